@@ -1,0 +1,79 @@
+"""Diagnostics are values before they are text: code, severity, message, place, hint, related places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mrdsl.source import Span
+
+
+class Severity(StrEnum):
+    """How much a diagnostic matters: an error leaves no valid spec, a warning does."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that explains the diagnostic, such as the first definition of a duplicate."""
+
+    message: str
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One cause, told once: what was written, why it fails, and in ``hint`` what to write instead.
+
+    ``code`` is a kebab-case word; every code has its explanation in ``grammar/diagnostics/CODE.md``.
+    ``impossible`` marks a spec that is well formed but that no plan can satisfy (exit code 1, not 2).
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    span: Span | None = None
+    hint: str = ""
+    related: tuple[Related, ...] = ()
+    impossible: bool = False
+
+
+def error(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
+    """A mistake in the spec or the command (exit code 2)."""
+    return Diagnostic(code, Severity.ERROR, message, span, hint, related)
+
+
+def warning(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
+    """Something that works but is probably not what the author meant."""
+    return Diagnostic(code, Severity.WARNING, message, span, hint, related)
+
+
+def note(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
+    """A fact worth knowing that asks for nothing."""
+    return Diagnostic(code, Severity.NOTE, message, span, hint, related)
+
+
+def impossible(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
+    """A well-formed promise that no plan can keep (exit code 1)."""
+    return Diagnostic(code, Severity.ERROR, message, span, hint, related, impossible=True)
+
+
+def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
+    """Whether any diagnostic is an error."""
+    return any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
+
+
+class MrdslError(Exception):
+    """What the Python API raises: the diagnostics that say why, all of them.
+
+    ``exit_code`` is what the command line returns for the same mistake.
+    """
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], exit_code: int = 2) -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.exit_code = exit_code
+        super().__init__("\n".join(f"{d.span or ''}: {d.severity}[{d.code}]: {d.message}" for d in self.diagnostics))

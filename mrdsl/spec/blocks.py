@@ -1,0 +1,67 @@
+"""Blocks that several families share: profiles, slots, prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mrdsl.spec.schema import Node, quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapPhase(Node):
+    """The map tasks of one job."""
+
+    tasks: int = quantity("number", "number of map tasks of one job", at_least=1, whole=True, symbol="N_M")
+    avg: float = quantity("time", "average duration of a map task", above=0.0, symbol="M_avg")
+    max: float = quantity("time", "longest duration of a map task", above=0.0, symbol="M_max")
+    min: float | None = quantity("time", "shortest duration of a map task", default=None, at_least=0.0,
+                                 symbol="M_min")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShufflePhase(Node):
+    """The transfers to the reduce tasks; the first wave counts only what does not overlap the map phase."""
+
+    first_avg: float | None = quantity("time", "average duration of a first-wave shuffle; default first_max",
+                                       default=None, at_least=0.0, symbol="Sh1_avg")
+    first_max: float = quantity("time", "longest duration of a first-wave shuffle", at_least=0.0, symbol="Sh1_max")
+    avg: float = quantity("time", "average duration of a typical shuffle", at_least=0.0, symbol="Sh_avg")
+    max: float = quantity("time", "longest duration of a typical shuffle", at_least=0.0, symbol="Sh_max")
+    first_min: float | None = quantity("time", "shortest duration of a first-wave shuffle", default=None,
+                                       at_least=0.0, symbol="Sh1_min")
+    min: float | None = quantity("time", "shortest duration of a typical shuffle", default=None, at_least=0.0,
+                                 symbol="Sh_min")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReducePhase(Node):
+    """The reduce tasks of one job; without any, the shuffle vanishes too."""
+
+    tasks: int = quantity("number", "number of reduce tasks of one job", at_least=0, whole=True, symbol="N_R")
+    avg: float = quantity("time", "average duration of a reduce task", default=0.0, at_least=0.0, symbol="R_avg")
+    max: float = quantity("time", "longest duration of a reduce task", default=0.0, at_least=0.0, symbol="R_max")
+    min: float | None = quantity("time", "shortest duration of a reduce task", default=None, at_least=0.0,
+                                 symbol="R_min")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slots(Node):
+    """How many map and reduce tasks run side by side."""
+
+    map: int = quantity("slots", "map tasks that run side by side", at_least=1, whole=True, symbol="c_M")
+    reduce: int = quantity("slots", "reduce tasks that run side by side", at_least=1, whole=True, symbol="c_R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnDemand(Node):
+    """A VM rented by the hour."""
+
+    price: float = quantity("price", "price of one VM on demand", above=0.0, symbol="delta")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserved(Node):
+    """VMs under a long contract."""
+
+    price: float = quantity("price", "price of one reserved VM", above=0.0, symbol="rho")
+    available: int = quantity("vms", "how many VMs are reserved", at_least=0, whole=True, symbol="r-bar")

@@ -1,0 +1,181 @@
+"""Repeated blocks held as columns: what a table or a generator gives, at any length.
+
+``Columns`` is a read-only sequence of nodes that builds a node only when it is asked for one;
+:func:`column` reads one attribute of all nodes as an array, from columns or from a plain tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields
+from functools import cached_property
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from mrdsl.source import Span
+from mrdsl.spec.schema import Block, Item, Node, Range, declarations
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+N = TypeVar("N", bound=Node)
+
+
+class Columns(Sequence[N], Generic[N]):
+    """A sequence of ``node_type`` whose items stand in arrays, one per dotted path (``map.avg``, ``jobs.low``).
+
+    ``values`` maps a path to an array of the sequence's length, or to one value that all nodes share; a float
+    array marks a missing optional value by NaN. ``names`` and ``span_at`` give each node's name and place.
+    """
+
+    def __init__(
+        self,
+        node_type: type[N],
+        names: Sequence[str],
+        values: Mapping[str, Any],
+        span_at: Callable[[int], Span | None] = lambda _: None,
+    ) -> None:
+        self.node_type = node_type
+        self.names = names
+        self.values = values
+        self.span_at = span_at
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, index: int) -> N: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[N, ...]: ...
+    def __getitem__(self, index: int | slice) -> N | tuple[N, ...]:
+        if isinstance(index, slice):
+            return tuple(self._node(i) for i in range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._node(index % len(self))
+
+    def __iter__(self) -> Iterator[N]:
+        return (self._node(i) for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return NotImplemented if not isinstance(other, Sequence) else False
+        return all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Columns({self.node_type.__name__}, {len(self)} rows: {', '.join(self.values)})"
+
+    @cached_property
+    def _tree(self) -> dict[str, Any]:
+        tree: dict[str, Any] = {}
+        for path, value in self.values.items():
+            *parents, leaf = path.split(".")
+            inner = tree
+            for parent in parents:
+                inner = inner.setdefault(parent, {})
+            inner[leaf] = value
+        return tree
+
+    def _node(self, index: int) -> N:
+        span = self.span_at(index)
+        return _build(self.node_type, self._tree, index, self.names[index], span)
+
+
+def _build(node_type: type[N], tree: Mapping[str, Any], index: int, name: str, span: Span | None) -> N:
+    declared = declarations(node_type)
+    items: dict[str, Any] = {}
+    for key, value in tree.items():
+        declaration = declared[key]
+        if isinstance(declaration, Block):
+            items[key] = value if isinstance(value, Sequence | Node) else _build(
+                declaration.node, value, index, "", span
+            )
+        elif isinstance(value, Mapping):
+            items[key] = Range(float(_at(value["low"], index)), float(_at(value["high"], index)))
+        else:
+            found = _convert(declaration, _at(value, index))
+            if found is not None or declaration.required:
+                items[key] = found
+            elif declaration.default is not None:
+                items[key] = declaration.default
+    return node_type(name=name, span=span, **items)
+
+
+def _at(value: Any, index: int) -> Any:
+    return value[index] if hasattr(value, "dtype") and getattr(value, "ndim", 0) else value
+
+
+def _convert(item: Item, value: Any) -> Any:
+    if item.form in ("quantity", "range", "distribution"):
+        if isinstance(value, float | int) or hasattr(value, "dtype"):
+            number = float(value)
+            if number != number:
+                return None
+            return int(number) if item.whole else number
+        return value
+    return str(value) if hasattr(value, "dtype") else value
+
+
+def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> NDArray[np.float64]:
+    """One number of every node as a float array; ``missing`` where it, or a block on the way, was left out.
+
+    >>> column(classes, "map.avg")          # doctest: +SKIP
+    """
+    import numpy as np
+
+    if isinstance(nodes, Columns):
+        return _column_of_columns(nodes, path, missing)
+    read = _reader(path)
+    values = [read(node) for node in nodes]
+    return np.array([missing if value is None else value for value in values], dtype=np.float64)
+
+
+def names_of(nodes: Sequence[Any]) -> Sequence[str]:
+    """The nodes' names, without building nodes where they stand in columns."""
+    return nodes.names if isinstance(nodes, Columns) else [node.name for node in nodes]
+
+
+def _column_of_columns(nodes: Columns[Any], path: str, missing: float) -> NDArray[np.float64]:
+    import numpy as np
+
+    value = nodes.values.get(path)
+    if value is None:
+        value = _default_of(nodes.node_type, path)
+    if value is None:
+        return np.full(len(nodes), missing)
+    if not getattr(value, "ndim", 0):
+        return np.full(len(nodes), float(value))
+    array = np.asarray(value, dtype=np.float64)
+    absent = np.isnan(array)
+    if absent.any():
+        default = _default_of(nodes.node_type, path)
+        return np.where(absent, missing if default is None else float(default), array)
+    return array
+
+
+def _default_of(node_type: type[Node], path: str) -> Any:
+    """The declared default behind a path; None where there is none or the block itself may be left out."""
+    head, _, rest = path.partition(".")
+    default = next((f.default for f in fields(node_type) if f.name == head), None)
+    if default is MISSING or default is None:
+        return None
+    return getattr(default, rest, None) if rest else default
+
+
+def _reader(path: str) -> Callable[[Any], Any]:
+    if "." not in path:
+        return attrgetter(path)
+    parts = path.split(".")
+
+    def read(node: Any) -> Any:
+        for part in parts:
+            node = getattr(node, part)
+            if node is None:
+                return None
+        return node
+
+    return read

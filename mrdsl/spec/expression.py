@@ -1,0 +1,79 @@
+"""Expressions over a plan's quantities, as ``subject to`` compares them.
+
+The same small tree is read twice: over a Pyomo model's expressions to build constraints, and over a finished plan's
+numbers to check them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number in SI."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class PlanQuantity:
+    """A quantity that the plan offers, such as ``cost`` or ``admitted(sort)``; ``argument`` is "" where it has none."""
+
+    name: str
+    argument: str = ""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``+``, ``-``, ``*``, ``/``, ``neg``, ``min``, ``max`` of its operands."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+Expression = Constant | PlanQuantity | Operation
+
+
+def evaluate(expression: Expression, quantity: Callable[[str, str], Any]) -> Any:
+    """The expression's value, where ``quantity(name, argument)`` gives a number or a Pyomo expression."""
+    match expression:
+        case Constant(value):
+            return value
+        case PlanQuantity(name, argument):
+            return quantity(name, argument)
+        case Operation(operator, operands):
+            return _apply(operator, [evaluate(operand, quantity) for operand in operands])
+
+
+def quantities_in(expression: Expression) -> tuple[PlanQuantity, ...]:
+    """Every quantity of the plan that the expression mentions, in order."""
+    match expression:
+        case PlanQuantity():
+            return (expression,)
+        case Operation(_, operands):
+            return tuple(found for operand in operands for found in quantities_in(operand))
+        case _:
+            return ()
+
+
+def _apply(operator: str, values: list[Any]) -> Any:
+    match operator:
+        case "neg":
+            return -values[0]
+        case "+":
+            return reduce(lambda a, b: a + b, values)
+        case "-":
+            return reduce(lambda a, b: a - b, values)
+        case "*":
+            return reduce(lambda a, b: a * b, values)
+        case "/":
+            return reduce(lambda a, b: a / b, values)
+        case "min":
+            return min(values)
+        case "max":
+            return max(values)
+    raise ValueError(f"no operator {operator!r}")

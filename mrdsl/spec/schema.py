@@ -1,0 +1,229 @@
+"""The words for declaring what a block may hold.
+
+The frozen dataclasses of a family's facts *are* its schema: every field is made with one of the functions
+below, whose metadata the resolver, the printer, the editor support and the reference documentation all read.
+There is no second list.
+
+    @dataclass(frozen=True, kw_only=True)
+    class Reserved(Node):
+        price: float = quantity("price", "what a reserved VM costs", above=0.0, symbol="rho")
+        available: int = quantity("vms", "how many are reserved", at_least=0, whole=True, symbol="r-bar")
+
+Values are SI: seconds, bytes, watts, joules, the spec's currency, and plain numbers for counts and shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from enum import Enum
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from mrdsl.source import Span
+
+ITEM_KEY = "mrdsl"
+
+
+class _Required(Enum):
+    """The default of an item that must be written."""
+
+    REQUIRED = "required"
+
+
+REQUIRED: Any = _Required.REQUIRED
+_NO_SPANS: Mapping[str, Span] = MappingProxyType({})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """What every block of a spec has: its name (empty for an unnamed block) and where it was written.
+
+    ``spans`` maps an item's name to the place of its line; both are None or empty for a spec built in Python and
+    take no part in equality.
+    """
+
+    name: str = ""
+    span: Span | None = field(default=None, compare=False, repr=False)
+    spans: Mapping[str, Span] = field(default_factory=lambda: _NO_SPANS, compare=False, repr=False)
+
+    def span_of(self, item: str) -> Span | None:
+        """The place of an item of this block, or of the block itself where the item was left out."""
+        return self.spans.get(item, self.span)
+
+
+@dataclass(frozen=True)
+class Range:
+    """``lo .. hi``; a single value is the range from itself to itself."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A random value that is drawn while a plan is simulated, such as ``poisson(22)``.
+
+    ``name`` is the function's name in the language; ``parameters`` are in SI, nested tuples for lists.
+    """
+
+    name: str
+    parameters: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a block's data comes from: ``from "file.csv"`` (reader ``table``) or ``from swim("jobs.tsv")``.
+
+    ``path`` is absolute; ``written`` is what the spec says.
+    """
+
+    reader: str
+    path: str
+    written: str
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Item:
+    """The declaration of one ``name = value``.
+
+    ``form`` is one of ``quantity``, ``range``, ``choice``, ``text``, ``path``, ``name``, ``names``,
+    ``distribution``, ``list``; ``kind`` is the quantity's kind in ``mrdsl.units.KINDS``.
+    """
+
+    form: str
+    doc: str
+    kind: str = "number"
+    symbol: str = ""
+    default: Any = REQUIRED
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True)
+class Block:
+    """The declaration of a nested block: ``word { ... }``, or repeated and named, ``word NAME { ... }``."""
+
+    node: type[Node]
+    doc: str
+    word: str = ""
+    plural: str = ""
+    repeated: bool = False
+    required: bool = False
+    sources: tuple[str, ...] = ()
+
+
+def quantity(
+    kind: str,
+    doc: str,
+    *,
+    default: Any = REQUIRED,
+    symbol: str = "",
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    whole: bool = False,
+) -> Any:
+    """A number with a unit of the given kind; limits are in SI. ``whole`` gives an int. ``default=None``: optional."""
+    return _item(Item("quantity", doc, kind, symbol, default, above, at_least, below, at_most, whole))
+
+
+def value_range(
+    kind: str,
+    doc: str,
+    *,
+    default: Any = REQUIRED,
+    symbol: str = "",
+    above: float | None = None,
+    at_least: float | None = None,
+) -> Any:
+    """``lo .. hi`` as a :class:`Range`; a single value stands for both ends."""
+    return _item(Item("range", doc, kind, symbol, default, above, at_least))
+
+
+def choice(options: Sequence[str], doc: str, *, default: Any = REQUIRED) -> Any:
+    """One word out of a fixed list."""
+    return _item(Item("choice", doc, default=default, choices=tuple(options)))
+
+
+def text(doc: str, *, default: Any = REQUIRED) -> Any:
+    """A quoted string."""
+    return _item(Item("text", doc, default=default))
+
+
+def path(doc: str, *, default: Any = REQUIRED) -> Any:
+    """A quoted file name, relative to the spec; the value is a :class:`Source` and the file exists."""
+    return _item(Item("path", doc, default=default))
+
+
+def reference(doc: str, *, default: Any = REQUIRED) -> Any:
+    """The name of another block, quoted or bare; the family checks that it exists."""
+    return _item(Item("name", doc, default=default))
+
+
+def references(doc: str, *, default: Any = ()) -> Any:
+    """A list of names of other blocks, as a tuple of strings; the family checks that they exist."""
+    return _item(Item("names", doc, default=default))
+
+
+def quantities(kind: str, doc: str, *, default: Any = REQUIRED, symbol: str = "", above: float | None = None,
+               at_least: float | None = None) -> Any:
+    """A list of numbers of one kind, as a tuple of floats."""
+    return _item(Item("list", doc, kind, symbol, default, above, at_least))
+
+
+def distribution(
+    kind: str,
+    doc: str,
+    *,
+    default: Any = REQUIRED,
+    symbol: str = "",
+    above: float | None = None,
+    at_least: float | None = None,
+) -> Any:
+    """A number, or a distribution that stays one until it is simulated: float or :class:`Distribution`."""
+    return _item(Item("distribution", doc, kind, symbol, default, above, at_least))
+
+
+def block(node: type[Node], doc: str, *, required: bool = False, sources: Sequence[str] = ()) -> Any:
+    """One nested block; the field holds the node, or None where it was left out.
+
+    ``sources`` names the readers that ``from`` accepts; such a node type declares a field ``source``.
+    """
+    declared = Block(node, doc, required=required, sources=tuple(sources))
+    return field(metadata={ITEM_KEY: declared}) if required else field(default=None, metadata={ITEM_KEY: declared})
+
+
+def blocks(node: type[Node], word: str, doc: str, *, plural: str = "", required: bool = False) -> Any:
+    """Repeated named blocks ``word NAME {...}``, ``word NAME[a..b] {...}`` and ``plural from "table.csv"``.
+
+    The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators.
+    """
+    return field(default=(), metadata={ITEM_KEY: Block(node, doc, word, plural or word + "s", True, required)})
+
+
+def _item(declared: Item) -> Any:
+    if declared.required:
+        return field(metadata={ITEM_KEY: declared})
+    return field(default=declared.default, metadata={ITEM_KEY: declared})
+
+
+@cache
+def declarations(node: type[Node]) -> Mapping[str, Item | Block]:
+    """What a node type declares, by field name, in the order of declaration."""
+    return MappingProxyType({f.name: f.metadata[ITEM_KEY] for f in _declared_fields(node)})
+
+
+def _declared_fields(node: type[Node]) -> list[Field[Any]]:
+    return [f for f in fields(node) if ITEM_KEY in f.metadata]

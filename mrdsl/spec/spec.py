@@ -1,0 +1,65 @@
+"""The Spec: what the language side hands on, and what an embedding program builds by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from mrdsl.source import Span
+from mrdsl.spec.expression import Expression
+
+
+@dataclass(frozen=True)
+class Goal:
+    """``minimize cost``: the sense (``minimize``, ``maximize``, ``estimate``) and the quantity's name."""
+
+    sense: str
+    quantity: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """One comparison of ``subject to``: ``left comparison right``, comparison one of ``<=``, ``>=``, ``=``."""
+
+    left: Expression
+    comparison: str
+    right: Expression
+    text: str = ""
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Method:
+    """``solve with NAME { options }``; options are SI numbers or words, by name."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    span: Span | None = field(default=None, compare=False, repr=False)
+    spans: Mapping[str, Span] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """A whole problem in SI units, independent of the text it came from.
+
+    ``facts`` is an instance of the family's own facts dataclass (``mrdsl.problems.FAMILY.facts``). ``goal`` and
+    ``method`` are None where the spec leaves them to the family. ``currency`` names the unit of all money.
+    """
+
+    problem: str
+    facts: Any
+    title: str = ""
+    goal: Goal | None = None
+    constraints: tuple[Constraint, ...] = ()
+    method: Method | None = None
+    seed: int | None = None
+    currency: str = "USD"
+    parameters: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    file: str = field(default="", compare=False)
+    span: Span | None = field(default=None, compare=False, repr=False)
+    spans: Mapping[str, Span] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
+
+

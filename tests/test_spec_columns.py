@@ -1,0 +1,20 @@
+"""Columns behave as the sequence of nodes that they stand for."""
+
+import numpy as np
+
+from mrdsl.spec import Columns, column
+from mrdsl.spec.blocks import MapPhase, ShufflePhase
+
+
+def test_columns_build_the_same_nodes_as_written_out() -> None:
+    written = (MapPhase(name="a", tasks=3, avg=1.0, max=2.0), MapPhase(name="b", tasks=4, avg=1.5, max=2.5, min=0.5))
+    values = {"tasks": np.array([3, 4]), "avg": np.array([1.0, 1.5]), "max": np.array([2.0, 2.5]),
+              "min": np.array([np.nan, 0.5])}
+    columns = Columns(MapPhase, ["a", "b"], values)
+    assert tuple(columns) == written
+    for path in ("tasks", "avg", "max", "min"):
+        np.testing.assert_array_equal(column(columns, path), column(written, path))
+
+
+def test_a_missing_block_reads_as_missing() -> None:
+    assert np.isnan(column((ShufflePhase(first_max=1.0, avg=1.0, max=1.0),), "first_avg")).all()
