@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mrdsl.spec import Columns, column
+from mrdsl.spec import Columns, column, words
 from mrdsl.spec.blocks import MapPhase, ShufflePhase
 
 
@@ -18,3 +18,12 @@ def test_columns_build_the_same_nodes_as_written_out() -> None:
 
 def test_a_missing_block_reads_as_missing() -> None:
     assert np.isnan(column((ShufflePhase(first_max=1.0, avg=1.0, max=1.0),), "first_avg")).all()
+
+
+def test_words_read_the_same_from_columns_and_from_nodes() -> None:
+    guarantees = ["upper", "", "lower"]
+    columns = Columns(MapPhase, ["a", "b", "c"], {"kind": np.array(guarantees)})
+    assert words(columns, "kind", "average").tolist() == ["upper", "average", "lower"]
+    assert words(Columns(MapPhase, ["a", "b"], {"name": "x"}), "name").tolist() == ["x", "x"]
+    nodes = tuple(MapPhase(name=name, tasks=1, avg=1.0, max=1.0) for name in ("a", ""))
+    assert words(nodes, "name", "none").tolist() == ["a", "none"]

@@ -134,6 +134,19 @@ def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> ND
     return np.array([missing if value is None else value for value in values], dtype=np.float64)
 
 
+def words(nodes: Sequence[Any], path: str, missing: str = "") -> NDArray[np.str_]:
+    """One word of every node, such as a choice, as a string array; ``missing`` where it was left out or is empty."""
+    import numpy as np
+
+    if not isinstance(nodes, Columns):
+        read = _reader(path)
+        return np.array([read(node) or missing for node in nodes], dtype=np.str_)
+    value = nodes.values.get(path)
+    if not getattr(value, "ndim", 0):
+        return np.full(len(nodes), str(value or _default_of(nodes.node_type, path) or missing))
+    return np.array([str(word or missing) for word in np.asarray(value).tolist()], dtype=np.str_)
+
+
 def names_of(nodes: Sequence[Any]) -> Sequence[str]:
     """The nodes' names, without building nodes where they stand in columns."""
     return nodes.names if isinstance(nodes, Columns) else [node.name for node in nodes]

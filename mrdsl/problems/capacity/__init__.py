@@ -1,0 +1,44 @@
+"""Capacity allocation: the cheapest rented cluster that keeps every deadline (paper 000)."""
+
+from __future__ import annotations
+
+from mrdsl.problems.capacity.checks import check, find_impossible
+from mrdsl.problems.capacity.facts import CapacityFacts
+from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.spec.spec import Spec
+
+_HERE = "mrdsl.problems.capacity"
+
+
+def _linear(_: Spec, relax: bool) -> Needs:
+    return Needs("LP" if relax else "MILP")
+
+
+def _nonlinear(_: Spec, relax: bool) -> Needs:
+    return Needs("NLP" if relax else "MINLP")
+
+
+FAMILY = Family(
+    name="capacity",
+    summary="the cheapest cluster of rented VMs that meets every deadline, and which jobs to turn away",
+    paper="Malekimajd et al. 2015, Optimal Map Reduce Job Capacity Allocation in Cloud Systems",
+    facts=CapacityFacts,
+    goals=(GoalKind("minimize", "cost", "currency", "VMs for one period and penalties of rejected jobs, eq. (5)"),),
+    formulations=(
+        Formulation("P2", "linear in jobs and VMs; slots by Theorem 4.1", _linear,
+                    build=f"{_HERE}.linear:build", decode=f"{_HERE}.linear:decode"),
+    ),
+    methods=("direct",),
+    quantities=(
+        QuantityKind("cost", "money", "VMs for one period and penalties"),
+        QuantityKind("vms", "vms", "rented VMs, on demand and reserved"),
+        QuantityKind("admitted", "jobs", "jobs of a class that are admitted", over="classes"),
+        QuantityKind("completion", "time", "completion time of a class by its guaranteed estimate", over="classes"),
+    ),
+    check=check,
+    impossible=find_impossible,
+    choose=f"{_HERE}.choice:choose",
+    verify=f"{_HERE}.verify:verify",
+    measure=f"{_HERE}.verify:measure",
+    quantity=f"{_HERE}.verify:quantity",
+)

@@ -1,0 +1,136 @@
+"""What can be wrong with a capacity spec beyond its schema, and promises that no cluster can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mrdsl.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
+from mrdsl.problems.capacity.facts import CapacityFacts, JobClass
+from mrdsl.problems.profiles import check_profiles, profile_of
+from mrdsl.spec.columns import column, words
+from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_PROFILE = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes and warnings; vectorised, so that 100,000 classes take well under a second."""
+    facts: CapacityFacts = spec.facts
+    found = [*_vm_types(spec), *_descriptions(facts), *check_profiles(facts.classes), *_jobs(facts)]
+    yield from found
+    if not has_errors(found):
+        yield from _few_tasks(facts)
+
+
+def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
+    """Deadlines that the constant part of the guaranteed estimate alone exceeds."""
+    from mrdsl.problems.capacity.instance import instance_of
+
+    instance = instance_of(spec)
+    for index in _indices(instance.slack <= 0.0):
+        node = spec.facts.classes[index]
+        deadline, earliest = float(instance.promise[index]), float(instance.work.constant[index])
+        estimate = node.guarantee or "average"
+        yield impossible(
+            "impossible-deadline",
+            f"no cluster keeps the deadline of class {node.name}: {deadline:g} s are promised, but by the {estimate} "
+            f"estimate {earliest:g} s of shuffling and of the longest tasks pass however many slots it gets",
+            node.span_of("deadline"),
+            f"write deadline = {_later(earliest):g} s or more: {earliest:g} s is what no cluster can reach, and the "
+            "nearer to it, the more VMs it takes")
+
+
+def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
+    vms = spec.facts.vms
+    if not vms:
+        yield error("missing-block", "no vm block: the plan needs a VM type to rent", spec.span,
+                    "add vm NAME { on_demand { price = 0.192 USD/h } }")
+    if len(vms) > 1:
+        yield error("one-vm-type", f"capacity plans rent one VM type for now, {vms[1].name} is one more", vms[1].span,
+                    f"keep either vm {vms[0].name} or vm {vms[1].name}; solve once with each to compare",
+                    Related(f"vm {vms[0].name} is here", vms[0].span))
+    for vm in vms:
+        if vm.reserved is not None and vm.reserved.price >= vm.on_demand.price:
+            yield warning("reserved-not-cheaper",
+                          f"reserved VMs of {vm.name} cost as much as those on demand, or more: they do not pay",
+                          vm.reserved.span_of("price"),
+                          "a reserved VM normally costs less; check both prices and their units",
+                          Related("the price on demand", vm.on_demand.span_of("price")))
+
+
+def _descriptions(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    import numpy as np
+
+    classes = facts.classes
+    given = ~np.isnan(column(classes, "coefficients.A"))
+    has_map = ~np.isnan(column(classes, "map.avg"))
+    for index in _indices(~given & ~has_map):
+        node = classes[index]
+        yield error("missing-block", f"class {node.name} has neither a map phase nor coefficients", node.span,
+                    "add map { tasks = ..., avg = ..., max = ... }, or coefficients { A = ..., B = ..., C = ... }")
+    for block, path in _PROFILE:
+        for index in _indices(given & ~np.isnan(column(classes, path))):
+            node = classes[index]
+            yield error("coefficients-and-profile",
+                        f"class {node.name} has coefficients and a {block} block: they say the same thing twice",
+                        getattr(node, block).span or node.span, f"keep the coefficients or the profile of {node.name}",
+                        _coefficients(node))
+    for index in _indices(given & (words(classes, "guarantee") != "")):
+        node = classes[index]
+        yield error("guarantee-with-coefficients",
+                    f"class {node.name} is given by coefficients, which are one estimate: there is no "
+                    f"{node.guarantee} one to choose", node.span_of("guarantee"),
+                    "leave guarantee out, or give the profile in place of the coefficients",
+                    _coefficients(node))
+
+
+def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    from mrdsl.problems.capacity.instance import whole_jobs
+
+    classes = facts.classes
+    written_low, written_high = column(classes, "jobs.low"), column(classes, "jobs.high")
+    low, high = whole_jobs(facts)
+    for index in _indices(written_high <= 0.0):
+        node = classes[index]
+        yield error("out-of-range", f"class {node.name} expects no job", node.span_of("jobs"),
+                    "write how many jobs are expected, such as jobs = 1 .. 10, or leave the class out")
+    for index in _indices((written_high > 0.0) & (low > high)):
+        node = classes[index]
+        yield error("empty-range",
+                    f"no whole number of jobs lies in {written_low[index]:g} .. {written_high[index]:g} of class "
+                    f"{node.name}", node.span_of("jobs"),
+                    f"jobs are whole here: the low end is rounded up to {low[index]:g}, the high end down to "
+                    f"{high[index]:g}; write jobs = {high[index]:g} .. {low[index]:g}")
+
+
+def _few_tasks(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    from mrdsl.performance import mapreduce
+
+    profile = profile_of(facts.classes)
+    uses_upper = words(facts.classes, "guarantee", "average") != "lower"
+    for block, flags in zip(("map", "reduce"), mapreduce.few_tasks(profile), strict=True):
+        for index in _indices(flags & uses_upper):
+            node: Any = facts.classes[index]
+            yield warning("few-tasks",
+                          f"class {node.name} has few {block} tasks: their work is no more than twice the longest of "
+                          "them, and the upper estimate is looser than the paper's",
+                          getattr(node, block).span_of("tasks"),
+                          "nothing to do: the deadline is kept, at a few slots more than strictly needed")
+
+
+def _coefficients(node: JobClass) -> Related:
+    return Related("the coefficients are here", node.coefficients.span if node.coefficients else None)
+
+
+def _later(earliest: float) -> float:
+    """A round deadline a little above the earliest, to propose."""
+    return float(round(earliest * 1.05 + 1.0))
+
+
+def _indices(flags: NDArray[np.bool_]) -> list[int]:
+    return [int(index) for index in flags.nonzero()[0]]

@@ -1,0 +1,158 @@
+"""A capacity spec as arrays: one element per class, all that formulations, ``direct`` and the checks compute with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.performance import mapreduce
+from mrdsl.performance.mapreduce import Coefficients
+from mrdsl.problems.capacity.facts import GUARANTEES, CapacityFacts
+from mrdsl.problems.capacity.promises import promises_of
+from mrdsl.problems.profiles import profile_of
+from mrdsl.spec.columns import column, names_of, words
+from mrdsl.spec.spec import Spec
+
+Floats = NDArray[np.float64]
+
+WHOLE = 1e-9
+"""How far, relatively, a number of jobs may lie from a whole number and still count as that number."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What VMs cost for one period, in the spec's currency, and how many are reserved.
+
+    ``reserved`` equals ``on_demand`` and ``available`` is 0 where the spec reserves none.
+    """
+
+    vm: str
+    on_demand: float
+    reserved: float
+    available: int
+
+    def cost(self, on_demand: float, reserved: float) -> float:
+        """The first two terms of equation (5)."""
+        return self.on_demand * on_demand + self.reserved * reserved
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The numbers of a capacity spec (paper 000, table 1), in its order of classes.
+
+    ``work`` are A, B and C of the guaranteed estimate; ``estimates`` those of every estimate, NaN where unknown.
+    ``deadline`` is what the spec says, ``promise`` the tighter of it and ``completion(c) <= ...`` in ``subject to``.
+    ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
+    """
+
+    names: Sequence[str]
+    prices: Prices
+    estimates: Mapping[str, Coefficients]
+    work: Coefficients
+    map_per_vm: Floats
+    reduce_per_vm: Floats
+    deadline: Floats
+    promise: Floats
+    low: Floats
+    expected: Floats
+    penalty: Floats
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def slack(self) -> Floats:
+        """``-E = D - C``, what the deadline leaves to the phases; positive in every spec that can be kept."""
+        return self.promise - self.work.constant
+
+    def slots_per_job(self) -> tuple[Floats, Floats]:
+        """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23)."""
+        a, b = self.work.map_work, self.work.reduce_work
+        ratio = self.map_per_vm / self.reduce_per_vm
+        return ((np.sqrt(a * b * ratio) + a) / self.slack, (np.sqrt(a * b / ratio) + b) / self.slack)
+
+    def vms_per_job(self) -> Floats:
+        """``gamma`` of equations (29) and (30): the VMs, as a fraction, that one admitted job takes."""
+        map_slots, reduce_slots = self.slots_per_job()
+        return map_slots / self.map_per_vm + reduce_slots / self.reduce_per_vm
+
+    def cost(self, on_demand: float, reserved: float, admitted: Floats) -> float:
+        """Equation (5), constant included."""
+        return self.prices.cost(on_demand, reserved) + float(self.penalty @ (self.expected - admitted))
+
+
+def instance_of(spec: Spec) -> Instance:
+    """The arrays of a spec that has passed its checks."""
+    facts: CapacityFacts = spec.facts
+    classes = facts.classes
+    low, expected = whole_jobs(facts)
+    deadline = column(classes, "deadline")
+    names = names_of(classes)
+    estimates = estimates_of(facts)
+    return Instance(
+        names=names,
+        prices=prices_of(facts),
+        estimates=estimates,
+        work=guaranteed(facts, estimates),
+        map_per_vm=column(classes, "slots.map"),
+        reduce_per_vm=column(classes, "slots.reduce"),
+        deadline=deadline,
+        promise=promises_of(spec).tighten(names, "completion", deadline, at_most=True),
+        low=low,
+        expected=expected,
+        penalty=column(classes, "penalty"),
+    )
+
+
+def prices_of(facts: CapacityFacts) -> Prices:
+    """The one VM type's prices per period."""
+    vm = facts.vms[0]
+    on_demand = vm.on_demand.price * facts.period
+    if vm.reserved is None:
+        return Prices(vm.name, on_demand, on_demand, 0)
+    return Prices(vm.name, on_demand, vm.reserved.price * facts.period, vm.reserved.available)
+
+
+def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
+    """The range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
+    low, high = column(facts.classes, "jobs.low"), column(facts.classes, "jobs.high")
+    return np.ceil(low * (1 - WHOLE)), np.floor(high * (1 + WHOLE))
+
+
+def estimates_of(facts: CapacityFacts) -> Mapping[str, Coefficients]:
+    """A, B and C of every estimate; a class given by coefficients knows only what stands for its average."""
+    profile = profile_of(facts.classes)
+    given = [column(facts.classes, f"coefficients.{name}") for name in ("A", "B", "C")]
+    average = mapreduce.average(profile)
+    known = ~np.isnan(given[0])
+    return {
+        "lower": _without(mapreduce.lower(profile), known),
+        "average": Coefficients(
+            np.where(known, given[0], average.map_work),
+            np.where(known, given[1], average.reduce_work),
+            np.where(known, given[2], average.constant),
+        ),
+        "upper": _without(mapreduce.upper(profile), known),
+    }
+
+
+def _without(work: Coefficients, unknown: NDArray[np.bool_]) -> Coefficients:
+    return Coefficients(
+        np.where(unknown, np.nan, work.map_work),
+        np.where(unknown, np.nan, work.reduce_work),
+        np.where(unknown, np.nan, work.constant),
+    )
+
+
+def guaranteed(facts: CapacityFacts, estimates: Mapping[str, Coefficients]) -> Coefficients:
+    """A, B and C of the estimate that each class's deadline is promised for."""
+    chosen = words(facts.classes, "guarantee", "average")
+    flags = [chosen == name for name in GUARANTEES]
+
+    def pick(part: str) -> Floats:
+        return np.select(flags, [getattr(estimates[name], part) for name in GUARANTEES])
+
+    return Coefficients(pick("map_work"), pick("reduce_work"), pick("constant"))

@@ -1,0 +1,93 @@
+"""What ``subject to`` asks of single classes, read as bounds, and what remains for a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
+from mrdsl.spec.spec import Constraint, Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MIRRORED = {"<=": ">=", ">=": "<=", "=": "="}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``quantity(name) comparison value`` for one class."""
+
+    quantity: str
+    name: str
+    comparison: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Promises:
+    """The comparisons of ``subject to``: ``bounds`` on single classes, and the ``others``."""
+
+    bounds: tuple[Bound, ...]
+    others: tuple[Constraint, ...]
+
+    def tighten(
+        self, names: Sequence[str], quantity: str, values: NDArray[np.float64], *, at_most: bool
+    ) -> NDArray[np.float64]:
+        """``values``, one per class, tightened by the bounds on ``quantity`` from above or from below."""
+        comparisons = ("<=", "=") if at_most else (">=", "=")
+        bounds = [b for b in self.bounds if b.quantity == quantity and b.comparison in comparisons]
+        if not bounds:
+            return values
+        places = {name: index for index, name in enumerate(names)}
+        tightened = values.copy()
+        for bound in bounds:
+            index = places[bound.name]
+            tightened[index] = (min if at_most else max)(float(tightened[index]), bound.value)
+        return tightened
+
+
+def promises_of(spec: Spec) -> Promises:
+    """Splits ``subject to``: bounds on ``admitted(c)`` and upper bounds on ``completion(c)`` are of a class's own."""
+    bounds: list[Bound] = []
+    others: list[Constraint] = []
+    for constraint in spec.constraints:
+        found = _bound(constraint)
+        if found is None:
+            others.append(constraint)
+        else:
+            bounds.append(found)
+    return Promises(tuple(bounds), tuple(others))
+
+
+def refuse_completion(spec: Spec, formulation: str) -> None:
+    """Refuses comparisons that need completion times as variables; only P0 and P1 have those.
+
+    Raises MrdslError with one diagnostic per comparison.
+    """
+    found = [
+        error("needs-formulation",
+              f"{formulation} fixes completion times by Theorem 4.1 and cannot compare them freely", constraint.span,
+              "write completion(CLASS) <= TIME, or solve with --formulation P0")
+        for constraint in promises_of(spec).others
+        if any(quantity.name == "completion"
+               for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)))
+    ]
+    if found:
+        raise MrdslError(found)
+
+
+def _bound(constraint: Constraint) -> Bound | None:
+    match constraint.left, constraint.right:
+        case PlanQuantity(name, argument), Constant(value):
+            comparison = constraint.comparison
+        case Constant(value), PlanQuantity(name, argument):
+            comparison = _MIRRORED[constraint.comparison]
+        case _:
+            return None
+    if name == "admitted" or (name == "completion" and comparison == "<="):
+        return Bound(name, argument, comparison, value)
+    return None

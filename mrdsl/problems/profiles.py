@@ -1,0 +1,105 @@
+"""Profiles of job classes, as any family that has ``map``, ``shuffle`` and ``reduce`` blocks reads and checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mrdsl.diagnostics import Diagnostic, error
+from mrdsl.source import Span
+from mrdsl.spec.columns import column
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mrdsl.performance.mapreduce import Profile
+
+_PAIRS = (("map", "avg", "max"), ("shuffle", "first_avg", "first_max"), ("shuffle", "avg", "max"),
+          ("reduce", "avg", "max"))
+_LEAST = (("map", "min", "avg"), ("shuffle", "first_min", "first_avg"), ("shuffle", "min", "avg"),
+          ("reduce", "min", "avg"))
+
+
+def profile_of(classes: Sequence[Any]) -> Profile:
+    """The profiles of all classes as arrays; NaN for what a class does not have, 0 reduce tasks where it has none.
+
+    Correction to paper 000: where only ``first_max`` is given, ``first_avg`` is taken equal to it.
+    """
+    import numpy as np
+
+    from mrdsl.performance.mapreduce import Profile
+
+    first_avg, first_max = column(classes, "shuffle.first_avg"), column(classes, "shuffle.first_max")
+    return Profile(
+        map_tasks=column(classes, "map.tasks"),
+        map_avg=column(classes, "map.avg"),
+        map_max=column(classes, "map.max"),
+        shuffle_first_avg=np.where(np.isnan(first_avg), first_max, first_avg),
+        shuffle_first_max=first_max,
+        shuffle_avg=column(classes, "shuffle.avg"),
+        shuffle_max=column(classes, "shuffle.max"),
+        reduce_tasks=column(classes, "reduce.tasks", missing=0.0),
+        reduce_avg=column(classes, "reduce.avg"),
+        reduce_max=column(classes, "reduce.max"),
+    )
+
+
+def check_profiles(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    """What is wrong within single profiles: a longest time below the average, reduce tasks without their times."""
+    for block, small, large in _PAIRS:
+        low, high = column(classes, f"{block}.{small}"), column(classes, f"{block}.{large}")
+        for index in _indices(high < low):
+            yield _max_below_avg(classes[index], block, small, large, float(low[index]), float(high[index]))
+    for block, small, large in _LEAST:
+        low, high = column(classes, f"{block}.{small}"), column(classes, f"{block}.{large}")
+        for index in _indices(low > high):
+            yield _min_above_avg(classes[index], block, small, large, float(low[index]), float(high[index]))
+    yield from _check_reduce(classes)
+
+
+def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    import numpy as np
+
+    tasks = column(classes, "reduce.tasks", missing=0.0)
+    no_times = (column(classes, "reduce.avg") == 0.0) & (column(classes, "reduce.max") == 0.0)
+    for index in _indices((tasks > 0) & no_times):
+        node = classes[index]
+        yield error("missing-item", f"the reduce tasks of class {node.name} have no duration",
+                    node.reduce.span_of("tasks"),
+                    "add avg and max to the reduce block, or set its tasks to 0 for map-only jobs")
+    has_shuffle = ~np.isnan(column(classes, "shuffle.avg"))
+    for index in _indices((tasks > 0) & ~has_shuffle):
+        node = classes[index]
+        yield error("missing-block", f"class {node.name} has reduce tasks but no shuffle",
+                    node.reduce.span or node.span,
+                    "add shuffle { first_max = ..., avg = ..., max = ... }, all 0 s where nothing is transferred")
+    for index in _indices(has_shuffle & np.isnan(column(classes, "reduce.tasks"))):
+        node = classes[index]
+        yield error("missing-block", f"class {node.name} has a shuffle but no reduce block",
+                    node.shuffle.span or node.span,
+                    "add reduce { tasks = ..., avg = ..., max = ... }, or leave the shuffle out for map-only jobs")
+
+
+def _max_below_avg(node: Any, block: str, small: str, large: str, low: float, high: float) -> Diagnostic:
+    return error("max-below-avg",
+                 f"{block}.{large} of class {node.name} is {high:g} s, below the average {block}.{small} of {low:g} s",
+                 _span(node, block, large),
+                 f"the longest time is at least the average: write {large} = {low:g} s or more, or lower {small}")
+
+
+def _min_above_avg(node: Any, block: str, small: str, large: str, low: float, high: float) -> Diagnostic:
+    return error("min-above-avg",
+                 f"{block}.{small} of class {node.name} is {low:g} s, above the average {block}.{large} of {high:g} s",
+                 _span(node, block, small),
+                 f"the shortest time is at most the average: write {small} = {high:g} s or less, or raise {large}")
+
+
+def _span(node: Any, block: str, item: str) -> Span | None:
+    inner = getattr(node, block)
+    span: Span | None = inner.span_of(item)
+    return span or node.span
+
+
+def _indices(flags: NDArray[np.bool_]) -> Iterator[int]:
+    return (int(index) for index in flags.nonzero()[0])
