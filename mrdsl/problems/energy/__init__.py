@@ -1,0 +1,45 @@
+"""Least energy under a deadline and a budget: which machines to take, and where each task runs."""
+
+from __future__ import annotations
+
+from mrdsl.problems.energy.checks import check
+from mrdsl.problems.energy.facts import EnergyFacts
+from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.spec.spec import Spec
+
+
+def _needs(_: Spec, relax: bool) -> Needs:
+    return Needs("LP" if relax else "MILP")
+
+
+FAMILY = Family(
+    name="energy",
+    summary="which machines to take and where each task runs, for the least energy under a deadline and a budget",
+    paper="Nabavinejad et al., MapReduce Service Provisioning for Frequent Big Data Jobs on Clouds",
+    facts=EnergyFacts,
+    goals=(
+        GoalKind("minimize", "energy", "J", "energy above idle: tasks, data placement and shuffle"),
+        GoalKind("minimize", "cost", "currency", "what the VMs taken cost, each for its job's whole uptime"),
+        GoalKind("minimize", "uptime", "s", "time until the last job has ended"),
+    ),
+    formulations=(
+        Formulation(
+            "counted",
+            "tasks per VM, in whole waves: the printed model without its symmetry",
+            _needs,
+            build="mrdsl.problems.energy.counted:build",
+            decode="mrdsl.problems.energy.counted:decode",
+        ),
+    ),
+    quantities=(
+        QuantityKind("energy", "energy", "energy above idle, all jobs"),
+        QuantityKind("cost", "money", "cost of the VMs, all jobs"),
+        QuantityKind("uptime", "time", "time until the last job has ended"),
+        QuantityKind("machines", "vms", "number of VMs taken"),
+    ),
+    check=check,
+    choose="mrdsl.problems.energy.choose:choose",
+    verify="mrdsl.problems.energy.verify:verify",
+    measure="mrdsl.problems.energy.verify:measure",
+    quantity="mrdsl.problems.energy.verify:quantity",
+)

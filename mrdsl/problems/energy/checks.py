@@ -1,0 +1,61 @@
+"""Mistakes in an energy spec beyond what the schema says, and promises that no plan can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrdsl.diagnostics import Diagnostic, error, warning
+from mrdsl.problems.energy.facts import EnergyFacts, Job
+from mrdsl.spec.spec import Spec
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Names that are not there, tasks that no VM can run, VM types that no job has times for."""
+    facts: EnergyFacts = spec.facts
+    if not facts.vms:
+        yield error("missing-block", "an energy problem needs at least one vm", spec.span)
+    if not facts.jobs:
+        yield error("missing-block", "an energy problem needs at least one job", spec.span)
+    for job in facts.jobs:
+        yield from _names(facts, job)
+        yield from _runnable(facts, job)
+    yield from _unused(facts)
+
+
+def _names(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
+    known = [vm.name for vm in facts.vms]
+    for profile in job.on:
+        if profile.name not in known:
+            yield error(
+                "unknown-name",
+                f'job {job.name} has times on "{profile.name}", but there is no such vm',
+                profile.span,
+                f"vms are: {', '.join(known)}" if known else "",
+            )
+
+
+def _runnable(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
+    there = {vm.name for vm in facts.vms if vm.available > 0}
+    rows = [("map", job.map.tasks, [p.name for p in job.on if p.map is not None])]
+    if job.reduce_tasks:
+        rows.append(("reduce", job.reduce_tasks, [p.name for p in job.on if p.reduce is not None]))
+    for kind, tasks, able in rows:
+        if not there.intersection(able):
+            yield error(
+                "no-machine",
+                f"no available vm can run the {tasks} {kind} tasks of job {job.name}",
+                job.span,
+                f'give {kind} {{ time, energy }} in an `on "VM"` block of {job.name}, for a vm with available above 0',
+            )
+
+
+def _unused(facts: EnergyFacts) -> Iterator[Diagnostic]:
+    timed = {profile.name for job in facts.jobs for profile in job.on if profile.map or profile.reduce}
+    for vm in facts.vms:
+        if vm.name not in timed:
+            yield warning(
+                "unused",
+                f'no job has times on vm "{vm.name}": it is never used',
+                vm.span,
+                f'add `on "{vm.name}" {{ map {{ time, energy }}, reduce {{ time, energy }} }}` to a job, or remove it',
+            )
