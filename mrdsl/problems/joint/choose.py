@@ -1,0 +1,10 @@
+"""What ``--solver auto`` takes for a joint spec."""
+
+from __future__ import annotations
+
+from mrdsl.spec.spec import Spec
+
+
+def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
+    """The greedy, which is exact; a solver where the spec adds constraints or a formulation was asked for."""
+    return "greedy" if formulation is None and not spec.constraints else "highs"

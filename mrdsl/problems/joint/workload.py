@@ -1,0 +1,234 @@
+"""The arrays behind a joint spec: what each class and service needs, expects and is worth per VM.
+
+Classes come first, then services, both in spec order; together they are the *units*, indexed by u. Arrays over time
+have the shape (periods, units).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.performance import mapreduce
+from mrdsl.problems.joint.demand import expected_demand
+from mrdsl.spec.columns import column, names_of
+
+if TYPE_CHECKING:
+    from mrdsl.problems.joint.facts import Cluster, JobClass, JointFacts, Service
+    from mrdsl.spec.spec import Spec
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The classes' execution times ``A h / s_M + B h / s_R + C`` and what one VM hosts; arrays over classes."""
+
+    A: Floats
+    B: Floats
+    C: Floats
+    map_slots: Floats
+    reduce_slots: Floats
+    deadline: Floats
+    reuse: Floats
+
+    @cached_property
+    def slots_per_job(self) -> tuple[Floats, Floats]:
+        """Map and reduce slots for one job at a time, Theorem 3.1 (23), (24) with h = 1."""
+        slack = self.deadline - self.C
+        cross = np.sqrt(self.A * self.B)
+        ratio = np.sqrt(self.map_slots / self.reduce_slots)
+        return (self.A + cross * ratio) / slack, (self.B + cross / ratio) / slack
+
+    @cached_property
+    def vms_per_job(self) -> Floats:
+        """gamma, VMs that one job at a time holds: (50), (51)."""
+        map_slots, reduce_slots = self.slots_per_job
+        return map_slots / self.map_slots + reduce_slots / self.reduce_slots
+
+
+@dataclass(frozen=True)
+class Queues:
+    """The services' queues: service rate of a VM [1/s], network delay and bound on the response [s]."""
+
+    service_rate: Floats
+    delay: Floats
+    response: Floats
+
+    @cached_property
+    def rate_per_vm(self) -> Floats:
+        """The rate that one VM may take within the response bound: ``mu - 1 / G = -F / G``, (49)."""
+        return self.service_rate - 1.0 / (self.response - self.delay)
+
+    def mean_response(self, rate: Floats, vms: Floats) -> Floats:
+        """(2): the mean response at ``rate`` on ``vms`` VMs [s]; NaN where there is no VM."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(vms > 0, 1.0 / (self.service_rate - rate / vms) + self.delay, np.nan)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A joint spec as arrays.
+
+    ``low``, ``high`` (periods, units): jobs per period or requests per second, at least and expected.
+    ``vms_per_demand`` (units): VMs for one job per period, gamma / Xi (48), or for one request per second, -G / F (49).
+    ``penalty`` (units): money per turned-away job, or per period and turned-away request per second.
+    ``vm_cost``: money per VM and period. ``size``: the cluster's VMs.
+    """
+
+    class_names: Sequence[str]
+    service_names: Sequence[str]
+    low: Floats
+    high: Floats
+    vms_per_demand: Floats
+    penalty: Floats
+    vm_cost: float
+    size: int
+    partitioned: bool
+    execution: Execution
+    queues: Queues
+
+    @property
+    def classes(self) -> int:
+        """How many of the units are classes; the rest are services."""
+        return len(self.class_names)
+
+    @property
+    def periods(self) -> int:
+        return int(self.low.shape[0])
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.class_names, *self.service_names]
+
+    @cached_property
+    def worth(self) -> Floats:
+        """p-bar: the penalty that a VM avoids in one period, (Theorem 3.3)."""
+        return self.penalty / self.vms_per_demand
+
+    @cached_property
+    def need_low(self) -> Floats:
+        """VMs for the least demand, unrounded: (58), (60)."""
+        return self.low * self.vms_per_demand
+
+    @cached_property
+    def need_high(self) -> Floats:
+        """VMs for all expected demand, unrounded: (59), (61)."""
+        return self.high * self.vms_per_demand
+
+    @cached_property
+    def groups(self) -> tuple[tuple[slice, float], ...]:
+        """The parts of the cluster, each a slice of the units with its VMs (unrounded)."""
+        everything = slice(0, len(self.worth))
+        if not self.partitioned or self.classes in (0, len(self.worth)):
+            return ((everything, float(self.size)),)
+        split = slice(0, self.classes), slice(self.classes, len(self.worth))
+        peaks = [float(self.need_high[:, part].sum(axis=1).max()) for part in split]
+        share = peaks[0] / sum(peaks) if sum(peaks) > 0 else 0.5
+        return (split[0], self.size * share), (split[1], self.size * (1.0 - share))
+
+
+def parts(work: Workload, relax: bool) -> tuple[tuple[slice, float], ...]:
+    """The parts of the cluster with the VMs of each: split by daily peaks (4.1.2), whole VMs unless relaxed."""
+    if relax or len(work.groups) == 1:
+        return work.groups
+    (classes, size), (services, _) = work.groups
+    whole = float(np.floor(size + 0.5))
+    return (classes, whole), (services, work.size - whole)
+
+
+def ceiling(values: Floats) -> Floats:
+    """Rounded up, except for what is rounding noise of the computer's arithmetic."""
+    return np.ceil(values - ROUNDING * np.maximum(1.0, np.abs(values)))
+
+
+def floor(values: Floats) -> Floats:
+    """Rounded down, except for what is rounding noise of the computer's arithmetic."""
+    return np.floor(values + ROUNDING * np.maximum(1.0, np.abs(values)))
+
+
+def workload(spec: Spec) -> Workload:
+    """The arrays of a checked spec."""
+    facts: JointFacts = spec.facts
+    cluster = facts.cluster
+    low, high = expected_demand(spec)
+    execution, queues = executions(facts.classes, cluster), service_queues(facts.services)
+    per_request = cluster.period * column(facts.services, "penalty")
+    return Workload(
+        class_names=names_of(facts.classes),
+        service_names=names_of(facts.services),
+        low=low,
+        high=high,
+        vms_per_demand=np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm]),
+        penalty=np.concatenate([column(facts.classes, "penalty"), per_request]),
+        vm_cost=cluster.vm_cost * cluster.period,
+        size=cluster.size,
+        partitioned=cluster.sharing == "partitioned",
+        execution=execution,
+        queues=queues,
+    )
+
+
+def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
+    """The classes' execution times, by the estimate that each class chose."""
+    A, B, C = _coefficients(classes)
+    deadline = column(classes, "deadline")
+    return Execution(
+        A=A,
+        B=B,
+        C=C,
+        map_slots=column(classes, "slots.map"),
+        reduce_slots=column(classes, "slots.reduce"),
+        deadline=deadline,
+        reuse=reuse_factor(cluster.period, deadline, cluster.reuse),
+    )
+
+
+def service_queues(services: Sequence[Service]) -> Queues:
+    """The services' queues."""
+    return Queues(column(services, "service_rate"), column(services, "delay"), column(services, "response"))
+
+
+def reuse_factor(period: float, deadline: Floats, reuse: str) -> Floats:
+    """Xi = T / D-bar, how often in a period a VM takes new jobs (footnote 4).
+
+    The paper leaves it fractional, so that a VM's last round reaches into the next period. ``floor`` is the safe
+    variant: whole rounds only, and where a job outlasts the period, its VM is held for whole periods.
+    """
+    exact = period / deadline
+    if reuse == "exact":
+        return exact
+    return np.where(exact >= 1.0, floor(exact), 1.0 / ceiling(deadline / period))
+
+
+def _coefficients(classes: Sequence[JobClass]) -> tuple[Floats, Floats, Floats]:
+    """A, B, C of every class: as given, or of the estimate that it guarantees."""
+    profile = _profile(classes)
+    estimates = {"lower": mapreduce.lower, "average": mapreduce.average, "upper": mapreduce.upper}
+    chosen = np.array([one.guarantee or "average" for one in classes], dtype=np.str_)
+    columns = [column(classes, f"coefficients.{name}") for name in ("A", "B", "C")]
+    for name, estimate in estimates.items():
+        work = estimate(profile)
+        parts_of = (work.map_work, work.reduce_work, work.constant)
+        wanted = (chosen == name) & np.isnan(columns[0])
+        columns = [np.where(wanted, new, old) for new, old in zip(parts_of, columns, strict=True)]
+    A, B, C = columns
+    return A, B, C
+
+
+def _profile(classes: Sequence[JobClass]) -> mapreduce.Profile:
+    def of(path: str, missing: float = np.nan) -> Floats:
+        return column(classes, path, missing)
+
+    first_max, first_avg = of("shuffle.first_max"), of("shuffle.first_avg")
+    return mapreduce.Profile(
+        of("map.tasks"), of("map.avg"), of("map.max"),
+        np.where(np.isnan(first_avg), first_max, first_avg), first_max, of("shuffle.avg"), of("shuffle.max"),
+        of("reduce.tasks", 0.0), of("reduce.avg"), of("reduce.max"),
+    )

@@ -1,0 +1,69 @@
+"""Joint specs built in Python: the reference spec, and random small ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mrdsl.problems.joint.facts import Cluster, Coefficients, JobClass, JointFacts, Service
+from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.schema import Range
+from mrdsl.spec.spec import Spec
+
+CENT, HOUR = 0.01, 3600.0
+
+
+def reference(peak: float = 1.0, **cluster: Any) -> Spec:
+    """models/joint/reference.mrspec, in SI."""
+    recommendations = JobClass(
+        name="recommendations",
+        map=MapPhase(tasks=370, avg=30.0, max=42.0),
+        shuffle=ShufflePhase(first_max=11.0, avg=37.0, max=40.0),
+        reduce=ReducePhase(tasks=64, avg=22.0, max=44.0),
+        slots=Slots(map=2, reduce=2),
+        jobs=Range(0.8 * 16 * peak, 16 * peak),
+        deadline=900.0,
+        penalty=45 * CENT,
+    )
+    checkout = Service(name="checkout", rate=Range(960 * peak, 1200 * peak), service_rate=15.0, delay=0.25,
+                       response=1.4, penalty=0.002 * CENT)
+    search = Service(name="search", rate=Range(1200 * peak, 1500 * peak), service_rate=20.0, delay=0.1,
+                     response=1.25, penalty=0.0012 * CENT)
+    options = {"size": 210, "vm_cost": 1.0943 * CENT / HOUR, **cluster}
+    facts = JointFacts(cluster=Cluster(**options), classes=(recommendations,), services=(checkout, search))
+    return Spec(problem="joint", facts=facts)
+
+
+def random_spec(seed: int, most_vms: int = 4, **cluster: Any) -> Spec:
+    """One or two classes and services of a few VMs each, on a cluster that is often too small for all of them."""
+    draw = np.random.default_rng(seed)
+    classes = tuple(_class(draw, f"c{i}", most_vms) for i in range(draw.integers(0, 3)))
+    services = tuple(_service(draw, f"s{k}", most_vms) for k in range(draw.integers(1, 3)))
+    units = len(classes) + len(services)
+    size = int(draw.integers(units, most_vms * units + 1))
+    facts = JointFacts(cluster=Cluster(**{"size": size, "vm_cost": 0.02 / HOUR, **cluster}), classes=classes,
+                       services=services)
+    return Spec(problem="joint", facts=facts)
+
+
+def _class(draw: np.random.Generator, name: str, most_vms: int) -> JobClass:
+    a, b = draw.uniform(500, 3000, 2)
+    slots, deadline = Slots(map=int(draw.integers(1, 5)), reduce=int(draw.integers(1, 5))), draw.uniform(600, 1800)
+    per_job = (np.sqrt(a / slots.map) + np.sqrt(b / slots.reduce)) ** 2 / (deadline - 100) * deadline / HOUR
+    high = draw.uniform(0.3, most_vms) / per_job
+    return JobClass(
+        name=name, coefficients=Coefficients(A=a, B=b, C=100.0), slots=slots, deadline=deadline,
+        jobs=Range(high * draw.uniform(0, 1), high), penalty=per_job * draw.uniform(0.005, 0.1),
+    )
+
+
+def _service(draw: np.random.Generator, name: str, most_vms: int) -> Service:
+    rate, delay = draw.uniform(10, 20), draw.uniform(0.01, 0.5)
+    response = delay + draw.uniform(1.5, 10) / rate
+    per_vm = rate - 1 / (response - delay)
+    high = draw.uniform(0.3, most_vms) * per_vm
+    return Service(
+        name=name, service_rate=rate, delay=delay, response=response,
+        rate=Range(high * draw.uniform(0, 1), high), penalty=draw.uniform(0.005, 0.1) / per_vm / HOUR,
+    )
