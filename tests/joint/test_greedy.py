@@ -6,7 +6,7 @@ from itertools import product
 
 import pyomo.environ as pyo
 import pytest
-from tests.joint.specs import HOUR, random_spec, reference
+from pyomo.contrib.appsi.solvers.highs import Highs
 
 from mrdsl.heuristics.joint import fill_by_penalty, recover, serve_least
 from mrdsl.heuristics.pipeline import Draft, run_steps
@@ -16,6 +16,8 @@ from mrdsl.problems.joint.formulations import build_p2, build_rounded, decode_p2
 from mrdsl.problems.joint.verify import measure, verify
 from mrdsl.spec.spec import Spec
 
+from .specs import HOUR, random_spec, reference
+
 STEPS = [(serve_least, {}), (fill_by_penalty, {}), (recover, {})]
 
 
@@ -24,7 +26,7 @@ def greedy(spec: Spec, relax: bool = False) -> Outcome:
 
 
 def highs(model: pyo.ConcreteModel) -> float | None:
-    solver = pyo.SolverFactory("appsi_highs")
+    solver = Highs()
     solver.config.load_solution = False
     solver.highs_options = {"mip_rel_gap": 0.0, "mip_abs_gap": 0.0}
     result = solver.solve(model)

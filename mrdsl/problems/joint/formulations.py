@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
@@ -25,13 +24,13 @@ def build_p2(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     work = workload(spec)
     model = _skeleton(work)
     if relax:
-        model.vms = pyo.Var(model.index, bounds=_between(work, work.need_low, work.need_high))
-        model.served = pyo.Expression(model.index, rule=lambda m, t, u: m.vms[t, u])
+        model.vms = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
+        model.served = pyo.Expression(model.cells, rule=lambda m, t, u: m.vms[t, u])
     else:
         limits = _between(work, ceiling(work.need_low), ceiling(work.need_high))
-        model.vms = pyo.Var(model.index, bounds=limits, within=pyo.NonNegativeIntegers)
-        model.served = pyo.Var(model.index, bounds=_between(work, work.need_low, work.need_high))
-        model.fits = pyo.Constraint(model.index, rule=lambda m, t, u: m.served[t, u] <= m.vms[t, u])
+        model.vms = pyo.Var(model.cells, bounds=limits, within=pyo.NonNegativeIntegers)
+        model.served = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
+        model.fits = pyo.Constraint(model.cells, rule=lambda m, t, u: m.served[t, u] <= m.vms[t, u])
     return _close(model, work, relax)
 
 
@@ -43,11 +42,11 @@ def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     work = workload(spec)
     model = _skeleton(work)
     model.vms = pyo.Var(
-        model.index,
+        model.cells,
         bounds=_between(work, ceiling(work.need_low), ceiling(work.need_high)),
         within=pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers,
     )
-    model.served = pyo.Expression(model.index, rule=lambda m, t, u: m.vms[t, u])
+    model.served = pyo.Expression(model.cells, rule=lambda m, t, u: m.vms[t, u])
     return _close(model, work, False)
 
 
@@ -76,7 +75,7 @@ def _skeleton(work: Workload) -> pyo.ConcreteModel:
     model = pyo.ConcreteModel()
     model.units = pyo.Set(initialize=work.names, ordered=True)
     model.periods = pyo.RangeSet(0, work.periods - 1)
-    model.index = pyo.Set(initialize=[(t, u) for t in range(work.periods) for u in work.names], dimen=2, ordered=True)
+    model.cells = pyo.Set(initialize=[(t, u) for t in range(work.periods) for u in work.names], dimen=2, ordered=True)
     return model
 
 
@@ -90,8 +89,8 @@ def _close(model: pyo.ConcreteModel, work: Workload, relax: bool) -> pyo.Concret
         rule=lambda m, t, p: pyo.quicksum(m.vms[t, u] for u in names[shares[p][0]]) <= shares[p][1],
     )
     worth = dict(zip(names, work.worth.tolist(), strict=True))
-    operation = pyo.quicksum(work.vm_cost * model.vms[key] for key in model.index)
-    avoided = pyo.quicksum(worth[u] * model.served[t, u] for t, u in model.index)
+    operation = pyo.quicksum(work.vm_cost * model.vms[key] for key in model.cells)
+    avoided = pyo.quicksum(worth[u] * model.served[t, u] for t, u in model.cells)
     model.cost = pyo.Objective(expr=operation - avoided + float((work.high @ work.penalty).sum()), sense=pyo.minimize)
     return model
 
