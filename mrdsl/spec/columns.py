@@ -26,7 +26,8 @@ class Columns(Sequence[N], Generic[N]):
     """A sequence of ``node_type`` whose items stand in arrays, one per dotted path (``map.avg``, ``jobs.low``).
 
     ``values`` maps a path to an array of the sequence's length, or to one value that all nodes share; a float
-    array marks a missing optional value by NaN. ``names`` and ``span_at`` give each node's name and place.
+    array marks a missing optional value by NaN. ``names`` and ``span_at`` give each node's name and place;
+    ``group`` is the base name of generated blocks (``c`` for ``class c[1..9]``).
     """
 
     def __init__(
@@ -35,11 +36,13 @@ class Columns(Sequence[N], Generic[N]):
         names: Sequence[str],
         values: Mapping[str, Any],
         span_at: Callable[[int], Span | None] = lambda _: None,
+        group: str = "",
     ) -> None:
         self.node_type = node_type
         self.names = names
         self.values = values
         self.span_at = span_at
+        self.group = group
 
     def __len__(self) -> int:
         return len(self.names)
@@ -173,10 +176,10 @@ def _column_of_columns(nodes: Columns[Any], path: str, missing: float) -> NDArra
 def _default_of(node_type: type[Node], path: str) -> Any:
     """The declared default behind a path; None where there is none or the block itself may be left out."""
     head, _, rest = path.partition(".")
-    default = next((f.default for f in fields(node_type) if f.name == head), None)
+    default: Any = next((f.default for f in fields(node_type) if f.name == head), None)
     if default is MISSING or default is None:
         return None
-    return getattr(default, rest, None) if rest else default
+    return getattr(default, str(rest), None) if rest else default
 
 
 def _reader(path: str) -> Callable[[Any], Any]:

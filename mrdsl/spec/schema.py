@@ -219,9 +219,15 @@ def _item(declared: Item) -> Any:
     return field(default=declared.default, metadata={ITEM_KEY: declared})
 
 
-@cache
 def declarations(node: type[Node]) -> Mapping[str, Item | Block]:
     """What a node type declares, by field name, in the order of declaration."""
+    key: Any = node
+    found: Mapping[str, Item | Block] = _declarations(key)
+    return found
+
+
+@cache
+def _declarations(node: Any) -> Mapping[str, Item | Block]:
     return MappingProxyType({f.name: f.metadata[ITEM_KEY] for f in _declared_fields(node)})
 
 

@@ -1,0 +1,347 @@
+"""Blocks to facts: one walk over the syntax tree, led by the vocabulary of the facts dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mrdsl.diagnostics import Related, error
+from mrdsl.language import tree
+from mrdsl.language.evaluate import MistakeError, Scope
+from mrdsl.language.items import Files, convert
+from mrdsl.language.random_values import Draws
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.language.vocabulary import Vocabulary, vocabulary
+from mrdsl.source import Span
+from mrdsl.spec.schema import Block, Item, Node, Source
+
+_BROKEN: Any = object()
+TOP_LEVEL_WORDS = ("param", "import", "minimize", "maximize", "estimate", "subject to", "solve with")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the walk stands: the scope, the files, the seed, the block's words for messages and its path for draws."""
+
+    scope: Scope
+    files: Files
+    seed: int
+    path: str
+    words: str
+
+    def inner(self, words: str, name: str = "") -> Place:
+        return replace(self, path=f"{self.path}/{words} {name}", words=f"{words} {name}".strip())
+
+    def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
+        """The scope of one item: random values are drawn for it alone."""
+        from mrdsl.language.items import acceptable
+
+        return replace(
+            self.scope,
+            draws=Draws(self.seed, f"{self.path}/{key}", count),
+            accept=lambda values: acceptable(item, values),
+            turns=[],
+        )
+
+
+class ItemSpans(Mapping[str, Span]):
+    """The places of a block's items, worked out when somebody asks."""
+
+    def __init__(self, files: tree.FileNames, nodes: Mapping[str, Any]) -> None:
+        self.files = files
+        self.nodes = nodes
+
+    def __getitem__(self, key: str) -> Span:
+        return tree.span_of(self.files, self.nodes[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+def resolve_block(
+    node_type: type[Node], statements: tuple[Any, ...], place: Place, name: str, at: Any, source: Source | None = None
+) -> Node | None:
+    """The node for a block's statements; None where one of its own items is unusable, with the reasons reported.
+
+    Broken blocks among repeated ones are left out, so that what remains can still be checked.
+    """
+    words = vocabulary(node_type)
+    scope = place.scope
+    values: dict[str, Any] = {}
+    written: dict[str, Any] = {}
+    repeated: dict[str, list[tree.Block]] = {}
+    for statement in statements:
+        if statement.__class__ is tree.Assignment:
+            _resolve_item(words, statement, place, values, written)
+        elif statement.__class__ is tree.Block:
+            _sort_block(words, statement, place, values, written, repeated)
+        else:
+            scope.report.add(
+                error(
+                    "wrong-statement",
+                    "a comparison stands only in `subject to { ... }`",
+                    scope.span(statement),
+                    "write `name = value`",
+                )
+            )
+    if repeated:
+        _resolve_repeated(words, repeated, place, values, written)
+    span = tree.header_span(scope.files, at) if isinstance(at, tree.Block) else at
+    complete = require(words, written, place, span)
+    if not complete or any(value is _BROKEN for value in values.values()):
+        return None
+    if source is not None:
+        values["source"] = source
+    return node_type(name=name, span=span, spans=ItemSpans(scope.files, written), **values)
+
+
+def _resolve_item(
+    words: Vocabulary, statement: tree.Assignment, place: Place, values: dict[str, Any], written: dict[str, Any]
+) -> None:
+    scope = place.scope
+    token = statement.words[0]
+    key = tree.word_text(token)
+    known = words.items.get(key)
+    if known is None or len(statement.words) > 1:
+        scope.report.add(unknown_item(words, statement, place))
+        return
+    field_name, item = known
+    if field_name in written:
+        scope.report.add(_duplicate(key, token, written[field_name], place))
+        return
+    written[field_name] = statement
+    try:
+        values[field_name] = convert(key, item, statement.value, place.item_scope(key, item), place.files)
+    except MistakeError as mistake:
+        scope.report.add(mistake.diagnostic)
+        values[field_name] = _BROKEN
+
+
+def unknown_item(words: Vocabulary, statement: tree.Assignment, place: Place) -> Any:
+    """The diagnostic for an item that the block does not know."""
+    span = place.scope.span(statement.words[0])
+    if len(statement.words) > 1:
+        text = " ".join(statement.words)
+        return error(
+            "unknown-item",
+            f"`{text} = ...` means nothing {place.words and 'in ' + place.words}".rstrip(),
+            span,
+            "an item is `name = value`",
+        )
+    key = tree.word_text(statement.words[0])
+    if key in words.singles or key in words.repeated:
+        return error("unknown-item", f"`{key}` is a block, not an item", span, f"write `{key} {{ ... }}`")
+    return error(
+        "unknown-item",
+        f"there is no item `{key}`{_in(place)}",
+        span,
+        did_you_mean(key, (*words.items, *words.blocks), "items here: "),
+    )
+
+
+def _in(place: Place) -> str:
+    return f" in `{place.words}`" if place.words else " at the top level"
+
+
+def _duplicate(key: str, token: Any, first: Any, place: Place) -> Any:
+    return error(
+        "duplicate",
+        f"`{key}` is written twice{_in(place)}",
+        place.scope.span(token),
+        "keep one of them",
+        Related("first written here", place.scope.span(first)),
+    )
+
+
+def _sort_block(
+    words: Vocabulary,
+    block: tree.Block,
+    place: Place,
+    values: dict[str, Any],
+    written: dict[str, Any],
+    repeated: dict[str, list[tree.Block]],
+) -> None:
+    word = tree.word_text(block.words[0])
+    if word in words.singles:
+        _resolve_single(words.singles[word], word, block, place, values, written)
+    elif word in words.repeated:
+        repeated.setdefault(word, []).append(block)
+    elif word in words.plurals:
+        repeated.setdefault(words.plurals[word][1].word, []).append(block)
+    else:
+        place.scope.report.add(unknown_block(words, word, block, place))
+
+
+def unknown_block(words: Vocabulary, word: str, block: tree.Block, place: Place) -> Any:
+    """The diagnostic for a block that is not known here."""
+    span = place.scope.span(block.words[0])
+    if word in words.items:
+        return error("unknown-block", f"`{word}` is an item, not a block", span, f"write `{word} = ...`")
+    known: tuple[str, ...] = (*words.blocks, *words.plurals)
+    if block.statements is None:
+        known += tuple(words.items)
+    if not place.words:
+        known += TOP_LEVEL_WORDS
+    return error(
+        "unknown-block",
+        f"there is no block `{word}`{_in(place)}",
+        span,
+        did_you_mean(word, known, "blocks here: ") or "no blocks stand here",
+    )
+
+
+def _resolve_single(
+    known: tuple[str, Block],
+    word: str,
+    block: tree.Block,
+    place: Place,
+    values: dict[str, Any],
+    written: dict[str, Any],
+) -> None:
+    field_name, declared = known
+    report = place.scope.report
+    if field_name in written:
+        report.add(_duplicate(word, block.words[0], written[field_name], place))
+        return
+    written[field_name] = block
+    inner = place.inner(word)
+    source = None
+    try:
+        source = _source(declared, block, inner)
+    except MistakeError as mistake:
+        report.add(mistake.diagnostic)
+        values[field_name] = _BROKEN
+        return
+    extra = block.words[1:] if source is None else block.words[2:]
+    if extra or block.more or block.indexed is not None:
+        report.add(
+            error(
+                "unexpected-name",
+                f"`{word}` has no name",
+                place.scope.span(extra[0] if extra else block),
+                f"write `{word} {{ ... }}`",
+            )
+        )
+    node = resolve_block(declared.node, block.statements or (), inner, "", block, source)
+    values[field_name] = _BROKEN if node is None else node
+
+
+def _source(declared: Block, block: tree.Block, place: Place) -> Source | None:
+    """What stands after ``from``: a file, or a reader's call."""
+    words = (*block.words, *block.more)
+    if "from" not in [str(w) for w in words[1:]]:
+        if block.call is not None:
+            raise place.scope.mistake(
+                "wrong-statement",
+                f"`{block.call.function}(...)` cannot stand here",
+                block.call,
+                "write `from` before it",
+            )
+        if declared.sources:
+            raise place.scope.mistake(
+                "missing-source",
+                f"`{place.words}` says nothing about where its data comes from",
+                block.words[0],
+                f'write `{place.words} from {declared.sources[0]}("file") {{ ... }}`',
+            )
+        return None
+    if not declared.sources:
+        raise place.scope.mistake(
+            "unexpected-source", f"`{place.words}` reads no file", block.words[0], f"write `{place.words} {{ ... }}`"
+        )
+    reader, written, node = _reader(block, words, place)
+    if reader not in declared.sources:
+        raise place.scope.mistake(
+            "unknown-reader",
+            f"`{place.words}` cannot be read from `{reader}`",
+            node,
+            did_you_mean(reader, declared.sources, "readers: "),
+        )
+    return Source(reader, str(place.files.find(written, node, place.scope)), written, place.scope.span(node))
+
+
+def _reader(block: tree.Block, words: tuple[Any, ...], place: Place) -> tuple[str, str, Any]:
+    if block.call is None:
+        last = words[-1]
+        if last.type != "STRING":
+            raise place.scope.mistake("missing-file", "`from` names no file", last, 'write `from "file.csv"`')
+        return "table", tree.word_text(last), last
+    arguments = block.call.arguments
+    if len(arguments) != 1 or not isinstance(arguments[0], tree.Text):
+        raise place.scope.mistake(
+            "wrong-arguments",
+            f"`{block.call.function}` takes one file name",
+            block.call,
+            f'write `{block.call.function}("file.tsv")`',
+        )
+    return str(block.call.function), arguments[0].value, arguments[0]
+
+
+def _resolve_repeated(
+    words: Vocabulary,
+    repeated: dict[str, list[tree.Block]],
+    place: Place,
+    values: dict[str, Any],
+    written: dict[str, Any],
+) -> None:
+    from mrdsl.language.repeated import resolve_repeated
+
+    for word, blocks in repeated.items():
+        field_name, declared = words.repeated[word]
+        values[field_name] = resolve_repeated(word, declared, blocks, place)
+        written[field_name] = blocks[0]
+
+
+def require(words: Vocabulary, written: Mapping[str, Any], place: Place, span: Any) -> bool:
+    """Reports what a block lacks; true where nothing is missing."""
+    missing = [key for key, (name, item) in words.items.items() if item.required and name not in written]
+    missing_blocks = [
+        f"{word} {{ ... }}" for word, (name, block) in words.singles.items() if block.required and name not in written
+    ]
+    missing_blocks += [
+        f"{word} NAME {{ ... }}"
+        for word, (name, block) in words.repeated.items()
+        if block.required and name not in written
+    ]
+    report = place.scope.report
+    if missing:
+        item = words.items[missing[0]][1]
+        report.add(
+            error(
+                "missing-item",
+                f"`{place.words or 'the spec'}` lacks {_list_words(missing)}",
+                span,
+                f"add `{missing[0]} = {_example(item)}`: {item.doc}",
+            )
+        )
+    if missing_blocks:
+        report.add(
+            error(
+                "missing-block",
+                f"`{place.words or 'the spec'}` lacks {_list_words(missing_blocks)}",
+                span,
+                f"add `{missing_blocks[0]}`",
+            )
+        )
+    return not missing and not missing_blocks
+
+
+def _list_words(words: list[str]) -> str:
+    quoted = [f"`{word}`" for word in words]
+    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1]
+
+
+def _example(item: Item) -> str:
+    from mrdsl.units import KINDS
+
+    if item.form == "choice":
+        return item.choices[0]
+    if item.form in ("text", "path"):
+        return '"..."'
+    if item.form in ("name", "names"):
+        return "name"
+    return KINDS[item.kind].example

@@ -1,0 +1,396 @@
+"""Expressions to values: numbers in SI with their dimension, checked at every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import ceil, floor, isfinite
+from typing import Any, NamedTuple
+
+from lark import Token
+
+from mrdsl import units
+from mrdsl.diagnostics import Diagnostic, Related, error
+from mrdsl.language import tree
+from mrdsl.language.random_values import DISTRIBUTIONS, Draws, OutOfRangeError
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.source import Span
+from mrdsl.spec.schema import Distribution
+from mrdsl.units import NUMBER, Dimension
+
+FUNCTIONS = ("min", "max", "ceil", "floor", "round", "sum")
+
+
+class Value(NamedTuple):
+    """A number (or an array of them, or a distribution) in SI and its dimension."""
+
+    number: Any
+    dimension: Dimension
+
+
+class MistakeError(Exception):
+    """Ends the evaluation of one item with its diagnostic; None where the cause has been told already."""
+
+    def __init__(self, diagnostic: Diagnostic | None) -> None:
+        self.diagnostic = diagnostic
+        super().__init__()
+
+
+@dataclass
+class Report:
+    """What all parts of one resolution share: the diagnostics so far, and the spec's one currency."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+    currency: str = ""
+    currency_span: Span | None = None
+
+    def add(self, diagnostic: Diagnostic | None) -> None:
+        if diagnostic is not None:
+            self.found.append(diagnostic)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an expression may refer to. ``draws`` is None where random values stay distributions."""
+
+    files: tree.FileNames
+    report: Report
+    parameter: Callable[[str], Value | None]
+    parameter_names: tuple[str, ...] = ()
+    draws: Draws | None = None
+    accept: Callable[[Any], Any] = lambda values: values == values
+    turns: list[int] = field(default_factory=list)
+
+    def span(self, node: Any) -> Span:
+        return tree.span_of(self.files, node)
+
+    def mistake(self, code: str, message: str, node: Any, hint: str = "", *related: Related) -> MistakeError:
+        return MistakeError(error(code, message, self.span(node), hint, *related))
+
+
+def evaluate(node: Any, scope: Scope) -> Value:
+    """The value of an expression. Raises MistakeError with the diagnostic."""
+    match node:
+        case tree.Number(token, unit):
+            return _number(token, unit, scope)
+        case tree.Name(token):
+            return _name(token, node, scope)
+        case tree.Group(_, inner, _):
+            return evaluate(inner, scope)
+        case tree.Signed(sign, operand):
+            value = _arithmetic(evaluate(operand, scope), operand, scope)
+            return value if sign == "+" else Value(-value.number, value.dimension)
+        case tree.Sum(parts):
+            return _sum(parts, scope)
+        case tree.Product(parts):
+            return _product(parts, scope)
+        case tree.Call():
+            return _call(node, scope)
+        case tree.List():
+            raise scope.mistake("wrong-value", "a list cannot stand here", node, "write a single value")
+        case tree.Text(token):
+            raise scope.mistake(
+                "wrong-value", f"the text {token} cannot stand here", node, "write a number with its unit"
+            )
+        case _:
+            raise scope.mistake("wrong-value", "a range cannot stand here", node, "write a single value")
+
+
+def _number(token: Token, unit_token: Token | None, scope: Scope) -> Value:
+    number = float(token)
+    if not isfinite(number):
+        raise scope.mistake("number-too-large", f"`{token}` is too large for a number", token, "write a smaller number")
+    if unit_token is None:
+        return Value(number, NUMBER)
+    unit = units.UNITS.get(unit_token)
+    if unit is None:
+        raise _unknown_unit(unit_token, scope)
+    if unit.dimension == units.MONEY:
+        note_currency(unit, unit_token, scope)
+    return Value(number * unit.factor, unit.dimension)
+
+
+def note_currency(unit: units.Unit, token: Token, scope: Scope) -> None:
+    """Keeps the spec to one currency; raises MistakeError at the second."""
+    report = scope.report
+    if not unit.currency:
+        return
+    if not report.currency:
+        report.currency, report.currency_span = unit.currency, scope.span(token)
+    elif report.currency != unit.currency:
+        raise scope.mistake(
+            "mixed-currencies",
+            f"`{unit.currency}` here, but the spec counts in {report.currency}",
+            token,
+            f"write all money in one currency, such as {report.currency}",
+            Related(f"{report.currency} is used here", report.currency_span),
+        )
+
+
+def _unknown_unit(token: Token, scope: Scope) -> MistakeError:
+    if token in scope.parameter_names:
+        return scope.mistake("unknown-unit", f"`{token}` is a param, not a unit", token, f"write `* {token}`")
+    return scope.mistake("unknown-unit", f"there is no unit `{token}`", token, did_you_mean(token, units.UNITS, ""))
+
+
+def _name(token: Token, node: Any, scope: Scope) -> Value:
+    if token in scope.parameter_names:
+        value = scope.parameter(token)
+        if value is None:
+            raise MistakeError(None)
+        return value
+    if token in units.UNITS:
+        raise scope.mistake("unit-without-number", f"the unit `{token}` has no number", node, f"write `1 {token}`")
+    raise scope.mistake(
+        "unknown-name",
+        f"nothing is called `{token}`",
+        node,
+        did_you_mean(token, scope.parameter_names, "params: ") or f"define it: `param {token} = 1`",
+    )
+
+
+def _arithmetic(value: Value, node: Any, scope: Scope) -> Value:
+    if isinstance(value.number, Distribution):
+        raise scope.mistake(
+            "random-in-expression",
+            f"`{value.number.name}(...)` cannot be calculated with here",
+            node,
+            "put the whole expression into the distribution's parameters",
+        )
+    return value
+
+
+def _sum(parts: tuple[Any, ...], scope: Scope) -> Value:
+    total = _arithmetic(evaluate(parts[0], scope), parts[0], scope)
+    for sign, operand in zip(parts[1::2], parts[2::2], strict=True):
+        value = _arithmetic(evaluate(operand, scope), operand, scope)
+        if value.dimension != total.dimension:
+            verb = "add" if sign == "+" else "subtract"
+            raise scope.mistake(
+                "wrong-unit",
+                f"cannot {verb} {units.describe(value.dimension)} "
+                f"{'to' if sign == '+' else 'from'} {units.describe(total.dimension)}",
+                operand,
+                "both sides of a sum are of one kind",
+            )
+        total = Value(total.number + value.number if sign == "+" else total.number - value.number, total.dimension)
+    return _finite(total, parts[0], scope)
+
+
+def _product(parts: tuple[Any, ...], scope: Scope) -> Value:
+    """Numbers bind their units first: in ``10 USD / 2 USD/h`` the hour belongs to the second price."""
+    operands, signs = _bind_units(parts, scope)
+    total = _arithmetic(operands[0][0], operands[0][1], scope)
+    for sign, (value, node) in zip(signs, operands[1:], strict=True):
+        value = _arithmetic(value, node, scope)
+        if sign == "*":
+            total = Value(total.number * value.number, units.multiply(total.dimension, value.dimension))
+            continue
+        if not _all_nonzero(value.number):
+            raise scope.mistake("division-by-zero", "this divides by zero", node, "the divisor must not be 0")
+        total = Value(total.number / value.number, units.divide(total.dimension, value.dimension))
+    return _finite(total, parts[0], scope)
+
+
+def _bind_units(parts: tuple[Any, ...], scope: Scope) -> tuple[list[tuple[Value, Any]], list[str]]:
+    operands: list[tuple[Value, Any]] = [(evaluate(parts[0], scope), parts[0])]
+    signs: list[str] = []
+    for sign, node in zip(parts[1::2], parts[2::2], strict=True):
+        unit = units.UNITS.get(node.token) if isinstance(node, tree.Name) else None
+        if unit is None or node.token in scope.parameter_names:
+            operands.append((evaluate(node, scope), node))
+            signs.append(str(sign))
+            continue
+        note_currency(unit, node.token, scope)
+        value, quantity = operands[-1]
+        value = _arithmetic(value, quantity, scope)
+        if sign == "*":
+            bound = Value(value.number * unit.factor, units.multiply(value.dimension, unit.dimension))
+        else:
+            bound = Value(value.number / unit.factor, units.divide(value.dimension, unit.dimension))
+        operands[-1] = (bound, quantity)
+    return operands, signs
+
+
+def _all_nonzero(number: Any) -> bool:
+    return bool((number != 0).all()) if hasattr(number, "all") else number != 0
+
+
+def _finite(value: Value, node: Any, scope: Scope) -> Value:
+    if isinstance(value.number, float) and not isfinite(value.number):
+        raise scope.mistake("number-too-large", "the result is too large for a number", node, "write smaller numbers")
+    return value
+
+
+def _call(node: tree.Call, scope: Scope) -> Value:
+    name = str(node.function)
+    if name in DISTRIBUTIONS:
+        return _random(node, name, scope)
+    if name not in FUNCTIONS:
+        raise scope.mistake(
+            "unknown-function",
+            f"there is no function `{name}`",
+            node.function,
+            did_you_mean(name, (*FUNCTIONS, *DISTRIBUTIONS), "functions: "),
+        )
+    arguments = node.arguments
+    if len(arguments) == 1 and isinstance(arguments[0], tree.List) and name in ("min", "max", "sum"):
+        arguments = arguments[0].items
+    if not arguments or (name in ("ceil", "floor", "round") and len(arguments) != 1):
+        wanted = "one argument" if name in ("ceil", "floor", "round") else "at least one argument"
+        raise scope.mistake("wrong-arguments", f"`{name}` takes {wanted}", node, f"such as `{name}(2.5)`")
+    values = [_arithmetic(evaluate(argument, scope), argument, scope) for argument in arguments]
+    _one_kind(name, values, arguments, scope)
+    return Value(
+        _apply(name, [value.number for value in values]), _rounded_dimension(name, values[0], arguments[0], scope)
+    )
+
+
+def _one_kind(name: str, values: list[Value], arguments: tuple[Any, ...], scope: Scope) -> None:
+    for value, argument in zip(values[1:], arguments[1:], strict=True):
+        if value.dimension != values[0].dimension:
+            raise scope.mistake(
+                "wrong-unit",
+                f"`{name}` of {units.describe(values[0].dimension)} and {units.describe(value.dimension)}",
+                argument,
+                "all arguments are of one kind",
+            )
+
+
+def _rounded_dimension(name: str, value: Value, node: Any, scope: Scope) -> Dimension:
+    if name in ("ceil", "floor", "round") and value.dimension != NUMBER and not units.is_count(value.dimension):
+        raise scope.mistake(
+            "wrong-unit",
+            f"`{name}` of {units.describe(value.dimension)}: only numbers are rounded",
+            node,
+            f"divide by a unit first: `{name}(x / 1 h) * 1 h`",
+        )
+    return value.dimension
+
+
+def _apply(name: str, numbers: list[Any]) -> Any:
+    if any(hasattr(number, "dtype") for number in numbers):
+        import numpy as np
+
+        arrays: dict[str, Callable[[list[Any]], Any]] = {
+            "min": lambda all_: np.minimum.reduce(np.broadcast_arrays(*all_)),
+            "max": lambda all_: np.maximum.reduce(np.broadcast_arrays(*all_)),
+            "sum": sum,
+            "ceil": lambda all_: np.ceil(all_[0]),
+            "floor": lambda all_: np.floor(all_[0]),
+            "round": lambda all_: np.round(all_[0]),
+        }
+        return arrays[name](numbers)
+    scalars: Mapping[str, Callable[[list[float]], float]] = {
+        "min": min,
+        "max": max,
+        "sum": sum,
+        "ceil": lambda all_: float(ceil(all_[0])),
+        "floor": lambda all_: float(floor(all_[0])),
+        "round": lambda all_: float(round(all_[0])),
+    }
+    return scalars[name](numbers)
+
+
+def _random(node: tree.Call, name: str, scope: Scope) -> Value:
+    wanted = DISTRIBUTIONS[name]
+    if len(node.arguments) != wanted:
+        raise scope.mistake(
+            "wrong-arguments",
+            f"`{name}` takes {wanted} argument{'s' if wanted > 1 else ''}, not {len(node.arguments)}",
+            node,
+            _RANDOM_EXAMPLES[name],
+        )
+    fixed = Scope(scope.files, scope.report, scope.parameter, scope.parameter_names)
+    arguments = [_argument(argument, fixed) for argument in node.arguments]
+    dimension = _check_random(node, name, arguments, scope)
+    parameters = tuple(number for number, _ in arguments)
+    if scope.draws is None:
+        return Value(Distribution(name, parameters), dimension)
+    if scope.draws.seed < 0:
+        raise scope.mistake(
+            "missing-seed",
+            f"`{name}(...)` draws random values, but the spec has no seed",
+            node,
+            "add a line `seed = 42` at the top level",
+        )
+    scope.turns.append(1)
+    try:
+        drawn = scope.draws.draw(name, parameters, len(scope.turns), scope.accept)
+    except OutOfRangeError:
+        raise scope.mistake(
+            "distribution-out-of-range",
+            f"`{name}(...)` hardly ever falls within the item's limits",
+            node,
+            "move its mean into the limits",
+        ) from None
+    return Value(drawn if scope.draws.count > 1 or drawn.size != 1 else float(drawn[0]), dimension)
+
+
+_RANDOM_EXAMPLES = {
+    "uniform": "`uniform(1, 3)`: from, to",
+    "uniform_int": "`uniform_int(70, 700)`: from, to",
+    "normal": "`normal(30 s, 5 s)`: mean, standard deviation",
+    "exponential": "`exponential(10 s)`: mean",
+    "poisson": "`poisson(22)`: mean",
+    "choice": "`choice([1, 2, 4])`",
+    "mixture": "`mixture([0.7, 0.3], [1 s, 5 s], [0.1 s, 1 s])`: weights, means, standard deviations",
+}
+
+
+def _argument(node: Any, scope: Scope) -> tuple[Any, Dimension]:
+    if not isinstance(node, tree.List):
+        value = _arithmetic(evaluate(node, scope), node, scope)
+        return value.number, value.dimension
+    if not node.items:
+        raise scope.mistake("wrong-arguments", "this list is empty", node, "write at least one value")
+    values = [_arithmetic(evaluate(item, scope), item, scope) for item in node.items]
+    _one_kind("a list", values, node.items, scope)
+    return tuple(value.number for value in values), values[0].dimension
+
+
+def _check_random(node: tree.Call, name: str, arguments: list[tuple[Any, Dimension]], scope: Scope) -> Dimension:
+    lists = [isinstance(number, tuple) for number, _ in arguments]
+    if any(is_list != (name in ("choice", "mixture")) for is_list in lists):
+        raise scope.mistake(
+            "wrong-arguments", f"the arguments of `{name}` are not of its form", node, _RANDOM_EXAMPLES[name]
+        )
+    same = arguments[1:] if name == "mixture" else arguments
+    for argument, (_, dimension) in zip(node.arguments[-len(same) :], same, strict=True):
+        if dimension != same[0][1]:
+            raise scope.mistake(
+                "wrong-unit",
+                f"`{name}` of {units.describe(same[0][1])} and {units.describe(dimension)}",
+                argument,
+                "its values are of one kind",
+            )
+    numbers = [number for number, _ in arguments]
+    problem = _random_problem(name, numbers)
+    if problem:
+        raise scope.mistake("wrong-arguments", f"`{name}`: {problem}", node, _RANDOM_EXAMPLES[name])
+    return same[0][1]
+
+
+def _random_problem(name: str, numbers: list[Any]) -> str:
+    match name:
+        case "uniform" | "uniform_int":
+            if numbers[0] > numbers[1]:
+                return "the lower end is above the upper end"
+            if name == "uniform_int" and any(number != int(number) for number in numbers):
+                return "both ends are whole numbers"
+        case "normal":
+            return "the standard deviation is negative" if numbers[1] < 0 else ""
+        case "exponential":
+            return "the mean is not positive" if numbers[0] <= 0 else ""
+        case "poisson":
+            return "the mean is negative" if numbers[0] < 0 else ""
+        case "mixture":
+            if len({len(part) for part in numbers}) != 1:
+                return "weights, means and deviations are lists of one length"
+            if min(numbers[0]) < 0 or sum(numbers[0]) <= 0:
+                return "weights are at least 0 and not all 0"
+            if min(numbers[2]) < 0:
+                return "a standard deviation is negative"
+            if all(mean <= 0 and deviation == 0 for mean, deviation in zip(numbers[1], numbers[2], strict=True)):
+                return "no component can give a positive value"
+    return ""

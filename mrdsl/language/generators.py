@@ -1,0 +1,169 @@
+"""``class c[1..1000] { ... }``: many blocks at once, held as columns; random values are drawn as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mrdsl.diagnostics import error
+from mrdsl.language import tree
+from mrdsl.language.blocks import Place, require, unknown_block, unknown_item
+from mrdsl.language.evaluate import MistakeError
+from mrdsl.language.items import convert
+from mrdsl.language.vocabulary import vocabulary
+from mrdsl.source import Span
+from mrdsl.spec.columns import Columns
+from mrdsl.spec.schema import Node, Range
+
+
+class IndexedNames(Sequence[str]):
+    """``c1``, ``c2``, ... without a million strings in memory."""
+
+    def __init__(self, base: str, low: int, high: int) -> None:
+        self.base, self.low, self.high = base, low, high
+
+    def __len__(self) -> int:
+        return self.high - self.low + 1
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return f"{self.base}{self.low + index % len(self)}"
+
+
+def resolve_generator(
+    node_type: type[Node], name: str, low: int, high: int, statements: tuple[Any, ...], place: Place, block: tree.Block
+) -> Sequence[Node]:
+    """The columns of all generated blocks; empty where an item is wrong."""
+    count = high - low + 1
+    span = tree.header_span(place.scope.files, block)
+    values: dict[str, Any] = {}
+    before = len(place.scope.report.found)
+    collect(node_type, statements, place, count, "", values, span)
+    if len(place.scope.report.found) > before:
+        return ()
+    return Columns(node_type, IndexedNames(name, low, high), values, lambda _: span, group=name)
+
+
+def collect(
+    node_type: type[Node],
+    statements: tuple[Any, ...],
+    place: Place,
+    count: int,
+    prefix: str,
+    values: dict[str, Any],
+    span: Span,
+    given: frozenset[str] = frozenset(),
+) -> None:
+    """Adds the value of every written item under its dotted path; ``given`` are paths that a table already holds."""
+    words = vocabulary(node_type)
+    report = place.scope.report
+    written: dict[str, Any] = {}
+    for statement in statements:
+        if isinstance(statement, tree.Assignment):
+            _collect_item(words, statement, place, count, prefix, values, written, given)
+        elif isinstance(statement, tree.Block):
+            _collect_block(words, statement, place, count, prefix, values, written, span, given)
+        else:
+            report.add(
+                error(
+                    "wrong-statement",
+                    "a comparison stands only in `subject to { ... }`",
+                    place.scope.span(statement),
+                    "write `name = value`",
+                )
+            )
+    for path in given:
+        if path.startswith(prefix):
+            written.setdefault(path[len(prefix) :].split(".")[0], None)
+    for word, (field_name, declared) in words.singles.items():
+        inner_prefix = f"{prefix}{field_name}."
+        if field_name in written and written[field_name] is None:
+            collect(declared.node, (), place.inner(word), count, inner_prefix, values, span, given)
+    require(words, written, place, span)
+
+
+def _collect_item(
+    words: Any,
+    statement: tree.Assignment,
+    place: Place,
+    count: int,
+    prefix: str,
+    values: dict[str, Any],
+    written: dict[str, Any],
+    given: frozenset[str],
+) -> None:
+    key = tree.word_text(statement.words[0])
+    known = words.items.get(key)
+    report = place.scope.report
+    if known is None or len(statement.words) > 1:
+        report.add(unknown_item(words, statement, place))
+        return
+    field_name, item = known
+    if field_name in written or prefix + field_name in given:
+        where = "in the table and in the block" if prefix + field_name in given else "twice"
+        report.add(
+            error("duplicate", f"`{key}` is written {where}", place.scope.span(statement.words[0]), "keep one of them")
+        )
+        return
+    written[field_name] = statement
+    try:
+        value = convert(key, item, statement.value, place.item_scope(key, item, count), place.files)
+    except MistakeError as mistake:
+        report.add(mistake.diagnostic)
+        return
+    if isinstance(value, Range):
+        values[f"{prefix}{field_name}.low"] = value.low
+        values[f"{prefix}{field_name}.high"] = value.high
+    else:
+        values[prefix + field_name] = value
+
+
+def _collect_block(
+    words: Any,
+    block: tree.Block,
+    place: Place,
+    count: int,
+    prefix: str,
+    values: dict[str, Any],
+    written: dict[str, Any],
+    span: Span,
+    given: frozenset[str],
+) -> None:
+    word = tree.word_text(block.words[0])
+    if word in words.singles:
+        field_name, declared = words.singles[word]
+        if field_name in written:
+            place.scope.report.add(
+                error("duplicate", f"`{word}` is written twice", place.scope.span(block.words[0]), "keep one of them")
+            )
+            return
+        written[field_name] = block
+        collect(
+            declared.node,
+            block.statements or (),
+            place.inner(word),
+            count,
+            f"{prefix}{field_name}.",
+            values,
+            tree.header_span(place.scope.files, block),
+            given,
+        )
+    elif word in words.repeated:
+        _collect_repeated(words, word, block, place, prefix, values, written)
+    else:
+        place.scope.report.add(unknown_block(words, word, block, place))
+
+
+def _collect_repeated(
+    words: Any, word: str, block: tree.Block, place: Place, prefix: str, values: dict[str, Any], written: dict[str, Any]
+) -> None:
+    """Repeated blocks inside a generated one are the same in all of them."""
+    from mrdsl.language.repeated import resolve_repeated
+
+    field_name, declared = words.repeated[word]
+    written[field_name] = block
+    nodes = tuple(resolve_repeated(word, declared, [block], place))
+    values[prefix + field_name] = (*values.get(prefix + field_name, ()), *nodes)

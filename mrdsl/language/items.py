@@ -1,0 +1,259 @@
+"""One item's value: from its syntax tree to what the facts dataclass holds, checked against its declaration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, isclose
+from pathlib import Path
+from typing import Any
+
+from mrdsl import units
+from mrdsl.language import tree
+from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.spec.schema import Distribution, Item, Range, Source
+
+WHOLE_TOLERANCE = 1e-9
+
+
+def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None = None) -> Any:
+    """The value of ``key = node``. Raises MistakeError with the diagnostic."""
+    match item.form:
+        case "quantity":
+            return quantity_value(key, item, node, scope)
+        case "range":
+            return _range(key, item, node, scope)
+        case "distribution":
+            return _distribution(key, item, node, scope)
+        case "choice":
+            return _choice(key, item, node, scope)
+        case "text":
+            return _text(key, node, scope)
+        case "path":
+            return _path(key, node, scope, files)
+        case "name":
+            return _word(key, node, scope)
+        case "names":
+            return _words(key, node, scope)
+        case _:
+            return _list(key, item, node, scope)
+
+
+class Files:
+    """Where file names of a spec are looked up: its folder, and not above unless that is allowed."""
+
+    def __init__(self, folder: Path, outside: bool = False) -> None:
+        self.folder = folder
+        self.outside = outside
+
+    def shown(self, written: str) -> str:
+        """A file's name as messages show it: beside the spec's own."""
+        return str(self.folder / written)
+
+    def find(self, written: str, node: Any, scope: Scope) -> Path:
+        """The file behind a name in the spec. Raises MistakeError where it is missing or not allowed."""
+        path = (self.folder / written).resolve()
+        inside = path.is_relative_to(self.folder.resolve())
+        if not inside and not self.outside:
+            raise scope.mistake(
+                "file-outside",
+                f"`{written}` lies outside the spec's folder",
+                node,
+                "move the file beside the spec, or allow it with `--allow-outside`",
+            )
+        if not path.exists():
+            near = [other.name for other in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
+            raise scope.mistake(
+                "missing-file",
+                f"there is no file `{written}`",
+                node,
+                did_you_mean(path.name, near, "files there: ") or f"looked in {path.parent}",
+            )
+        if path.is_dir():
+            raise scope.mistake("missing-file", f"`{written}` is a folder", node, "name a file")
+        return path
+
+
+def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:
+    """A number (or array of drawn numbers) in SI, within the item's limits."""
+    value = _fitting(key, item, node, scope)
+    number = value.number
+    if isinstance(number, Distribution):
+        raise scope.mistake("random-value", f"`{key}` cannot stay random", node, "write one value")
+    check_limits(key, item, number, node, scope)
+    if not item.whole:
+        return number
+    return _whole(key, number, node, scope)
+
+
+def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
+    if isinstance(node, tree.Interval):
+        raise scope.mistake(
+            "wrong-value", f"`{key}` is one value, not a range", node, f"write `{key} = {_example(item)}`"
+        )
+    if isinstance(node, tree.Text | tree.List):
+        what = "a text" if isinstance(node, tree.Text) else "a list"
+        raise scope.mistake(
+            "wrong-value",
+            f"`{key}` is {units.KINDS[item.kind].noun}, not {what}",
+            node,
+            f"write `{key} = {_example(item)}`",
+        )
+    value = evaluate(node, scope)
+    kind = units.KINDS[item.kind]
+    if value.dimension != kind.dimension and not units.fits(value.dimension, kind.dimension):
+        raise scope.mistake(
+            "wrong-unit",
+            f"`{key}` is {kind.noun}, but this is {units.describe(value.dimension)}",
+            node,
+            f"write it like `{key} = {_example(item)}`",
+        )
+    return value
+
+
+def _example(item: Item) -> str:
+    example = units.KINDS[item.kind].example
+    return "0.5" if item.kind == "number" and not item.whole else example
+
+
+def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> None:
+    """Raises MistakeError where a value (or any of an array) is outside the declared limits."""
+    if item.above is item.at_least is item.below is item.at_most is None:
+        return
+    accepted = acceptable(item, number)
+    if accepted if isinstance(accepted, bool) else bool(accepted.all()):
+        return
+    worst = number if isinstance(accepted, bool) else float(number[~accepted][0])
+    raise scope.mistake(
+        "out-of-range",
+        f"`{key}` is {shown(worst, item, scope)}, but must be {limits(item, scope)}",
+        node,
+        f"write {units.KINDS[item.kind].noun} {limits(item, scope)}",
+    )
+
+
+def acceptable(item: Item, number: Any) -> Any:
+    """Whether a number is within the item's limits; for an array, an array of answers."""
+    result: Any = number == number
+    if item.above is not None:
+        result = result & (number > item.above)
+    if item.at_least is not None:
+        result = result & (number >= item.at_least)
+    if item.below is not None:
+        result = result & (number < item.below)
+    if item.at_most is not None:
+        result = result & (number <= item.at_most)
+    return result
+
+
+def limits(item: Item, scope: Scope) -> str:
+    """The declared limits in words."""
+    words = []
+    for word, limit in (
+        ("above", item.above),
+        ("at least", item.at_least),
+        ("below", item.below),
+        ("at most", item.at_most),
+    ):
+        if limit is not None:
+            words.append(f"{word} {shown(limit, item, scope)}")
+    return " and ".join(words)
+
+
+def shown(number: float, item: Item, scope: Scope) -> str:
+    """A value in the item's own units."""
+    return units.show(float(number), item.kind, scope.report.currency or units.DEFAULT_CURRENCY)
+
+
+def _whole(key: str, number: Any, node: Any, scope: Scope) -> Any:
+    if hasattr(number, "dtype"):
+        rounded = number.round()
+        wrong = abs(number - rounded) > WHOLE_TOLERANCE * abs(number).clip(1.0)
+        if wrong.any():
+            raise _not_whole(key, float(number[wrong][0]), node, scope)
+        return rounded
+    rounded = round(number)
+    if not isclose(number, rounded, rel_tol=WHOLE_TOLERANCE, abs_tol=WHOLE_TOLERANCE):
+        raise _not_whole(key, number, node, scope)
+    return int(rounded)
+
+
+def _not_whole(key: str, number: float, node: Any, scope: Scope) -> MistakeError:
+    return scope.mistake(
+        "not-whole", f"`{key}` is {number:g}, but must be a whole number", node, f"write `{key} = {ceil(number)}`"
+    )
+
+
+def _range(key: str, item: Item, node: Any, scope: Scope) -> Range:
+    if isinstance(node, tree.Interval):
+        low = quantity_value(key, item, node.low, scope)
+        high = quantity_value(key, item, node.high, scope)
+        if bool((low > high).any() if hasattr(low > high, "any") else low > high):
+            raise scope.mistake(
+                "reversed-range",
+                f"the range of `{key}` is reversed: {_ends(low, high, item, scope)}",
+                node,
+                "write the lower end first: `lo .. hi`",
+            )
+        return Range(low, high)
+    value = quantity_value(key, item, node, scope)
+    return Range(value, value)
+
+
+def _ends(low: Any, high: Any, item: Item, scope: Scope) -> str:
+    if hasattr(low, "dtype") or hasattr(high, "dtype"):
+        return "in at least one row the lower end is above the upper end"
+    return f"{shown(low, item, scope)} is above {shown(high, item, scope)}"
+
+
+def _distribution(key: str, item: Item, node: Any, scope: Scope) -> Any:
+    value = _fitting(key, item, node, replace(scope, draws=None))
+    if isinstance(value.number, Distribution):
+        return value.number
+    check_limits(key, item, value.number, node, scope)
+    return value.number
+
+
+def _choice(key: str, item: Item, node: Any, scope: Scope) -> str:
+    word = _word(key, node, scope)
+    if word not in item.choices:
+        raise scope.mistake(
+            "unknown-choice", f"`{key}` cannot be `{word}`", node, did_you_mean(word, item.choices, "one of ")
+        )
+    return word
+
+
+def _text(key: str, node: Any, scope: Scope) -> str:
+    if not isinstance(node, tree.Text):
+        raise scope.mistake("wrong-value", f"`{key}` is a text", node, f'write `{key} = "..."`')
+    return node.value
+
+
+def _path(key: str, node: Any, scope: Scope, files: Files | None) -> Source:
+    written = _text(key, node, scope)
+    path = files.find(written, node, scope) if files is not None else Path(written)
+    return Source("table", str(path), written, scope.span(node))
+
+
+def _word(key: str, node: Any, scope: Scope) -> str:
+    if isinstance(node, tree.Name):
+        return str(node.token)
+    if isinstance(node, tree.Text):
+        return node.value
+    raise scope.mistake(
+        "wrong-value", f"`{key}` is a name", node, f"write `{key} = name`; quote a name that is no identifier"
+    )
+
+
+def _words(key: str, node: Any, scope: Scope) -> tuple[str, ...]:
+    if isinstance(node, tree.List):
+        return tuple(_word(key, item, scope) for item in node.items)
+    return (_word(key, node, scope),)
+
+
+def _list(key: str, item: Item, node: Any, scope: Scope) -> tuple[float, ...]:
+    if not isinstance(node, tree.List):
+        raise scope.mistake(
+            "wrong-value", f"`{key}` is a list", node, f"write `{key} = [{units.KINDS[item.kind].example}]`"
+        )
+    return tuple(quantity_value(key, item, part, scope) for part in node.items)

@@ -1,0 +1,107 @@
+"""``solve with METHOD { options }``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any
+
+from mrdsl.diagnostics import Related, error
+from mrdsl.language import tree
+from mrdsl.language.blocks import ItemSpans, Place
+from mrdsl.language.evaluate import MistakeError
+from mrdsl.language.items import convert
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.problems.family import Family
+from mrdsl.spec.schema import Item
+from mrdsl.spec.spec import Method
+
+OPTIONS = MappingProxyType(
+    {
+        "time_limit": Item("quantity", "when to stop", "time", above=0.0),
+        "gap": Item("quantity", "relative gap at which to stop", "share", at_least=0.0),
+        "node_limit": Item("quantity", "how many nodes to search", at_least=0.0, whole=True),
+        "threads": Item("quantity", "how many threads to use", at_least=1.0, whole=True),
+        "seed": Item("quantity", "the solver's own seed", at_least=0.0, whole=True),
+        "formulation": Item("name", "which formulation to solve"),
+        "relax": Item("choice", "whether whole numbers may be fractions", choices=("yes", "no")),
+    }
+)
+
+
+def resolve_method(found: Sequence[tree.Block], family: Family, place: Place) -> Method | None:
+    """The method that the spec asks for, None where it leaves that open; whether it exists is the registry's to say."""
+    scope = place.scope
+    for again in found[1:]:
+        scope.report.add(
+            error(
+                "duplicate",
+                "a spec is solved with one method",
+                scope.span(again.words[0]),
+                "keep one of them",
+                Related("the first one is here", scope.span(found[0].words[0])),
+            )
+        )
+    if not found:
+        return None
+    block = found[0]
+    if len(block.words) != 3:
+        scope.report.add(
+            error(
+                "wrong-statement",
+                "`solve with` names one method",
+                scope.span(block.words[0]),
+                "write `solve with highs { time_limit = 10 s }`; quote a name with a hyphen",
+            )
+        )
+        return None
+    options: dict[str, Any] = {}
+    written: dict[str, Any] = {}
+    for statement in block.statements or ():
+        _option(statement, place, options, written)
+    name = tree.word_text(block.words[2]).replace("_", "-")
+    return Method(
+        name, MappingProxyType(options), tree.header_span(scope.files, block), ItemSpans(scope.files, written)
+    )
+
+
+def _option(statement: Any, place: Place, options: dict[str, Any], written: dict[str, Any]) -> None:
+    scope = place.scope
+    if not isinstance(statement, tree.Assignment):
+        scope.report.add(
+            error(
+                "wrong-statement",
+                "a method's options are items",
+                scope.span(tree.first_token(statement)),
+                "write `time_limit = 10 s`",
+            )
+        )
+        return
+    key = tree.word_text(statement.words[0])
+    item = OPTIONS.get(key)
+    if item is None:
+        scope.report.add(
+            error(
+                "unknown-item",
+                f"`solve with` has no option `{key}`",
+                scope.span(statement.words[0]),
+                did_you_mean(key, OPTIONS, "options: "),
+            )
+        )
+        return
+    if key in written:
+        scope.report.add(
+            error(
+                "duplicate",
+                f"`{key}` is written twice",
+                scope.span(statement.words[0]),
+                "keep one of them",
+                Related("first written here", scope.span(written[key])),
+            )
+        )
+        return
+    written[key] = statement
+    try:
+        options[key] = convert(key, item, statement.value, scope)
+    except MistakeError as mistake:
+        scope.report.add(mistake.diagnostic)

@@ -1,0 +1,171 @@
+"""``param NAME = expression``: values that are overridden from the command line or a data file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mrdsl import units
+from mrdsl.diagnostics import Related, error
+from mrdsl.language import tree
+from mrdsl.language.evaluate import MistakeError, Report, Scope, Value, evaluate
+from mrdsl.language.parsing import parse_expression
+from mrdsl.language.suggest import did_you_mean
+
+
+class Parameters:
+    """The spec's params, evaluated when first used: they may stand in any order and refer to each other."""
+
+    def __init__(self, files: tree.FileNames, report: Report) -> None:
+        self.scope = Scope(files, report, self.value, ())
+        self._nodes: dict[str, tree.Assignment] = {}
+        self._overrides: dict[str, Any] = {}
+        self._values: dict[str, Value | None] = {}
+        self._running: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._nodes)
+
+    def define(self, statement: tree.Assignment) -> None:
+        """Takes one ``param`` statement."""
+        name_token = statement.words[1]
+        name = str(name_token)
+        report = self.scope.report
+        if name_token.type == "STRING":
+            report.add(
+                error(
+                    "wrong-statement",
+                    "a param's name is not quoted",
+                    self.scope.span(name_token),
+                    "write `param peak = 1.0`",
+                )
+            )
+        elif name in units.UNITS:
+            report.add(
+                error(
+                    "reserved-name",
+                    f"the param `{name}` bears the name of a unit",
+                    self.scope.span(name_token),
+                    f"rename it, such as `{name}_value`",
+                )
+            )
+        elif name in self._nodes:
+            report.add(
+                error(
+                    "duplicate",
+                    f"the param `{name}` is defined twice",
+                    self.scope.span(name_token),
+                    "give each its own name",
+                    Related("first defined here", self.scope.span(self._nodes[name].words[1])),
+                )
+            )
+        else:
+            self._nodes[name] = statement
+            self.scope = Scope(self.scope.files, report, self.value, self.names)
+
+    def override(self, values: Mapping[str, Any]) -> None:
+        """Replaces params by values from outside: numbers, or expressions as text."""
+        report = self.scope.report
+        for name, given in values.items():
+            if name not in self._nodes:
+                report.add(
+                    error(
+                        "unknown-param",
+                        f"the spec has no param `{name}`",
+                        None,
+                        did_you_mean(name, self.names, "params: ") or f"add `param {name} = ...` to the spec",
+                    )
+                )
+                continue
+            number = isinstance(given, int | float) and not isinstance(given, bool)
+            node = None if number else parse_expression(str(given))
+            if not number and node is None:
+                report.add(
+                    error(
+                        "wrong-value",
+                        f"`{given}` is no value for the param `{name}`",
+                        None,
+                        f'write it like `-D {name}=1.1` or `-D {name}="15 min"`',
+                    )
+                )
+                continue
+            self._overrides[name] = Value(float(given), units.NUMBER) if number else node
+
+    def value(self, name: str) -> Value | None:
+        """A param's value; None where it could not be worked out, which has been reported."""
+        if name not in self._values:
+            if name in self._running:
+                self._report_cycle(name)
+                return None
+            self._running.append(name)
+            self._values[name] = self._evaluate(name)
+            self._running.pop()
+        return self._values[name]
+
+    def evaluate_all(self) -> dict[str, float]:
+        """Every param's value in SI, for the record; mistakes are reported."""
+        found = {name: self.value(name) for name in self.names}
+        return {name: float(value.number) for name, value in found.items() if value is not None}
+
+    def _evaluate(self, name: str) -> Value | None:
+        report = self.scope.report
+        node = self._nodes[name].value
+        try:
+            default = evaluate(node, self.scope)
+            if not isinstance(default.number, float):
+                raise self.scope.mistake(
+                    "random-value", f"the param `{name}` cannot be random", node, "write one value"
+                )
+        except MistakeError as mistake:
+            report.add(mistake.diagnostic)
+            return None
+        given = self._overrides.get(name)
+        if given is None:
+            return default
+        return self._overridden(name, given, default)
+
+    def _overridden(self, name: str, given: Any, default: Value) -> Value | None:
+        report = self.scope.report
+        inner = Report(currency=report.currency, currency_span=report.currency_span)
+        try:
+            value = (
+                given
+                if isinstance(given, Value)
+                else evaluate(given, Scope(self.scope.files, inner, self.value, self.names))
+            )
+        except MistakeError as mistake:
+            text = mistake.diagnostic.message if mistake.diagnostic else "it uses a broken param"
+            report.add(
+                error(
+                    "wrong-value",
+                    f"the value given for the param `{name}`: {text}",
+                    None,
+                    mistake.diagnostic.hint if mistake.diagnostic else "",
+                )
+            )
+            return None
+        if value.dimension != default.dimension:
+            report.add(
+                error(
+                    "wrong-unit",
+                    f"the param `{name}` is {units.describe(default.dimension)}, but the value given "
+                    f"is {units.describe(value.dimension)}",
+                    self.scope.span(self._nodes[name]),
+                    "give it in the same kind of unit",
+                )
+            )
+            return None
+        return value
+
+    def _report_cycle(self, name: str) -> None:
+        at = self._running.index(name)
+        cycle = " -> ".join((*self._running[at:], name))
+        self.scope.report.add(
+            error(
+                "param-cycle",
+                f"the param `{name}` is defined by itself: {cycle}",
+                self.scope.span(self._nodes[name]),
+                "break the cycle with a number",
+            )
+        )

@@ -1,0 +1,166 @@
+"""Text to syntax tree: the fast path. Whatever does not parse goes to :mod:`mrdsl.language.recovery`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from lark import Lark, Token, Transformer
+from lark.exceptions import UnexpectedInput
+
+from mrdsl.diagnostics import Diagnostic
+from mrdsl.language import tree
+from mrdsl.resources import resource
+
+MAX_NESTING = 64
+_OPENING = {"LPAREN": "RPAREN", "LBRACKET": "RBRACKET"}
+
+
+class NestingError(Exception):
+    """Parentheses, brackets or blocks nested deeper than :data:`MAX_NESTING`."""
+
+    def __init__(self, token: Token) -> None:
+        self.token = token
+        super().__init__(str(token))
+
+
+class BracketNewlines:
+    """Drops newlines inside ( ) and [ ]; a brace ends an unclosed bracket, so that a mistake stays in its line."""
+
+    always_accept = ("_NEWLINE",)
+
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        brackets = braces = 0
+        for token in stream:
+            kind = token.type
+            if kind == "_NEWLINE":
+                if brackets:
+                    continue
+            elif kind in ("LPAREN", "LBRACKET"):
+                brackets += 1
+            elif kind in ("RPAREN", "RBRACKET"):
+                brackets = max(0, brackets - 1)
+            elif kind == "LBRACE":
+                brackets, braces = 0, braces + 1
+            elif kind == "RBRACE":
+                brackets, braces = 0, braces - 1
+            if brackets > MAX_NESTING or braces > MAX_NESTING:
+                raise NestingError(token)
+            yield token
+
+
+class _TreeBuilder(Transformer):  # type: ignore[type-arg]
+    """Builds the nodes while the parser runs; no Lark tree is ever made."""
+
+    def word(self, children: list[Any]) -> Any:
+        return children[0]
+
+    def number(self, children: list[Any]) -> Any:
+        return tree.Number(children[0], None)
+
+    def quantity(self, children: list[Any]) -> Any:
+        return tree.Number(children[0], children[1])
+
+    share = quantity
+
+    def name(self, children: list[Any]) -> Any:
+        return tree.Name(children[0])
+
+    def string(self, children: list[Any]) -> Any:
+        return tree.Text(children[0])
+
+    def call(self, children: list[Any]) -> Any:
+        return tree.Call(children[0], tuple(children[2:-1]), children[-1])
+
+    def listing(self, children: list[Any]) -> Any:
+        return tree.List(children[0], tuple(children[1:-1]), children[-1])
+
+    def group(self, children: list[Any]) -> Any:
+        return tree.Group(children[0], children[1], children[2])
+
+    def signed(self, children: list[Any]) -> Any:
+        return tree.Signed(children[0], children[1])
+
+    def total(self, children: list[Any]) -> Any:
+        return tree.Sum(tuple(children))
+
+    def product(self, children: list[Any]) -> Any:
+        return tree.Product(tuple(children))
+
+    def interval(self, children: list[Any]) -> Any:
+        return tree.Interval(children[0], children[1])
+
+    def index(self, children: list[Any]) -> Any:
+        return tree.Index(children[0], children[1], children[2], children[3])
+
+    def comparison(self, children: list[Any]) -> Any:
+        return tree.Comparison(children[0], str(children[1]), children[2])
+
+    def equation(self, children: list[Any]) -> Any:
+        return tree.Comparison(children[0], "==", children[1])
+
+    def assignment(self, children: list[Any]) -> Any:
+        return tree.Assignment(tuple(children[:-1]), children[-1])
+
+    def directive(self, children: list[Any]) -> Any:
+        return _block(children, None, None, None)
+
+    def braced(self, children: list[Any]) -> Any:
+        opening = next(i for i, child in enumerate(children) if child.__class__ is Token and child.type == "LBRACE")
+        return _block(children[:opening], children[opening], tuple(children[opening + 1 : -1]), children[-1])
+
+    def document(self, children: list[Any]) -> Any:
+        return tuple(children)
+
+
+def _block(header: list[Any], opening: Any, statements: Any, closing: Any) -> tree.Block:
+    call = index = None
+    if header[-1].__class__ is tree.Call:
+        call = header[-1]
+        header = header[:-1]
+    for position, part in enumerate(header):
+        if part.__class__ is tree.Index:
+            index = part
+            return tree.Block(
+                tuple(header[:position]), index, tuple(header[position + 1 :]), call, opening, statements, closing
+            )
+    return tree.Block(tuple(header), None, (), call, opening, statements, closing)
+
+
+@cache
+def grammar() -> Lark:
+    """The parser, built once a process from ``grammar/mrspec.lark``."""
+    return Lark(
+        resource("grammar/mrspec.lark").read_text(encoding="utf-8"),
+        parser="lalr",
+        lexer="basic",
+        start=["document", "expression"],
+        maybe_placeholders=False,
+        transformer=_TreeBuilder(),
+        postlex=BracketNewlines(),
+    )
+
+
+def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
+    """The syntax tree of a whole file, with every syntax error found on the way; never raises on bad text."""
+    try:
+        statements: Any = grammar().parse(text, start="document")
+    except (UnexpectedInput, NestingError):
+        from mrdsl.language.recovery import parse_with_errors
+
+        return parse_with_errors(text, file)
+    return tree.Document(file, text, statements), ()
+
+
+def comments(text: str) -> list[Token]:
+    """The comment tokens of a text, in order."""
+    return [token for token in grammar().lex(text, dont_ignore=True) if token.type == "COMMENT"]
+
+
+def parse_expression(text: str) -> Any:
+    """The tree of one expression, as ``-D name=expression`` gives it; None where it is none."""
+    try:
+        return grammar().parse(text, start="expression")
+    except (UnexpectedInput, NestingError):
+        return None

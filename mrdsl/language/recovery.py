@@ -1,0 +1,331 @@
+"""Syntax errors, all of them: a second, slower parse that goes on behind each mistake.
+
+The same LALR automaton is fed token by token. At an unexpected token the rest of the statement is skipped and the
+automaton's stack is cut back to where a statement may end; a statement that starts no further right than the block it
+stands in shows that the block's closing brace is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lark import Token
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+
+from mrdsl.diagnostics import Diagnostic, Related, error
+from mrdsl.language import tree
+from mrdsl.language.parsing import MAX_NESTING, grammar
+from mrdsl.source import Span
+
+MAX_SYNTAX_ERRORS = 50
+
+_VALUE = frozenset({"NAME", "NUMBER", "STRING", "LPAREN", "LBRACKET", "SUM_SIGN"})
+_WORDS = {
+    "value": "a value",
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a quoted text",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
+    "LBRACKET": "`[`",
+    "RBRACKET": "`]`",
+    "LPAREN": "`(`",
+    "RPAREN": "`)`",
+    "EQUAL": "`=`",
+    "COMMA": "`,`",
+    "_NEWLINE": "the end of the line",
+    "$END": "the end of the file",
+    "SUM_SIGN": "`+` or `-`",
+    "PRODUCT_SIGN": "`*` or `/`",
+    "COMPARISON": "`<=`, `>=` or `==`",
+    "PERCENT": "`%`",
+}
+
+
+_CHARACTER_HINTS = {
+    ".": "write a digit on both sides of a decimal point, such as `0.5` or `5.0`; a range is `lo .. hi`",
+    "'": 'quote with `"`',
+    ";": "end an item with a newline or a comma",
+    ":": "write `name = value`",
+    "<": "write `<=`",
+    ">": "write `>=`",
+}
+
+
+def parse_with_errors(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
+    """The tree of what could be understood, and a diagnostic for every place that could not."""
+    run = _Recovery(text, file)
+    return tree.Document(file, text, run.statements()), tuple(run.found)
+
+
+class _Recovery:
+    """One run of the recovering parser."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.found: list[Diagnostic] = []
+        self.open_blocks: list[tuple[Token, Token]] = []
+        self.open_brackets: list[Token] = []
+        self.statement_start: Token | None = None
+        self.previous: Token | None = None
+        self.parser: Any = grammar().parse_interactive("", start="document")
+
+    def statements(self) -> tuple[tree.Statement, ...]:
+        tokens = self._tokens()
+        at_start = True
+        for token in tokens:
+            if len(self.found) >= MAX_SYNTAX_ERRORS:
+                break
+            if at_start and not self.open_brackets and token.type not in ("_NEWLINE", "COMMA", "RBRACE"):
+                self._close_blocks_left_open(token)
+                self.statement_start = token
+            at_start = self._feed(token, tokens)
+        return self._finish()
+
+    def _feed(self, token: Token, tokens: Iterator[Token]) -> bool:
+        """Feeds one token, or recovers; true where the next token starts a statement."""
+        if token.type == "RBRACE" and not self.open_blocks:
+            self._report("unexpected-brace", "this `}` closes nothing", token, "remove it, or open its block with `{`")
+            return True
+        try:
+            self.parser.feed_token(token)
+        except UnexpectedToken:
+            return self._skip_statement(token, tokens)
+        self._remember(token)
+        return token.type in ("_NEWLINE", "COMMA", "LBRACE", "RBRACE")
+
+    def _remember(self, token: Token) -> None:
+        if token.type == "LBRACE":
+            self.open_blocks.append((self.statement_start or token, token))
+        elif token.type == "RBRACE":
+            self.open_blocks.pop()
+        if token.type != "_NEWLINE":
+            self.previous = token
+
+    def _skip_statement(self, token: Token, tokens: Iterator[Token]) -> bool:
+        self._explain(token)
+        depth = 0
+        found: Token | None = token
+        while found is not None:
+            if found.type == "LBRACE":
+                depth += 1
+            elif found.type == "RBRACE":
+                if depth == 0:
+                    break
+                depth -= 1
+            elif found.type == "_NEWLINE" and depth == 0:
+                break
+            self.previous = found
+            found = next(tokens, None)
+        if found is None:
+            return True
+        self._cut_back(found)
+        self._remember(found)
+        return True
+
+    def _cut_back(self, token: Token) -> None:
+        """Drops half-parsed pieces until the automaton takes the token."""
+        state = self.parser.parser_state
+        while len(state.state_stack) > 1:
+            if token.type in self.parser.accepts():
+                self.parser.feed_token(token)
+                return
+            state.state_stack.pop()
+            state.value_stack.pop()
+
+    def _close_blocks_left_open(self, token: Token) -> None:
+        while self.open_blocks:
+            opener, brace = self.open_blocks[-1]
+            indented = (token.column or 1) > (opener.column or 1)
+            if indented or token.line == brace.line or not self._is_first_in_line(opener):
+                return
+            self._report_unclosed(opener, brace, f"before line {token.line}")
+            self._close(token)
+
+    def _close(self, at: Token) -> None:
+        closing = Token.new_borrow_pos("RBRACE", "}", at)
+        self._cut_back(closing)
+        self.open_blocks.pop()
+
+    def _is_first_in_line(self, token: Token) -> bool:
+        start = token.start_pos or 0
+        return not self.text[self.text.rfind("\n", 0, start) + 1 : start].strip()
+
+    def _finish(self) -> tuple[tree.Statement, ...]:
+        end = Token.new_borrow_pos("$END", "", self.previous) if self.previous is not None else Token("$END", "")
+        if self.found and len(self.found) >= MAX_SYNTAX_ERRORS:
+            last = self.found[-1].span
+            self.found.append(
+                error(
+                    "syntax",
+                    f"more than {MAX_SYNTAX_ERRORS} syntax errors: the rest was not read",
+                    last,
+                    "mend these first, then check again",
+                )
+            )
+        while self.open_blocks:
+            opener, brace = self.open_blocks[-1]
+            if len(self.found) < MAX_SYNTAX_ERRORS:
+                self._report_unclosed(opener, brace, "before the end of the file")
+            self._close(end)
+        state = self.parser.parser_state
+        while len(state.state_stack) > 1:
+            try:
+                return tuple(self.parser.feed_eof(self.previous))
+            except UnexpectedToken as problem:
+                if not self.found:
+                    self._explain(problem.token)
+                state.state_stack.pop()
+                state.value_stack.pop()
+        return ()
+
+    def _tokens(self) -> Iterator[Token]:
+        """The tokens of the text without the newlines inside brackets."""
+        for token in self._raw_tokens():
+            if token.type == "_NEWLINE" and self.open_brackets:
+                continue
+            if token.type in ("LPAREN", "LBRACKET"):
+                self.open_brackets.append(token)
+            elif token.type in ("RPAREN", "RBRACKET"):
+                self.open_brackets = self.open_brackets[:-1]
+            if max(len(self.open_brackets), len(self.open_blocks) + 1) > MAX_NESTING:
+                self._report(
+                    "nested-too-deeply",
+                    f"brackets or blocks are nested deeper than {MAX_NESTING} levels",
+                    token,
+                    "name the inner parts with `param`; the rest of the file was not read",
+                )
+                self.open_brackets = []
+                return
+            yield token
+            if token.type in ("LBRACE", "RBRACE"):
+                self.open_brackets = []
+
+    def _raw_tokens(self) -> Iterator[Token]:
+        """The tokens of the text; what starts none is reported, and skipped or mended."""
+        thread = grammar().parse_interactive(self.text, start="document").lexer_thread
+        raw: Any = getattr(thread.lexer, "lexer", thread.lexer)
+        state: Any = thread.state
+        bad_line = 0
+        while True:
+            try:
+                yield raw.next_token(state, self.parser.parser_state)
+            except UnexpectedCharacters:
+                position, line, column = state.line_ctr.char_pos, state.line_ctr.line, state.line_ctr.column
+                bad = self._explain_character(position, line, column, line == bad_line)
+                bad_line = line
+                state.line_ctr.feed(bad)
+                if bad[0] == '"':
+                    yield Token("STRING", bad + '"', position, line, column, line, column + len(bad))
+            except EOFError:
+                return
+
+    def _explain_character(self, position: int, line: int, column: int, again: bool) -> str:
+        """Reports what starts no token (once a line) and gives the stretch to skip."""
+        character = self.text[position]
+        if character == '"':
+            end = self.text.find("\n", position)
+            rest = self.text[position : end if end >= 0 else len(self.text)].rstrip("\r")
+            span = Span(self.file, line, column, line, column + len(rest))
+            self.found.append(
+                error(
+                    "unclosed-text",
+                    "this text has no closing quote",
+                    span,
+                    'write a `"` at its end; a text stays on one line',
+                )
+            )
+            return rest
+        if not again:
+            shown = character if character.isprintable() else f"U+{ord(character):04X}"
+            self.found.append(
+                error(
+                    "unexpected-character",
+                    f"`{shown}` means nothing here",
+                    Span(self.file, line, column, line, column + 1),
+                    _CHARACTER_HINTS.get(character, "remove it; names that are no identifiers stand in quotes"),
+                )
+            )
+        return character
+
+    def _explain(self, token: Token) -> None:
+        accepted = self.parser.accepts()
+        if self.open_brackets and token.type in ("EQUAL", "LBRACE", "RBRACE", "$END", "_NEWLINE"):
+            bracket = self.open_brackets[0]
+            self._report(
+                "unclosed-bracket",
+                f"this `{bracket}` is never closed",
+                bracket,
+                "write its `)`" if bracket == "(" else "write its `]`",
+            )
+            self.open_brackets = []
+            return
+        if token.type == "$END":
+            self._report(
+                "unexpected-end", "the file ends in the middle of a statement", token, f"expected {_listing(accepted)}"
+            )
+            return
+        shown = _WORDS["_NEWLINE"] if token.type == "_NEWLINE" else f"`{_short(token)}`"
+        previous = self.previous
+        same_line = previous is not None and previous.line == token.line
+        if token.type in ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER") and "COMMA" in accepted and same_line:
+            self._report(
+                "missing-comma",
+                f"{shown} follows an item that has not ended",
+                token,
+                "put a comma or a new line between two items",
+            )
+        elif token.type == "EQUAL" and same_line and previous is not None and previous.type == "NAME":
+            self._report(
+                "missing-comma",
+                "two items stand on one line without a comma",
+                token,
+                f"put a comma or a new line before `{_short(previous)}`",
+            )
+        elif token.type == "LBRACE":
+            self._report(
+                "unexpected-brace",
+                "this `{` opens no block",
+                token,
+                "a block is words and `{` on one line: `class sort {`",
+            )
+        else:
+            self._report("syntax", f"{shown} cannot stand here", token, f"expected {_listing(accepted)}")
+
+    def _report_unclosed(self, opener: Token, brace: Token, where: str) -> None:
+        name = _short(Token("NAME", self.text[opener.start_pos : brace.start_pos].strip()))
+        self._report(
+            "unclosed-block",
+            f"the block `{name}` is not closed {where}",
+            brace,
+            "write its `}`",
+            Related("the block starts here", self._span(opener)),
+        )
+
+    def _report(self, code: str, message: str, token: Token, hint: str, *related: Related) -> None:
+        self.found.append(error(code, message, self._span(token), hint, *related))
+
+    def _span(self, token: Token) -> Span:
+        line, column = token.line or 1, token.column or 1
+        if token.type == "_NEWLINE":
+            return Span(self.file, line, column, line, column + 1)
+        if token.type == "$END":
+            return Span(
+                self.file, token.end_line or line, token.end_column or column, line, (token.end_column or 1) + 1
+            )
+        return Span(self.file, line, column, token.end_line or line, token.end_column or column + len(token))
+
+
+def _short(token: str) -> str:
+    return token if len(token) <= 40 else token[:37] + "..."
+
+
+def _listing(accepted: set[str]) -> str:
+    if accepted >= _VALUE:
+        accepted = accepted - _VALUE | {"value"}
+    order = [word for kind, word in _WORDS.items() if kind in accepted and kind != "COMMA"]
+    if not order:
+        return "something else"
+    return order[0] if len(order) == 1 else ", ".join(order[:-1]) + " or " + order[-1]

@@ -1,0 +1,130 @@
+"""Diagnostics for people and machines: text with the line and a caret, JSON, annotations for code review."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mrdsl.diagnostics import Diagnostic, Severity
+from mrdsl.source import Span
+
+FORMAT = 1
+MAX_LINE = 160
+Style = Callable[[str, str], str]
+
+
+def plain(text: str, _: str) -> str:
+    """No colour."""
+    return text
+
+
+def colour(text: str, role: str) -> str:
+    """ANSI colour for a terminal."""
+    code = {"error": "1;31", "warning": "1;33", "note": "1;36", "place": "1", "caret": "1;31", "hint": "32"}[role]
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def as_text(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], style: Style = plain) -> str:
+    """``file:line:column: error[CODE]: message`` with the line, a caret below and the hint; "" for none."""
+    return "".join(_text(diagnostic, texts, style) + "\n" for diagnostic in diagnostics)
+
+
+def _text(diagnostic: Diagnostic, texts: Mapping[str, str], style: Style) -> str:
+    head = style(f"{diagnostic.severity}[{diagnostic.code}]", str(diagnostic.severity))
+    place = style(f"{diagnostic.span}: ", "place") if diagnostic.span is not None else ""
+    lines = [f"{place}{head}: {diagnostic.message}"]
+    lines += _quote(diagnostic.span, texts, style)
+    if diagnostic.hint:
+        lines.append("  " + style(f"hint: {diagnostic.hint}", "hint"))
+    for related in diagnostic.related:
+        lines.append(f"  {related.span}: {related.message}" if related.span is not None else f"  {related.message}")
+    return "\n".join(lines)
+
+
+def _quote(span: Span | None, texts: Mapping[str, str], style: Style) -> list[str]:
+    if span is None or (span.end_column <= span.column and span.end_line == span.line):
+        return []
+    line = line_of(span, texts)
+    if line is None:
+        return []
+    start = max(0, span.column - 1 - MAX_LINE // 2) if len(line) > MAX_LINE else 0
+    shown = line[start : start + MAX_LINE].replace("\t", " ")
+    end = span.end_column if span.end_line == span.line else len(line) + 1
+    width = max(1, min(end - span.column, len(shown) - (span.column - 1 - start)))
+    return ["    " + shown, "    " + " " * (span.column - 1 - start) + style("^" * width, "caret")]
+
+
+def line_of(span: Span, texts: Mapping[str, str]) -> str | None:
+    """The line that a span begins in, from a text in memory or else from its file."""
+    text = texts.get(span.file)
+    try:
+        if text is None:
+            with Path(span.file).open(encoding="utf-8-sig") as lines:
+                return next((line.rstrip("\r\n") for number, line in enumerate(lines, 1) if number == span.line), None)
+    except (OSError, ValueError):
+        return None
+    found = text.split("\n", span.line)
+    return found[span.line - 1].rstrip("\r") if len(found) >= span.line else None
+
+
+def as_document(diagnostic: Diagnostic) -> dict[str, Any]:
+    """One diagnostic as JSON knows it."""
+    return {
+        "code": diagnostic.code,
+        "severity": str(diagnostic.severity),
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "file": diagnostic.span.file if diagnostic.span is not None else None,
+        "range": _range(diagnostic.span),
+        "related": [
+            {
+                "message": related.message,
+                "file": related.span.file if related.span is not None else None,
+                "range": _range(related.span),
+            }
+            for related in diagnostic.related
+        ],
+    }
+
+
+def as_json(diagnostics: Iterable[Diagnostic]) -> str:
+    """``{"format": 1, "diagnostics": [...]}``."""
+    return json.dumps(
+        {"format": FORMAT, "diagnostics": [as_document(d) for d in diagnostics]}, indent=2, ensure_ascii=False
+    )
+
+
+def as_github(diagnostics: Iterable[Diagnostic]) -> str:
+    """Workflow commands that a code review shows beside the line."""
+    names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+    lines = []
+    for d in diagnostics:
+        place = ""
+        if d.span is not None:
+            place = (
+                f" file={_property(d.span.file)},line={d.span.line},col={d.span.column},"
+                f"endLine={d.span.end_line},endColumn={max(d.span.column, d.span.end_column - 1)},"
+                f"title={_property(d.code)}"
+            )
+        message = d.message + (f"\n{d.hint}" if d.hint else "")
+        lines.append(f"::{names[d.severity]}{place}::{_data(message)}")
+    return "\n".join(lines) + ("\n" if lines else "")
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _range(span: Span | None) -> dict[str, Any] | None:
+    if span is None:
+        return None
+    return {
+        "start": {"line": span.line, "column": span.column},
+        "end": {"line": span.end_line, "column": span.end_column},
+    }

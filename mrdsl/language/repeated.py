@@ -1,0 +1,260 @@
+"""Repeated blocks: written one by one, with ``extends``, generated ``c[1..1000]``, or read from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mrdsl.diagnostics import Related, error
+from mrdsl.language import tree
+from mrdsl.language.blocks import Place, resolve_block
+from mrdsl.language.evaluate import MistakeError, evaluate
+from mrdsl.language.generators import resolve_generator
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.spec.schema import Block, Node, Source
+from mrdsl.units import NUMBER
+
+MAX_GENERATED = 10_000_000
+
+
+@dataclass(frozen=True)
+class Header:
+    """The words of a repeated block, sorted: ``class NAME[a..b] extends BASE from "file"``."""
+
+    name: str
+    name_token: Any
+    base: Any
+    source: bool
+    block: tree.Block
+
+
+def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], place: Place) -> Sequence[Node]:
+    """The nodes of all blocks of one kind, in spec order: a tuple, or Columns of one table or generator."""
+    report = place.scope.report
+    headers: list[Header] = []
+    for block in blocks:
+        try:
+            headers.append(_header(word, declared, block, place))
+        except MistakeError as mistake:
+            report.add(mistake.diagnostic)
+    named = _by_name(headers, place)
+    parts: list[Sequence[Node]] = []
+    for header in headers:
+        try:
+            parts.append(_resolve_one(word, declared, header, named, place))
+        except MistakeError as mistake:
+            report.add(mistake.diagnostic)
+    if len(parts) == 1:
+        return parts[0]
+    nodes = tuple(node for part in parts for node in part)
+    _no_duplicates(word, nodes, parts, place)
+    return nodes
+
+
+def _resolve_one(word: str, declared: Block, header: Header, named: dict[str, Header], place: Place) -> Sequence[Node]:
+    statements = _inherited(word, header, named, place, ())
+    inner = place.inner(word, header.name)
+    if header.source:
+        return _from_source(word, declared, header, statements, place)
+    if header.block.indexed is not None:
+        low, high = _bounds(header.block.indexed, place)
+        return resolve_generator(declared.node, header.name, low, high, statements, inner, header.block)
+    node = resolve_block(declared.node, statements, inner, header.name, header.block)
+    return () if node is None else (node,)
+
+
+def _header(word: str, declared: Block, block: tree.Block, place: Place) -> Header:
+    words = list(block.words[1:])
+    more = list(block.more)
+    scope = place.scope
+    name_token: Any = None
+    base: Any = None
+    source = False
+    rest = words + more
+    while rest:
+        token = rest.pop(0)
+        if token == "extends" and rest:
+            base = rest.pop(0)
+        elif token == "from" and (rest or block.call is not None):
+            source = True
+            rest = rest[1:] if block.call is None else rest
+        elif name_token is None and base is None and not source:
+            name_token = token
+        else:
+            raise scope.mistake(
+                "unexpected-name",
+                f"`{token}` is one word too many",
+                token,
+                f"write `{word} {tree.word_text(name_token) if name_token else 'NAME'} {{ ... }}`",
+            )
+    if name_token is None and not source:
+        raise scope.mistake(
+            "missing-name", f"this `{word}` has no name", block.words[0], f"write `{word} NAME {{ ... }}`"
+        )
+    if not source and block.statements is None and base is None:
+        raise scope.mistake(
+            "missing-body",
+            f"`{word} {tree.word_text(name_token)}` has no body",
+            tree.last_token(block),
+            f"write `{word} {name_token} {{ ... }}`",
+        )
+    return Header(tree.word_text(name_token) if name_token is not None else "", name_token, base, source, block)
+
+
+def _by_name(headers: Sequence[Header], place: Place) -> dict[str, Header]:
+    named: dict[str, Header] = {}
+    for header in headers:
+        if not header.name:
+            continue
+        first = named.setdefault(header.name, header)
+        if first is not header:
+            word = tree.word_text(header.block.words[0])
+            place.scope.report.add(
+                error(
+                    "duplicate",
+                    f"`{word} {header.name}` is defined twice",
+                    place.scope.span(header.name_token),
+                    "give each its own name",
+                    Related("first defined here", place.scope.span(first.name_token)),
+                )
+            )
+    return named
+
+
+def _no_duplicates(word: str, nodes: Sequence[Node], parts: Sequence[Sequence[Node]], place: Place) -> None:
+    if all(isinstance(part, tuple) for part in parts):
+        return
+    seen: dict[str, Node] = {}
+    for node in nodes:
+        first = seen.setdefault(node.name, node)
+        if first is not node:
+            place.scope.report.add(
+                error(
+                    "duplicate",
+                    f"`{word} {node.name}` is defined twice",
+                    node.span,
+                    "give each its own name",
+                    Related("first defined here", first.span),
+                )
+            )
+            return
+
+
+def _inherited(
+    word: str, header: Header, named: dict[str, Header], place: Place, chain: tuple[str, ...]
+) -> tuple[Any, ...]:
+    """The block's statements on top of those of the block it extends."""
+    own = header.block.statements or ()
+    if header.base is None:
+        return own
+    scope = place.scope
+    base_name = tree.word_text(header.base)
+    if base_name in (*chain, header.name):
+        cycle = " extends ".join((*chain, header.name, base_name))
+        raise scope.mistake(
+            "extends-cycle",
+            f"`{word} {header.name}` extends itself: {cycle}",
+            header.base,
+            "end the chain at a block that extends none",
+        )
+    base = named.get(base_name)
+    if base is None:
+        raise scope.mistake(
+            "unknown-name",
+            f"there is no `{word} {base_name}` to extend",
+            header.base,
+            did_you_mean(base_name, [n for n in named if n != header.name], f"each `{word}`: "),
+        )
+    inherited = _inherited(word, base, named, place, (*chain, header.name))
+    return overlay(inherited, own)
+
+
+def overlay(below: tuple[Any, ...], above: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The statements of both, where an item or block above replaces or refines the one below of the same words."""
+    merged = {_key(statement): statement for statement in below}
+    out: list[Any] = list(below)
+    for statement in above:
+        key = _key(statement)
+        earlier = merged.get(key)
+        if earlier is None:
+            out.append(statement)
+            continue
+        at = next(i for i, other in enumerate(out) if other is earlier)
+        both_blocks = isinstance(statement, tree.Block) and isinstance(earlier, tree.Block)
+        if both_blocks and statement.statements is not None and earlier.statements is not None:
+            replacement = statement._replace(statements=overlay(earlier.statements, statement.statements))
+        else:
+            replacement = statement
+        out[at] = replacement
+        del merged[key]
+    return tuple(out)
+
+
+def _key(statement: Any) -> tuple[str, ...]:
+    if isinstance(statement, tree.Comparison):
+        return ("", str(id(statement)))
+    return tuple(tree.word_text(word) for word in statement.words)
+
+
+def _bounds(index: tree.Index, place: Place) -> tuple[int, int]:
+    ends = []
+    for node in (index.low, index.high):
+        value = evaluate(node, place.scope)
+        if value.dimension != NUMBER or not isinstance(value.number, float) or value.number != int(value.number):
+            raise place.scope.mistake("not-whole", "the ends of an index are whole numbers", node, "write `[1..1000]`")
+        ends.append(int(value.number))
+    if ends[0] > ends[1] or ends[0] < 0:
+        raise place.scope.mistake(
+            "reversed-range",
+            f"the index runs from {ends[0]} to {ends[1]}",
+            index.low,
+            "write the lower end first, at least 0: `[1..1000]`",
+        )
+    if ends[1] - ends[0] >= MAX_GENERATED:
+        raise place.scope.mistake(
+            "out-of-range", f"the index has more than {MAX_GENERATED} steps", index.high, "generate fewer blocks"
+        )
+    return ends[0], ends[1]
+
+
+def _from_source(
+    word: str, declared: Block, header: Header, statements: tuple[Any, ...], place: Place
+) -> Sequence[Node]:
+    block, scope = header.block, place.scope
+    if block.call is not None:
+        return _from_reader(word, declared, header, statements, place)
+    token = (*block.words, *block.more)[-1]
+    if token.type != "STRING":
+        raise scope.mistake("missing-file", "`from` names no file", token, 'write `from "file.csv"`')
+    written = tree.word_text(token)
+    path = place.files.find(written, token, scope)
+    from mrdsl.language.tables import resolve_table
+
+    source = Source("table", str(path), written, scope.span(token))
+    return resolve_table(declared.node, word, source, statements, place.inner(declared.plural), header.block)
+
+
+def _from_reader(
+    word: str, declared: Block, header: Header, statements: tuple[Any, ...], place: Place
+) -> Sequence[Node]:
+    """``dag NAME from wfcommons("file.json") { ... }``: one node whose data a family's reader brings."""
+    block, scope = header.block, place.scope
+    call = block.call
+    assert call is not None
+    reader = str(call.function)
+    if reader not in declared.sources:
+        raise scope.mistake(
+            "unknown-reader",
+            f"`{word}` cannot be read from `{reader}`",
+            call.function,
+            did_you_mean(reader, declared.sources, "readers: ") or f"`{word}` reads no file",
+        )
+    if len(call.arguments) != 1 or not isinstance(call.arguments[0], tree.Text):
+        raise scope.mistake("wrong-arguments", f"`{reader}` takes one file name", call, f'write `{reader}("file")`')
+    written = call.arguments[0].value
+    path = place.files.find(written, call.arguments[0], scope)
+    source = Source(reader, str(path), written, scope.span(call.arguments[0]))
+    inner = place.inner(word, header.name)
+    node = resolve_block(declared.node, statements, inner, header.name, block, source)
+    return () if node is None else (node,)

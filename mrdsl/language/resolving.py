@@ -1,0 +1,251 @@
+"""A document's statements to a Spec: sorts the top level and hands each part to its own module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from mrdsl import units
+from mrdsl.diagnostics import Diagnostic, Related, error
+from mrdsl.language import tree
+from mrdsl.language.blocks import ItemSpans, Place, resolve_block
+from mrdsl.language.constraints import resolve_constraints
+from mrdsl.language.evaluate import MistakeError, Report, Scope
+from mrdsl.language.imports import Importer
+from mrdsl.language.items import Files
+from mrdsl.language.methods import resolve_method
+from mrdsl.language.parameters import Parameters
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.problems import family as find_family
+from mrdsl.problems import family_names
+from mrdsl.problems.family import Family
+from mrdsl.spec.spec import Goal, Spec
+
+SENSES = ("minimize", "maximize", "estimate")
+NO_SEED = -1
+
+
+@dataclass
+class _Sorted:
+    """The top level's statements by what they are."""
+
+    problem: list[tree.Block] = field(default_factory=list)
+    goals: list[tree.Block] = field(default_factory=list)
+    subject: list[tree.Block] = field(default_factory=list)
+    methods: list[tree.Block] = field(default_factory=list)
+    params: list[tree.Assignment] = field(default_factory=list)
+    seeds: list[tree.Assignment] = field(default_factory=list)
+    rest: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What resolution gives: the spec (None where it is unusable), the facts that could be read, all diagnostics."""
+
+    spec: Spec | None
+    diagnostics: tuple[Diagnostic, ...]
+    texts: Mapping[str, str]
+
+
+def resolve(
+    document: tree.Document,
+    folder: Path,
+    path: Path | None,
+    overrides: Mapping[str, Any],
+    seed: int | None = None,
+    outside: bool = False,
+) -> Resolved:
+    """Resolves a document. ``folder`` is where the spec's files are looked up."""
+    report = Report()
+    files = Files(folder, outside)
+    importer = Importer(files, report, [document.file], {document.file: document.text})
+    statements = importer.expand(document.statements, folder, (path.resolve(),) if path is not None else ())
+    names = tree.FileNames(tuple(importer.names))
+    parts = _sort(statements)
+    spec = _resolve(parts, names, files, report, overrides, seed, document)
+    return Resolved(spec, tuple(report.found), importer.texts)
+
+
+def _resolve(
+    parts: _Sorted,
+    names: tree.FileNames,
+    files: Files,
+    report: Report,
+    overrides: Mapping[str, Any],
+    seed: int | None,
+    document: tree.Document,
+) -> Spec | None:
+    parameters = Parameters(names, report)
+    for param in parts.params:
+        parameters.define(param)
+    parameters.override(overrides)
+    values = parameters.evaluate_all()
+    scope = Scope(names, report, parameters.value, parameters.names)
+    family, title = _problem(parts.problem, scope, document)
+    if family is None:
+        return None
+    seed = _seed(parts.seeds, scope) if seed is None else seed
+    place = Place(scope, files, NO_SEED if seed is None else seed, "", "")
+    at = tree.header_span(names, parts.problem[0])
+    facts = resolve_block(family.facts, tuple(parts.rest), place, "", at)
+    goal = _goal(parts.goals, family, scope)
+    constraints = (
+        tuple(found for block in parts.subject for found in resolve_constraints(block, family, facts, scope))
+        if facts is not None
+        else ()
+    )
+    method = resolve_method(parts.methods, family, place)
+    if facts is None:
+        return None
+    return Spec(
+        problem=family.name,
+        facts=facts,
+        title=title,
+        goal=goal,
+        constraints=constraints,
+        method=method,
+        seed=seed,
+        currency=report.currency or units.DEFAULT_CURRENCY,
+        parameters=MappingProxyType(values),
+        file=document.file,
+        span=at,
+        spans=ItemSpans(names, {"seed": parts.seeds[0]} if parts.seeds else {}),
+    )
+
+
+def _sort(statements: list[Any]) -> _Sorted:
+    parts = _Sorted()
+    for statement in statements:
+        word = statement.words[0] if isinstance(statement, tree.Assignment | tree.Block) else ""
+        if isinstance(statement, tree.Assignment):
+            if word == "param" and len(statement.words) == 2:
+                parts.params.append(statement)
+            elif word == "seed" and len(statement.words) == 1:
+                parts.seeds.append(statement)
+            else:
+                parts.rest.append(statement)
+        elif word == "problem":
+            parts.problem.append(statement)
+        elif word in SENSES:
+            parts.goals.append(statement)
+        elif word == "subject" and statement.words[1:2] == ("to",):
+            parts.subject.append(statement)
+        elif word == "solve" and statement.words[1:2] == ("with",):
+            parts.methods.append(statement)
+        else:
+            parts.rest.append(statement)
+    return parts
+
+
+def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> tuple[Family | None, str]:
+    report = scope.report
+    if not found:
+        from mrdsl.source import Span
+
+        report.add(
+            error(
+                "missing-problem",
+                "the spec does not say what its problem is",
+                Span(document.file, 1, 1, 1, 2),
+                f'start with a line such as `problem capacity "title"`; kinds: {", ".join(family_names())}',
+            )
+        )
+        return None, ""
+    for again in found[1:]:
+        report.add(
+            error(
+                "duplicate",
+                "a spec states one problem",
+                scope.span(again.words[0]),
+                "remove this line",
+                Related("the first one is here", scope.span(found[0].words[0])),
+            )
+        )
+    words = found[0].words
+    if len(words) < 2 or words[1].type == "STRING":
+        report.add(
+            error(
+                "missing-problem",
+                "`problem` names no kind",
+                scope.span(words[0]),
+                f"kinds: {', '.join(family_names())}",
+            )
+        )
+        return None, ""
+    if len(words) > 3 or (len(words) == 3 and words[2].type != "STRING") or found[0].statements is not None:
+        report.add(
+            error(
+                "wrong-statement",
+                "`problem` takes a kind and a title",
+                scope.span(found[0].words[-1]),
+                f'write `problem {words[1]} "title"`',
+            )
+        )
+    family = find_family(str(words[1]))
+    if family is None:
+        report.add(
+            error(
+                "unknown-problem",
+                f"there is no problem kind `{words[1]}`",
+                scope.span(words[1]),
+                did_you_mean(str(words[1]), family_names(), "kinds: "),
+            )
+        )
+    return family, tree.word_text(words[2]) if len(words) > 2 and words[2].type == "STRING" else ""
+
+
+def _seed(found: list[tree.Assignment], scope: Scope) -> int | None:
+    if not found:
+        return None
+    from mrdsl.language.items import convert
+    from mrdsl.spec.schema import Item
+
+    for again in found[1:]:
+        scope.report.add(
+            error(
+                "duplicate",
+                "`seed` is written twice",
+                scope.span(again.words[0]),
+                "keep one of them",
+                Related("first written here", scope.span(found[0].words[0])),
+            )
+        )
+    item = Item("quantity", "seed of all random values", at_least=0.0, at_most=2.0**32 - 1, whole=True)
+    try:
+        return int(convert("seed", item, found[0].value, replace(scope, draws=None)))
+    except MistakeError as mistake:
+        scope.report.add(mistake.diagnostic)
+        return None
+
+
+def _goal(found: list[tree.Block], family: Family, scope: Scope) -> Goal | None:
+    report = scope.report
+    for again in found[1:]:
+        report.add(
+            error(
+                "duplicate",
+                "a spec has one goal",
+                scope.span(again.words[0]),
+                "remove this line",
+                Related("the first one is here", scope.span(found[0].words[0])),
+            )
+        )
+    if not found:
+        return None
+    words = [tree.word_text(word) for word in found[0].words]
+    known = [f"{goal.sense} {goal.quantity}" for goal in family.goals]
+    written = " ".join(words)
+    if written not in known:
+        report.add(
+            error(
+                "unknown-goal",
+                f"a {family.name} problem cannot `{written}`",
+                scope.span(found[0]),
+                did_you_mean(written, known, "goals: "),
+            )
+        )
+        return None
+    return Goal(words[0], words[1], scope.span(found[0]))

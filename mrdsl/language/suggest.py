@@ -1,0 +1,26 @@
+"""The nearest name: what somebody probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name that looks most like the word, or None where none is near."""
+    names = list(known)
+    lowered = {name.lower(): name for name in reversed(names)}
+    found = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
+    return lowered[found[0]] if found else None
+
+
+def did_you_mean(word: str, known: Iterable[str], listing: str = "known: ") -> str:
+    """A hint: the nearest name, or the whole list where it is short."""
+    names = list(known)
+    near = nearest(word, names)
+    if near is not None:
+        return f"did you mean `{near}`?"
+    if not names:
+        return ""
+    shown = ", ".join(f"`{name}`" for name in names[:12])
+    return f"{listing}{shown}" + (", ..." if len(names) > 12 else "")

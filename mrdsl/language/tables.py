@@ -1,0 +1,381 @@
+"""Repeated blocks from a table: ``classes from "classes.csv"``, whose header names each attribute and its unit.
+
+    name, map.tasks, map.avg [s], jobs.low, jobs.high, deadline [min], penalty [USD]
+
+A comma-separated file, or a tab-separated one (``.tsv``, or a header with tabs). Items written in the block's braces
+hold for all rows. Numbers go straight into arrays; a file that is not plain is read again cell by cell, to say exactly
+what is wrong where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mrdsl import units
+from mrdsl.diagnostics import error
+from mrdsl.language.blocks import Place
+from mrdsl.language.cells import CellReader, RawTable, read_raw
+from mrdsl.language.evaluate import MistakeError, evaluate
+from mrdsl.language.generators import collect
+from mrdsl.language.items import acceptable, limits, shown
+from mrdsl.language.parsing import parse_expression
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.language.tree import Block as BlockTree
+from mrdsl.language.vocabulary import vocabulary
+from mrdsl.source import Span
+from mrdsl.spec.columns import Columns
+from mrdsl.spec.schema import Item, Node, Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NAME_COLUMN = "name"
+MAX_REPORTED_ROWS = 5
+_HEADER = re.compile(r"^\s*(?P<path>[^\W\d][\w.]*)\s*(\[(?P<unit>[^\]]*)\])?\s*$")
+_NUMERIC_FORMS = ("quantity", "range", "distribution")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table: its place, the dotted path it fills, its declaration, its unit's factor."""
+
+    index: int
+    written: str
+    path: str
+    item: Item | None
+    factor: float
+
+    @property
+    def numeric(self) -> bool:
+        return self.item is not None and self.item.form in _NUMERIC_FORMS
+
+
+def resolve_table(
+    node_type: type[Node], word: str, source: Source, statements: tuple[Any, ...], place: Place, block: BlockTree
+) -> Sequence[Node]:
+    """The columns of a table's rows; empty where the table is wrong, with the reasons in the report."""
+    report = place.scope.report
+    before = len(report.found)
+    try:
+        raw = read_raw(source, place.files.shown(source.written))
+    except ValueError as problem:
+        report.add(
+            error(
+                "unreadable-table",
+                f"`{source.written}` cannot be read: {problem}",
+                source.span,
+                "save it as UTF-8 text with a header line",
+            )
+        )
+        return ()
+    columns = [
+        column
+        for column in (_column(node_type, index, cell, raw, place) for index, cell in enumerate(raw.header))
+        if column is not None
+    ]
+    _check_columns(columns, raw, word, place)
+    values: dict[str, Any] = {}
+    given = frozenset(path for column in columns for path in _paths(column))
+    collect(node_type, statements, place, raw.rows, "", values, raw.header_span(), given)
+    if len(report.found) > before:
+        return ()
+    reader = CellReader(raw, report)
+    names = reader.texts(next(c.index for c in columns if c.path == NAME_COLUMN))
+    _check_names(names, word, raw, place)
+    _fill(columns, reader, raw, place, values)
+    if len(report.found) > before:
+        return ()
+    return Columns(node_type, names, values, partial(_row_span, raw))
+
+
+def _row_span(raw: RawTable, row: int) -> Span:
+    return raw.span(row)
+
+
+def _fill(columns: Sequence[Column], reader: CellReader, raw: RawTable, place: Place, values: dict[str, Any]) -> None:
+    numbers = reader.numbers(
+        [c.index for c in columns if c.numeric], [c.item is not None and c.item.required for c in columns if c.numeric]
+    )
+    for column, array in zip([c for c in columns if c.numeric], numbers, strict=True):
+        scaled = array * column.factor if column.factor != 1.0 else array
+        assert column.item is not None
+        _check_numbers(column, column.item, scaled, raw, place)
+        for path in _paths(column):
+            values[path] = scaled
+    for column in columns:
+        if column.item is not None and not column.numeric:
+            values[column.path] = _words(column, column.item, reader, raw, place)
+    for column in columns:
+        if column.path.endswith(".low"):
+            _check_range(column, values, raw, place)
+
+
+def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, place: Place) -> Column | None:
+    report, span = place.scope.report, raw.cell_span(-1, index)
+    match = _HEADER.match(cell)
+    if match is None:
+        report.add(
+            error(
+                "wrong-header",
+                f"the column head `{cell.strip()}` is not of the form `attribute [unit]`",
+                span,
+                "write it like `map.avg [s]`",
+            )
+        )
+        return None
+    written, unit = match["path"], match["unit"]
+    if written == NAME_COLUMN:
+        return Column(index, written, NAME_COLUMN, None, 1.0)
+    found = _find(node_type, written.split("."))
+    if found is None:
+        report.add(
+            error(
+                "unknown-column",
+                f"there is no attribute `{written}`",
+                span,
+                did_you_mean(written, [NAME_COLUMN, *all_paths(node_type)], "attributes: "),
+            )
+        )
+        return None
+    path, item = found
+    try:
+        return Column(index, written, path, item, _factor(written, unit, item, span, place))
+    except MistakeError as mistake:
+        report.add(mistake.diagnostic)
+        return None
+
+
+def _find(node_type: type[Node], parts: list[str]) -> tuple[str, Item] | None:
+    words = vocabulary(node_type)
+    head, rest = parts[0], parts[1:]
+    if head in words.items:
+        name, item = words.items[head]
+        if not rest:
+            return name, item
+        ends = {"low": "low", "high": "high", "min": "low", "max": "high"}
+        if item.form == "range" and len(rest) == 1 and rest[0] in ends:
+            return f"{name}.{ends[rest[0]]}", item
+        return None
+    if head in words.singles and rest:
+        name, declared = words.singles[head]
+        inner = _find(declared.node, rest)
+        return None if inner is None else (f"{name}.{inner[0]}", inner[1])
+    return None
+
+
+def all_paths(node_type: type[Node]) -> list[str]:
+    """Every attribute that a table of these blocks may have, as dotted words."""
+    words = vocabulary(node_type)
+    paths = []
+    for word, (_, item) in words.items.items():
+        paths += [word] if item.form != "range" else [word, f"{word}.low", f"{word}.high"]
+    for word, (_, declared) in words.singles.items():
+        paths += [f"{word}.{inner}" for inner in all_paths(declared.node)]
+    return paths
+
+
+def _factor(written: str, unit: str | None, item: Item, span: Span, place: Place) -> float:
+    if item.form not in _NUMERIC_FORMS:
+        if unit is not None:
+            raise MistakeError(
+                error("wrong-unit", f"the column `{written}` holds words and has no unit", span, f"write `{written}`")
+            )
+        return 1.0
+    kind = units.KINDS[item.kind]
+    if unit is None:
+        if kind.dimension == units.NUMBER or units.is_count(kind.dimension):
+            return 1.0
+        raise MistakeError(
+            error(
+                "wrong-unit",
+                f"the column `{written}` is {kind.noun} and needs its unit",
+                span,
+                f"write `{written} [{kind.shown.format(currency='USD')}]`",
+            )
+        )
+    text = unit if unit[:1].isdigit() else f"1 {unit}"
+    tree = parse_expression(text)
+    if tree is None:
+        raise MistakeError(
+            error(
+                "unknown-unit",
+                f"`{unit}` is no unit",
+                span,
+                f"write `{written} [{kind.shown.format(currency='USD') or '%'}]`",
+            )
+        )
+    try:
+        value = evaluate(tree, place.scope)
+    except MistakeError as mistake:
+        raise _at(mistake, span) from None
+    if not units.fits(value.dimension, kind.dimension):
+        raise MistakeError(
+            error(
+                "wrong-unit",
+                f"the column `{written}` is {kind.noun}, but `{unit}` is {units.describe(value.dimension)}",
+                span,
+                f"write `{written} [{kind.shown.format(currency='USD')}]`",
+            )
+        )
+    return float(value.number)
+
+
+def _at(mistake: MistakeError, span: Span) -> MistakeError:
+    from dataclasses import replace
+
+    found = mistake.diagnostic
+    return MistakeError(None if found is None else replace(found, span=span))
+
+
+def _paths(column: Column) -> tuple[str, ...]:
+    if column.item is not None and column.item.form == "range" and not column.path.endswith((".low", ".high")):
+        return f"{column.path}.low", f"{column.path}.high"
+    return (column.path,)
+
+
+def _check_columns(columns: Sequence[Column], raw: RawTable, word: str, place: Place) -> None:
+    report = place.scope.report
+    seen: dict[str, Column] = {}
+    for column in columns:
+        for path in _paths(column):
+            if path in seen:
+                report.add(
+                    error(
+                        "duplicate",
+                        f"the attribute `{column.written}` has two columns",
+                        raw.cell_span(-1, column.index),
+                        "keep one of them",
+                    )
+                )
+            seen[path] = column
+    if NAME_COLUMN not in seen and len(columns) == len(raw.header):
+        report.add(
+            error(
+                "missing-column",
+                f"the table has no column `{NAME_COLUMN}`",
+                raw.header_span(),
+                f"add a column `{NAME_COLUMN}` that names each {word}",
+            )
+        )
+    for path, column in list(seen.items()):
+        other = path.removesuffix(".low") + ".high" if path.endswith(".low") else path.removesuffix(".high") + ".low"
+        if path.endswith((".low", ".high")) and other not in seen:
+            report.add(
+                error(
+                    "missing-column",
+                    f"the column `{column.written}` lacks its other end",
+                    raw.header_span(),
+                    f"add a column `{other}`",
+                )
+            )
+
+
+def _check_names(names: Sequence[str], word: str, raw: RawTable, place: Place) -> None:
+    if len(set(names)) == len(names) and all(names):
+        return
+    first: dict[str, int] = {}
+    for row, name in enumerate(names):
+        if not name:
+            place.scope.report.add(error("empty-cell", f"this {word} has no name", raw.cell_span(row, 0), "name it"))
+            return
+        if name in first:
+            place.scope.report.add(
+                error(
+                    "duplicate",
+                    f"`{word} {name}` stands in two rows, {raw.line(first[name])} and {raw.line(row)}",
+                    raw.span(row),
+                    "give each its own name",
+                )
+            )
+            return
+        first[name] = row
+
+
+def _check_numbers(column: Column, item: Item, array: NDArray[np.float64], raw: RawTable, place: Place) -> None:
+    import numpy as np
+
+    present = ~np.isnan(array)
+    accepted = np.broadcast_to(acceptable(item, array), array.shape)
+    _report_rows(
+        column,
+        present & ~accepted,
+        "out-of-range",
+        lambda row: (
+            f"`{column.written}` is {shown(float(array[row]), item, place.scope)}, "
+            f"but must be {limits(item, place.scope)}"
+        ),
+        f"write {units.KINDS[item.kind].noun} {limits(item, place.scope)}",
+        raw,
+        place,
+    )
+    if item.whole:
+        broken = present & (np.abs(array - np.round(array)) > 1e-9 * np.maximum(1.0, np.abs(array)))
+        _report_rows(
+            column,
+            broken,
+            "not-whole",
+            lambda row: f"`{column.written}` is {array[row]:g}, but must be a whole number",
+            "write a whole number",
+            raw,
+            place,
+        )
+
+
+def _check_range(column: Column, values: dict[str, Any], raw: RawTable, place: Place) -> None:
+    high = values.get(column.path.removesuffix(".low") + ".high")
+    low = values[column.path]
+    if high is None:
+        return
+    _report_rows(
+        column,
+        low > high,
+        "reversed-range",
+        lambda row: f"the range is reversed: {low[row]:g} is above {high[row]:g}",
+        "write the lower end first",
+        raw,
+        place,
+    )
+
+
+def _report_rows(column: Column, wrong: Any, code: str, message: Any, hint: str, raw: RawTable, place: Place) -> None:
+    if not wrong.any():
+        return
+    rows = wrong.nonzero()[0]
+    for row in rows[:MAX_REPORTED_ROWS]:
+        more = len(rows) - MAX_REPORTED_ROWS
+        tail = f" ({more} more rows alike)" if more > 0 and row == rows[MAX_REPORTED_ROWS - 1] else ""
+        place.scope.report.add(error(code, message(int(row)) + tail, raw.cell_span(int(row), column.index), hint))
+
+
+def _words(column: Column, item: Item, reader: CellReader, raw: RawTable, place: Place) -> Any:
+    import numpy as np
+
+    cells = reader.texts(column.index)
+    if item.form == "names":
+        return _objects([tuple(re.split(r"[\s;]+", cell.strip())) if cell.strip() else () for cell in cells])
+    if item.form == "choice":
+        for row, cell in enumerate(cells):
+            if cell not in item.choices and (cell or item.required):
+                place.scope.report.add(
+                    error(
+                        "unknown-choice",
+                        f"`{column.written}` cannot be `{cell}`",
+                        raw.cell_span(row, column.index),
+                        did_you_mean(cell, item.choices, "one of "),
+                    )
+                )
+                break
+    return np.array(cells)
+
+
+def _objects(values: list[Any]) -> Any:
+    import numpy as np
+
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

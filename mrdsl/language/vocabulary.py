@@ -1,0 +1,56 @@
+"""What may be written in a block, read off its facts dataclass: the words, and which field each one fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from mrdsl.spec.schema import Block, Item, Node, declarations
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words of one block: items, single blocks, repeated blocks by singular and by plural; each with its field."""
+
+    items: Mapping[str, tuple[str, Item]]
+    singles: Mapping[str, tuple[str, Block]]
+    repeated: Mapping[str, tuple[str, Block]]
+    plurals: Mapping[str, tuple[str, Block]]
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Every word that starts a block here."""
+        return (*self.singles, *self.repeated)
+
+
+def vocabulary(node: type[Node]) -> Vocabulary:
+    """The words of a node type. A trailing underscore of a field, as in ``from_``, is not part of its word."""
+    key: Any = node
+    found: Vocabulary = _vocabulary(key)
+    return found
+
+
+@cache
+def _vocabulary(node: Any) -> Vocabulary:
+    items: dict[str, tuple[str, Item]] = {}
+    singles: dict[str, tuple[str, Block]] = {}
+    repeated: dict[str, tuple[str, Block]] = {}
+    plurals: dict[str, tuple[str, Block]] = {}
+    for name, declared in declarations(node).items():
+        word = name.rstrip("_")
+        if isinstance(declared, Item):
+            items[word] = (name, declared)
+        elif declared.repeated:
+            repeated[declared.word] = (name, declared)
+            plurals[declared.plural] = (name, declared)
+        else:
+            singles[word] = (name, declared)
+    return Vocabulary(
+        MappingProxyType(items),
+        MappingProxyType(singles),
+        MappingProxyType(repeated),
+        MappingProxyType(plurals),
+    )
