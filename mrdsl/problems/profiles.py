@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.diagnostics import Diagnostic, error
+from mrdsl.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.source import Span
-from mrdsl.spec.columns import column
+from mrdsl.spec.columns import column, words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PAIRS = (("map", "avg", "max"), ("shuffle", "first_avg", "first_max"), ("shuffle", "avg", "max"),
           ("reduce", "avg", "max"))
+_PROFILE = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
 _LEAST = (("map", "min", "avg"), ("shuffle", "first_min", "first_avg"), ("shuffle", "min", "avg"),
           ("reduce", "min", "avg"))
 
@@ -81,6 +82,48 @@ def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                     "add reduce { tasks = ..., avg = ..., max = ... }, or leave the shuffle out for map-only jobs")
 
 
+def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    """What describes a class: a profile, or coefficients and no choice of an estimate beside them."""
+    import numpy as np
+
+    given = ~np.isnan(column(classes, "coefficients.A"))
+    has_map = ~np.isnan(column(classes, "map.avg"))
+    for index in _indices(~given & ~has_map):
+        node = classes[index]
+        yield error("missing-block", f"class {node.name} has neither a map phase nor coefficients", node.span,
+                    "add map { tasks = ..., avg = ..., max = ... }, or coefficients { A = ..., B = ..., C = ... }")
+    for block, path in _PROFILE:
+        for index in _indices(given & ~np.isnan(column(classes, path))):
+            node = classes[index]
+            yield error("coefficients-and-profile",
+                        f"class {node.name} has coefficients and a {block} block: they say the same thing twice",
+                        getattr(node, block).span or node.span, f"keep the coefficients or the profile of {node.name}",
+                        _coefficients(node))
+    for index in _indices(given & (words(classes, "guarantee") != "")):
+        node = classes[index]
+        yield error("guarantee-with-coefficients",
+                    f"class {node.name} is given by coefficients, which are one estimate: there is no "
+                    f"{node.guarantee} one to choose", node.span_of("guarantee"),
+                    "leave guarantee out, or give the profile in place of the coefficients",
+                    _coefficients(node))
+
+
+def check_few_tasks(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    """Warnings where the upper estimate is looser than the paper's: see mapreduce.upper."""
+    from mrdsl.performance import mapreduce
+
+    profile = profile_of(classes)
+    uses_upper = words(classes, "guarantee", "average") != "lower"
+    for block, flags in zip(("map", "reduce"), mapreduce.few_tasks(profile), strict=True):
+        for index in _indices(flags & uses_upper):
+            node: Any = classes[index]
+            yield warning("few-tasks",
+                          f"class {node.name} has few {block} tasks: their work is no more than twice the longest of "
+                          "them, and the upper estimate is looser than the paper's",
+                          getattr(node, block).span_of("tasks"),
+                          "nothing to do: the deadline is kept, at a few slots more than strictly needed")
+
+
 def _max_below_avg(node: Any, block: str, small: str, large: str, low: float, high: float) -> Diagnostic:
     return error("max-below-avg",
                  f"{block}.{large} of class {node.name} is {high:g} s, below the average {block}.{small} of {low:g} s",
@@ -93,6 +136,10 @@ def _min_above_avg(node: Any, block: str, small: str, large: str, low: float, hi
                  f"{block}.{small} of class {node.name} is {low:g} s, above the average {block}.{large} of {high:g} s",
                  _span(node, block, small),
                  f"the shortest time is at most the average: write {small} = {high:g} s or less, or raise {large}")
+
+
+def _coefficients(node: Any) -> Related:
+    return Related("the coefficients are here", node.coefficients.span if node.coefficients else None)
 
 
 def _span(node: Any, block: str, item: str) -> Span | None:

@@ -1,10 +1,13 @@
-"""Blocks that several families share: profiles, slots, prices."""
+"""Blocks that several families share: profiles, coefficients, slots, prices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from mrdsl.spec.schema import Node, quantity
+
+GUARANTEES = ("lower", "average", "upper")
+"""The estimates of a completion time that can be promised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +45,15 @@ class ReducePhase(Node):
     max: float = quantity("time", "longest duration of a reduce task", default=0.0, at_least=0.0, symbol="R_max")
     min: float | None = quantity("time", "shortest duration of a reduce task", default=None, at_least=0.0,
                                  symbol="R_min")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficients(Node):
+    """Equation (4) as measured elsewhere: one job takes A/s_M + B/s_R + C on s_M map and s_R reduce slots."""
+
+    A: float = quantity("time", "map work of one job, in slot-seconds", above=0.0, symbol="A")
+    B: float = quantity("time", "reduce work of one job, in slot-seconds", at_least=0.0, symbol="B")
+    C: float = quantity("time", "the part that no slots shorten; may be negative", symbol="C")
 
 
 @dataclass(frozen=True, kw_only=True)

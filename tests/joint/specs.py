@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.problems.joint.facts import Cluster, Coefficients, JobClass, JointFacts, Service
-from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.problems.joint.facts import Cluster, JobClass, JointFacts, Service
+from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec
 

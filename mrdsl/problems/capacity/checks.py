@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mrdsl.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
-from mrdsl.problems.capacity.facts import CapacityFacts, JobClass
-from mrdsl.problems.profiles import check_profiles, profile_of
-from mrdsl.spec.columns import column, words
+from mrdsl.problems.capacity.facts import CapacityFacts
+from mrdsl.problems.profiles import check_descriptions, check_few_tasks, check_profiles
+from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_PROFILE = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
-
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes and warnings; vectorised, so that 100,000 classes take well under a second."""
     facts: CapacityFacts = spec.facts
-    found = [*_vm_types(spec), *_descriptions(facts), *check_profiles(facts.classes), *_jobs(facts)]
+    found = [*_vm_types(spec), *check_descriptions(facts.classes), *check_profiles(facts.classes), *_jobs(facts)]
     yield from found
     if not has_errors(found):
-        yield from _few_tasks(facts)
+        yield from check_few_tasks(facts.classes)
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
@@ -63,32 +61,6 @@ def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
                           Related("the price on demand", vm.on_demand.span_of("price")))
 
 
-def _descriptions(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    import numpy as np
-
-    classes = facts.classes
-    given = ~np.isnan(column(classes, "coefficients.A"))
-    has_map = ~np.isnan(column(classes, "map.avg"))
-    for index in _indices(~given & ~has_map):
-        node = classes[index]
-        yield error("missing-block", f"class {node.name} has neither a map phase nor coefficients", node.span,
-                    "add map { tasks = ..., avg = ..., max = ... }, or coefficients { A = ..., B = ..., C = ... }")
-    for block, path in _PROFILE:
-        for index in _indices(given & ~np.isnan(column(classes, path))):
-            node = classes[index]
-            yield error("coefficients-and-profile",
-                        f"class {node.name} has coefficients and a {block} block: they say the same thing twice",
-                        getattr(node, block).span or node.span, f"keep the coefficients or the profile of {node.name}",
-                        _coefficients(node))
-    for index in _indices(given & (words(classes, "guarantee") != "")):
-        node = classes[index]
-        yield error("guarantee-with-coefficients",
-                    f"class {node.name} is given by coefficients, which are one estimate: there is no "
-                    f"{node.guarantee} one to choose", node.span_of("guarantee"),
-                    "leave guarantee out, or give the profile in place of the coefficients",
-                    _coefficients(node))
-
-
 def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
     from mrdsl.problems.capacity.instance import whole_jobs
 
@@ -106,25 +78,6 @@ def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
                     f"{node.name}", node.span_of("jobs"),
                     f"jobs are whole here: the low end is rounded up to {low[index]:g}, the high end down to "
                     f"{high[index]:g}; write jobs = {high[index]:g} .. {low[index]:g}")
-
-
-def _few_tasks(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    from mrdsl.performance import mapreduce
-
-    profile = profile_of(facts.classes)
-    uses_upper = words(facts.classes, "guarantee", "average") != "lower"
-    for block, flags in zip(("map", "reduce"), mapreduce.few_tasks(profile), strict=True):
-        for index in _indices(flags & uses_upper):
-            node: Any = facts.classes[index]
-            yield warning("few-tasks",
-                          f"class {node.name} has few {block} tasks: their work is no more than twice the longest of "
-                          "them, and the upper estimate is looser than the paper's",
-                          getattr(node, block).span_of("tasks"),
-                          "nothing to do: the deadline is kept, at a few slots more than strictly needed")
-
-
-def _coefficients(node: JobClass) -> Related:
-    return Related("the coefficients are here", node.coefficients.span if node.coefficients else None)
 
 
 def _later(earliest: float) -> float:

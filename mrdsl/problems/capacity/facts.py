@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrdsl.spec.blocks import MapPhase, OnDemand, ReducePhase, Reserved, ShufflePhase, Slots
+from mrdsl.spec.blocks import (
+    GUARANTEES,
+    Coefficients,
+    MapPhase,
+    OnDemand,
+    ReducePhase,
+    Reserved,
+    ShufflePhase,
+    Slots,
+)
 from mrdsl.spec.schema import Node, Range, block, blocks, choice, quantity, value_range
-
-GUARANTEES = ("lower", "average", "upper")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,15 +24,6 @@ class VmType(Node):
 
     on_demand: OnDemand = block(OnDemand, "renting by the hour, as many as wanted", required=True)
     reserved: Reserved | None = block(Reserved, "VMs under a long contract, a limited number")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Coefficients(Node):
-    """Equation (4) as measured elsewhere: one job takes A/s_M + B/s_R + C on s_M map and s_R reduce slots."""
-
-    A: float = quantity("time", "map work of one job, in slot-seconds", above=0.0, symbol="A")
-    B: float = quantity("time", "reduce work of one job, in slot-seconds", at_least=0.0, symbol="B")
-    C: float = quantity("time", "the part that no slots shorten; may be negative", symbol="C")
 
 
 @dataclass(frozen=True, kw_only=True)

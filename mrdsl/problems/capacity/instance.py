@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.performance import mapreduce
 from mrdsl.performance.mapreduce import Coefficients
-from mrdsl.problems.capacity.facts import GUARANTEES, CapacityFacts
+from mrdsl.problems.capacity.facts import CapacityFacts
 from mrdsl.problems.capacity.promises import promises_of
-from mrdsl.problems.profiles import profile_of
-from mrdsl.spec.columns import column, names_of, words
+from mrdsl.problems.estimates import estimates_of, guaranteed
+from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
@@ -91,12 +90,12 @@ def instance_of(spec: Spec) -> Instance:
     low, expected = whole_jobs(facts)
     deadline = column(classes, "deadline")
     names = names_of(classes)
-    estimates = estimates_of(facts)
+    estimates = estimates_of(classes)
     return Instance(
         names=names,
         prices=prices_of(facts),
         estimates=estimates,
-        work=guaranteed(facts, estimates),
+        work=guaranteed(classes, estimates),
         map_per_vm=column(classes, "slots.map"),
         reduce_per_vm=column(classes, "slots.reduce"),
         deadline=deadline,
@@ -120,39 +119,3 @@ def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
     """The range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
     low, high = column(facts.classes, "jobs.low"), column(facts.classes, "jobs.high")
     return np.ceil(low * (1 - WHOLE)), np.floor(high * (1 + WHOLE))
-
-
-def estimates_of(facts: CapacityFacts) -> Mapping[str, Coefficients]:
-    """A, B and C of every estimate; a class given by coefficients knows only what stands for its average."""
-    profile = profile_of(facts.classes)
-    given = [column(facts.classes, f"coefficients.{name}") for name in ("A", "B", "C")]
-    average = mapreduce.average(profile)
-    known = ~np.isnan(given[0])
-    return {
-        "lower": _without(mapreduce.lower(profile), known),
-        "average": Coefficients(
-            np.where(known, given[0], average.map_work),
-            np.where(known, given[1], average.reduce_work),
-            np.where(known, given[2], average.constant),
-        ),
-        "upper": _without(mapreduce.upper(profile), known),
-    }
-
-
-def _without(work: Coefficients, unknown: NDArray[np.bool_]) -> Coefficients:
-    return Coefficients(
-        np.where(unknown, np.nan, work.map_work),
-        np.where(unknown, np.nan, work.reduce_work),
-        np.where(unknown, np.nan, work.constant),
-    )
-
-
-def guaranteed(facts: CapacityFacts, estimates: Mapping[str, Coefficients]) -> Coefficients:
-    """A, B and C of the estimate that each class's deadline is promised for."""
-    chosen = words(facts.classes, "guarantee", "average")
-    flags = [chosen == name for name in GUARANTEES]
-
-    def pick(part: str) -> Floats:
-        return np.select(flags, [getattr(estimates[name], part) for name in GUARANTEES])
-
-    return Coefficients(pick("map_work"), pick("reduce_work"), pick("constant"))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from mrdsl.diagnostics import Diagnostic, error
 from mrdsl.performance import mapreduce
 from mrdsl.problems.capacity.facts import CapacityFacts
-from mrdsl.problems.capacity.instance import estimates_of, guaranteed, prices_of, whole_jobs
+from mrdsl.problems.capacity.instance import prices_of, whole_jobs
 from mrdsl.problems.capacity.plan import CapacityPlan
+from mrdsl.problems.estimates import estimates_of, guaranteed
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
@@ -73,7 +74,7 @@ def _deadlines(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
         f"jobs of class {name} take {time[i]:g} s on their slots, beyond the deadline of {deadline[i]:g} s"))
     for estimate, shown in (("lower", plan.completion_lower), ("average", plan.completion_average),
                             ("upper", plan.completion_upper)):
-        work = estimates_of(spec.facts)[estimate]
+        work = estimates_of(spec.facts.classes)[estimate]
         real = mapreduce.completion(work, plan.admitted, plan.map_slots, plan.reduce_slots)
         wrong = (np.isnan(real) != np.isnan(shown)) | (np.abs(real - shown) > TOLERANCE * np.maximum(1.0, np.abs(real)))
         yield from _each(spec, wrong, "deadline", lambda name, i, real=real, shown=shown: (
@@ -97,7 +98,7 @@ def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
 
 
 def _completion(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:
-    work = guaranteed(spec.facts, estimates_of(spec.facts))
+    work = guaranteed(spec.facts.classes, estimates_of(spec.facts.classes))
     return mapreduce.completion(work, plan.admitted, plan.map_slots, plan.reduce_slots)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.blocks import GUARANTEES, Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
 
 DAYS = ("flat", "bimodal")
@@ -31,15 +31,6 @@ class Cluster(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coefficients(Node):
-    """The execution time A h / s_M + B h / s_R + C, where it is known without a profile."""
-
-    A: float = quantity("time", "work of the map phase", above=0.0, symbol="A")
-    B: float = quantity("time", "work of the reduce phase", default=0.0, at_least=0.0, symbol="B")
-    C: float = quantity("time", "what does not shrink with more slots", default=0.0, symbol="C")
-
-
-@dataclass(frozen=True, kw_only=True)
 class JobClass(Node):
     """MapReduce jobs with one profile, one deadline and one penalty."""
 
@@ -54,8 +45,7 @@ class JobClass(Node):
     )
     deadline: float = quantity("time", "by when a job must be done", above=0.0, symbol="D-bar")
     penalty: float = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p_M")
-    guarantee: str | None = choice(("lower", "average", "upper"), "which estimate meets the deadline; default average",
-                                   default=None)
+    guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
     shift: float = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.performance import mapreduce
+from mrdsl.performance import service
+from mrdsl.problems.estimates import estimates_of, guaranteed
 from mrdsl.problems.joint.demand import expected_demand
 from mrdsl.spec.columns import column, names_of
 
@@ -64,12 +65,11 @@ class Queues:
     @cached_property
     def rate_per_vm(self) -> Floats:
         """The rate that one VM may take within the response bound: ``mu - 1 / G = -F / G``, (49)."""
-        return self.service_rate - 1.0 / (self.response - self.delay)
+        return service.rate_per_vm(self.service_rate, self.delay, self.response)
 
     def mean_response(self, rate: Floats, vms: Floats) -> Floats:
         """(2): the mean response at ``rate`` on ``vms`` VMs [s]; NaN where there is no VM."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(vms > 0, 1.0 / (self.service_rate - rate / vms) + self.delay, np.nan)
+        return service.mean_response(self.service_rate, rate, vms, self.delay)
 
 
 @dataclass(frozen=True)
@@ -177,12 +177,12 @@ def workload(spec: Spec) -> Workload:
 
 def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
     """The classes' execution times, by the estimate that each class chose."""
-    A, B, C = _coefficients(classes)
+    work = guaranteed(classes, estimates_of(classes))
     deadline = column(classes, "deadline")
     return Execution(
-        A=A,
-        B=B,
-        C=C,
+        A=work.map_work,
+        B=work.reduce_work,
+        C=work.constant,
         map_slots=column(classes, "slots.map"),
         reduce_slots=column(classes, "slots.reduce"),
         deadline=deadline,
@@ -205,30 +205,3 @@ def reuse_factor(period: float, deadline: Floats, reuse: str) -> Floats:
     if reuse == "exact":
         return exact
     return np.where(exact >= 1.0, floor(exact), 1.0 / ceiling(deadline / period))
-
-
-def _coefficients(classes: Sequence[JobClass]) -> tuple[Floats, Floats, Floats]:
-    """A, B, C of every class: as given, or of the estimate that it guarantees."""
-    profile = _profile(classes)
-    estimates = {"lower": mapreduce.lower, "average": mapreduce.average, "upper": mapreduce.upper}
-    chosen = np.array([one.guarantee or "average" for one in classes], dtype=np.str_)
-    columns = [column(classes, f"coefficients.{name}") for name in ("A", "B", "C")]
-    for name, estimate in estimates.items():
-        work = estimate(profile)
-        parts_of = (work.map_work, work.reduce_work, work.constant)
-        wanted = (chosen == name) & np.isnan(columns[0])
-        columns = [np.where(wanted, new, old) for new, old in zip(parts_of, columns, strict=True)]
-    A, B, C = columns
-    return A, B, C
-
-
-def _profile(classes: Sequence[JobClass]) -> mapreduce.Profile:
-    def of(path: str, missing: float = np.nan) -> Floats:
-        return column(classes, path, missing)
-
-    first_max, first_avg = of("shuffle.first_max"), of("shuffle.first_avg")
-    return mapreduce.Profile(
-        of("map.tasks"), of("map.avg"), of("map.max"),
-        np.where(np.isnan(first_avg), first_max, first_avg), first_max, of("shuffle.avg"), of("shuffle.max"),
-        of("reduce.tasks", 0.0), of("reduce.avg"), of("reduce.max"),
-    )
