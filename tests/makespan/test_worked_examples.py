@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mrdsl.heuristics import makespan as steps
+from mrdsl.heuristics.makespan_pools import balanced_pools
 from mrdsl.heuristics.pipeline import Draft, run_steps
 from mrdsl.outcome import Outcome, SolutionStatus, Termination
 from mrdsl.problems.makespan.batch import batch_of
@@ -46,3 +47,10 @@ def test_the_two_pools_of_figure_5_6_take_40_seconds() -> None:
     batch = batch_of(spec(TABLE_5_1, 30, 30))
     schedule = simulate(batch, [PoolOrder(10, 10, (1, 4, 0)), PoolOrder(20, 20, (3, 2))])
     assert batch.seconds(schedule.makespan) == pytest.approx(40.0)
+
+
+def test_two_pools_on_table_5_1_are_proven_optimal_without_a_solver() -> None:
+    problem = spec(TABLE_5_1, 30, 30)
+    outcome = run_steps([(balanced_pools, {}), (steps.conclude, {})], Draft(problem))
+    assert (outcome.value, outcome.bound, outcome.termination) == (40.0, 40.0, Termination.OPTIMAL)
+    assert list(verify(problem, outcome.plan)) == []

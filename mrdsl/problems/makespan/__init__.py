@@ -12,7 +12,7 @@ FAMILY = Family(
     paper="003",
     facts=MakespanFacts,
     goals=(GoalKind("minimize", "makespan", "s", "when the last job of the batch finishes"),),
-    methods=("fifo", "johnson"),
+    methods=("fifo", "johnson", "genetic", "balanced-pools", "balanced-pools-genetic"),
     quantities=(
         QuantityKind("makespan", "time", "when the last job finishes"),
         QuantityKind("finish", "time", "when a job finishes", over="jobs"),

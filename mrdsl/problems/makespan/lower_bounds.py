@@ -12,17 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.problems.makespan.batch import Batch, Floats
+from mrdsl.problems.makespan.energy import energetic_bound
 
 
 @dataclass(frozen=True)
 class LowerBounds:
     """``work``: all work of one phase on all its slots, and the least that comes before or after it;
     ``critical_job``: the longest job, alone on the cluster; ``johnson``: the best order on two machines that take each
-    phase's work over all slots. In ticks."""
+    phase's work over all slots; ``energetic``: the work that windows of time must hold, at least the others.
+    In ticks."""
 
     work: float
     critical_job: float
     johnson: float
+    energetic: float
 
     @property
     def best(self) -> float:
@@ -33,13 +36,14 @@ class LowerBounds:
 def lower_bounds(batch: Batch) -> LowerBounds:
     """All bounds of a batch, in ticks."""
     if not len(batch):
-        return LowerBounds(0.0, 0.0, 0.0)
+        return LowerBounds(0.0, 0.0, 0.0, 0.0)
     heads, tails = batch.phases(batch.map_slots, batch.reduce_slots)
     work = max(
         _whole(batch.map_work.sum() / batch.map_slots) + tails.min(),
         heads.min() + _whole(batch.reduce_work.sum() / batch.reduce_slots),
     )
-    return LowerBounds(float(work), float((heads + tails).max()), johnson_relaxation(batch))
+    simple = float(work), float((heads + tails).max()), johnson_relaxation(batch)
+    return LowerBounds(*simple, energetic_bound(batch, max(simple)))
 
 
 def johnson_relaxation(batch: Batch) -> float:

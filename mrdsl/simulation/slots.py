@@ -1,0 +1,210 @@
+"""Fast makespans of many orders at once, at task and slot level, equal to :mod:`mrdsl.simulation.waves`.
+
+A machine is a row of times at which its slots fall free, one row per order. Giving ``n`` tasks of length ``p`` to
+slots that are free from ``b`` on takes the ``n`` smallest of the starts ``b_i + k p``. Written as
+``b_i = z_i p + f_i``, whole levels below some level ``Z`` are filled in every slot, and the rest goes to the slots of
+least ``f`` at ``Z``; with the ``b_i`` sorted, ``Z`` has a closed form. So a phase costs a few array operations,
+however many tasks it has. Times are whole ticks in floats, and nothing is ever rounded.
+
+Where there are fewer phases than slots, slots that are free at the same time are kept as one group with a count.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+NEVER = 2.0**70
+BLOCK = 512
+
+
+class Phases(Protocol):
+    """What the evaluation reads of a batch: arrays of shape (n,), times in whole ticks, at least 1."""
+
+    @property
+    def map_tasks(self) -> Floats: ...
+    @property
+    def map_time(self) -> Floats: ...
+    @property
+    def reduce_tasks(self) -> Floats: ...
+    @property
+    def reduce_time(self) -> Floats: ...
+
+
+class _Machine(Protocol):
+    def place(self, tasks: Floats, time: Floats, release: Floats | None) -> Floats: ...
+
+
+class _Slots:
+    """One column per slot, in no order; a row with fewer slots has columns that never fall free."""
+
+    def __init__(self, slots: Integers) -> None:
+        self.width = int(slots.max())
+        self.index = np.arange(self.width)
+        self.slots = slots.astype(np.float64)
+        self.uneven = bool((slots < self.width).any())
+        self.free: Floats = np.where(self.index < slots[:, None], 0.0, NEVER)
+        self.rows = np.arange(len(slots))
+
+    def place(self, tasks: Floats, time: Floats, release: Floats | None) -> Floats:
+        """Runs ``tasks`` tasks of length ``time`` in every row: the end of the last of them (of no use for 0 tasks)."""
+        length = time[:, None]
+        if release is not None:
+            np.maximum(self.free, release[:, None], out=self.free)
+        level = np.divide(self.free, length)
+        np.floor(level, out=level)
+        fill, rest = self._fill(level, tasks)
+        fill *= length
+        fill += self.free
+        fill.sort(axis=1)
+        ends: Floats = fill[self.rows, np.maximum(rest.astype(np.intp) - 1, 0)] + time
+        np.add(fill, length, out=fill, where=self.index < rest[:, None])
+        self.free = fill
+        return ends
+
+    def _fill(self, level: Floats, tasks: Floats) -> tuple[Floats, Floats]:
+        """How many tasks each slot takes to come to the highest level that the tasks fill, and how many are left.
+
+        Newton's method from above on the convex, piecewise linear number of tasks below a level.
+        """
+        wanted = np.maximum(tasks - 1.0, 0.0)
+        total = np.where(self.free < NEVER, level, 0.0).sum(axis=1) if self.uneven else level.sum(axis=1)
+        top = np.floor((wanted + total) / self.slots)
+        fill = top[:, None] - level
+        np.maximum(fill, 0.0, out=fill)
+        filled = fill.sum(axis=1)
+        open_rows = np.flatnonzero(filled > wanted)
+        while len(open_rows):
+            part = fill[open_rows]
+            slope = np.count_nonzero(part, axis=1)
+            top[open_rows] = np.floor(top[open_rows] - (filled[open_rows] - wanted[open_rows]) / slope)
+            part = top[open_rows, None] - level[open_rows]
+            np.maximum(part, 0.0, out=part)
+            fill[open_rows] = part
+            filled[open_rows] = part.sum(axis=1)
+            open_rows = open_rows[filled[open_rows] > wanted[open_rows]]
+        return fill, np.where(tasks > 0, tasks - filled, 0.0)
+
+
+class _Groups:
+    """One column per group of slots that fall free together, with how many they are; a group may be empty."""
+
+    def __init__(self, slots: Integers, phases: int) -> None:
+        self.width = phases + 1
+        self.free: Floats = np.full((len(slots), self.width), NEVER)
+        self.free[:, 0] = 0.0
+        self.count: Floats = np.zeros_like(self.free)
+        self.count[:, 0] = slots
+        self.used = 1
+        self.rows = np.arange(len(slots))
+
+    def place(self, tasks: Floats, time: Floats, release: Floats | None) -> Floats:
+        """As for :class:`_Slots`; here the level comes in closed form from the groups, which are kept in order."""
+        length = time[:, None]
+        free, count = self.free[:, : self.used], self.count[:, : self.used]
+        begin = free if release is None else np.maximum(free, release[:, None])
+        level = np.floor(begin / length)
+        slots = np.cumsum(count, axis=1)
+        total = np.cumsum(count * level, axis=1)
+        last = np.maximum((slots * level - total < tasks[:, None]).sum(axis=1), 1) - 1
+        reached, held = np.maximum(slots[self.rows, last], 1.0), total[self.rows, last]
+        top = np.floor((tasks - 1.0 + held) / reached)
+        rest = np.where(tasks > 0, tasks - (top * reached - held), 0.0)
+        begin = begin + np.maximum(top[:, None] - level, 0.0) * np.where(tasks > 0, time, 0.0)[:, None]
+        begin, count = self._sorted(begin, count)
+        before = np.cumsum(count, axis=1) - count
+        raised = np.clip(rest[:, None] - before, 0.0, count)
+        split = np.maximum((before < rest[:, None]).sum(axis=1), 1) - 1
+        ends: Floats = begin[self.rows, split] + time
+        self._keep(begin, count, raised, split, length)
+        return ends
+
+    def _keep(self, begin: Floats, count: Floats, raised: Floats, split: Integers, length: Floats) -> None:
+        """The groups after the last level; the one that is raised in part becomes two."""
+        part = raised[self.rows, split]
+        left = count[self.rows, split] - part
+        later = begin + (raised > 0) * length
+        new_time = later[self.rows, split]
+        later[self.rows, split] = np.where(left > 0, begin[self.rows, split], new_time)
+        count[self.rows, split] = np.where(left > 0, left, part)
+        used = self.used
+        self.free[:, :used], self.count[:, :used] = later, count
+        self.free[:, used] = new_time
+        self.count[:, used] = np.where(left > 0, part, 0.0)
+        self.used = used = used + 1
+        self.free[:, :used], self.count[:, :used] = self._sorted(self.free[:, :used], self.count[:, :used])
+
+    @staticmethod
+    def _sorted(free: Floats, count: Floats) -> tuple[Floats, Floats]:
+        order = free.argsort(axis=1)
+        return np.take_along_axis(free, order, axis=1), np.take_along_axis(count, order, axis=1)
+
+
+def _machine(slots: Integers, phases: int) -> _Machine:
+    return _Groups(slots, phases) if 8 * phases <= int(slots.max()) else _Slots(slots)
+
+
+def map_ends(phases: Phases, orders: Integers, slots: Integers, counts: Floats | None = None) -> Floats:
+    """When each entry of each row's sequence of map tasks ends, shape of ``orders``; 0 where the row is padded.
+
+    ``orders``: shape (rows, entries), jobs as indices, -1 for nothing; ``slots``: shape (rows,). ``counts`` says how
+    many tasks of its job an entry stands for; all of them where it is left out.
+    """
+    tasks, time = _entries(phases.map_tasks, phases.map_time, orders)
+    if counts is not None:
+        tasks = np.where(orders >= 0, counts, 0.0)
+    machine = _machine(slots, orders.shape[1])
+    ends = np.empty(orders.shape)
+    for k in range(orders.shape[1]):
+        ends[:, k] = machine.place(tasks[:, k], time[:, k], None)
+    return np.where(tasks > 0, ends, 0.0)
+
+
+def reduce_ends(phases: Phases, orders: Integers, release: Floats, slots: Integers) -> Floats:
+    """When each entry's reduce phase ends; entries run in the given order, each not before its release.
+
+    Same shapes as :func:`map_ends`. A job without reduce tasks ends at its release.
+    """
+    tasks, time = _entries(phases.reduce_tasks, phases.reduce_time, orders)
+    machine = _machine(slots, orders.shape[1])
+    ends = np.empty(orders.shape)
+    begin = np.where(tasks > 0, release, 0.0)
+    for k in range(orders.shape[1]):
+        ends[:, k] = machine.place(tasks[:, k], time[:, k], begin[:, k])
+    return np.where(tasks > 0, ends, release)
+
+
+def makespans(phases: Phases, orders: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:
+    """The makespan of each row's order on a pool of its own, shape (rows,); rows are independent of each other."""
+    if not orders.shape[1]:
+        return np.zeros(len(orders))
+    if len(orders) > BLOCK:
+        parts = [slice(at, at + BLOCK) for at in range(0, len(orders), BLOCK)]
+        return np.concatenate([makespans(phases, orders[p], map_slots[p], reduce_slots[p]) for p in parts])
+    ends = map_ends(phases, orders, map_slots)
+    turn = ends.argsort(axis=1, kind="stable")
+    turned = np.take_along_axis(orders, turn, axis=1)
+    released = np.take_along_axis(ends, turn, axis=1)
+    last: Floats = reduce_ends(phases, turned, released, reduce_slots).max(axis=1)
+    return last
+
+
+def phase_level(maps: Floats, reduces: Floats, orders: Integers) -> Floats:
+    """Makespans in the abstraction of 003, 5.3: each machine holds one job's whole phase at a time.
+
+    ``maps``, ``reduces``: shape (n,), M_j and R_j; ``orders``: permutations, shape (rows, n).
+    """
+    done = np.cumsum(maps[orders], axis=1)
+    to_come = np.cumsum(reduces[orders][:, ::-1], axis=1)[:, ::-1]
+    last: Floats = (done + to_come).max(axis=1)
+    return last
+
+
+def _entries(tasks: Floats, time: Floats, orders: Integers) -> tuple[Floats, Floats]:
+    there = orders >= 0
+    return np.where(there, tasks[orders], 0.0), np.where(there, time[orders], 1.0)
