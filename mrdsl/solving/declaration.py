@@ -1,0 +1,201 @@
+"""What a file in ``solvers/`` may say: a frozen schema that refuses unknown keys.
+
+A solver is reached in one of three ways: ``[worker]``, a Python function that runs in a process of its own;
+``[command]``, a program that reads a model file and writes a solution file; ``[pyomo]``, a name in Pyomo's own
+SolverFactory. A pipeline names the steps of a heuristic, per problem family.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from mrdsl.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.source import Span
+
+KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")
+OFFERS = ("duals", "start", "bound", "incumbents", "iis")
+LIMITS = ("time", "gap", "nodes", "threads", "seed")
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Worker:
+    """``[worker]``: ``call`` is ``"module:function"``, ``requires`` the module that must be importable."""
+
+    call: str
+    requires: str = ""
+
+
+@dataclass(frozen=True)
+class Command:
+    """``[command]``: a program and how it is called.
+
+    ``places`` are paths below the running Python's package folder, looked at before ``PATH``; ``libraries`` folders
+    are added to the library path for programs found there. ``arguments`` may hold ``{model}``, ``{solution}`` and
+    ``{limits}`` (in place; else the limits come last). ``writes`` is the model format (``lp``, ``mps``, ``nl``),
+    ``reads`` the reader of its solution file. ``version`` are the arguments that make it print its version.
+    """
+
+    program: str
+    arguments: tuple[str, ...]
+    reads: str
+    writes: str = "mps"
+    places: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    version: tuple[str, ...] = ()
+    start: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ThroughPyomo:
+    """``[pyomo]``: ``factory`` is the solver's name in ``pyomo.environ.SolverFactory``."""
+
+    factory: str
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """``[pipelines.FAMILY]``: the steps, each ``{ call = "module:function", …parameters }``.
+
+    ``relax`` says that the steps honour the continuous relaxation.
+    """
+
+    steps: tuple[Mapping[str, Any], ...]
+    relax: bool = False
+
+
+@dataclass(frozen=True)
+class SolverFile:
+    """One declared solver or pipeline; ``source`` says which file declared it and ``origin`` why that file won."""
+
+    kind: str
+    name: str
+    summary: str
+    install: str = ""
+    title: str = ""
+    homepage: str = ""
+    solves: tuple[str, ...] = ()
+    offers: tuple[str, ...] = ()
+    worker: Worker | None = None
+    command: Command | None = None
+    pyomo: ThroughPyomo | None = None
+    limits: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    options: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    requires: str = ""
+    pipelines: Mapping[str, Pipeline] = field(default_factory=lambda: _NOTHING)
+    source: str = field(default="", compare=False)
+    origin: str = field(default="", compare=False)
+
+    @property
+    def is_pipeline(self) -> bool:
+        return self.kind == "pipeline"
+
+    @property
+    def reach(self) -> Worker | Command | ThroughPyomo:
+        """How the solver is called."""
+        found = self.worker or self.command or self.pyomo
+        assert found is not None, "checked when the file was read"
+        return found
+
+
+_TABLES: Mapping[str, type] = MappingProxyType({"worker": Worker, "command": Command, "pyomo": ThroughPyomo})
+_OF_SOLVER = ("kind", "name", "title", "summary", "homepage", "install", "solves", "offers", "worker", "command",
+              "pyomo", "limits", "options")
+_OF_PIPELINE = ("kind", "name", "title", "summary", "homepage", "install", "requires", "pipelines")
+
+
+def declare(data: Mapping[str, Any], source: str, origin: str, text: str = "") -> SolverFile:
+    """The declaration in ``data`` (a parsed TOML file), all its mistakes reported at once as a MrdslError."""
+    return _Reader(source, origin, text).read(data)
+
+
+class _Reader:
+    """Collects every mistake of one file."""
+
+    def __init__(self, source: str, origin: str, text: str) -> None:
+        self.source, self.origin, self.text = source, origin, text
+        self.problems: list[Diagnostic] = []
+
+    def wrong(self, key: str, message: str, hint: str = "") -> None:
+        self.problems.append(error("bad-solver-file", f"{message} in {self.source}", self._place(key), hint))
+
+    def _place(self, key: str) -> Span | None:
+        pattern = re.compile(rf"\s*\[?[\"']?(?:pipelines\.)?{re.escape(key)}\b")
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if pattern.match(line):
+                return Span(self.source, number, 1, number, len(line) + 1)
+        return Span(self.source, 1, 1, 1, 1) if self.text else None
+
+    def read(self, data: Mapping[str, Any]) -> SolverFile:
+        kind = data.get("kind")
+        if kind not in ("solver", "pipeline"):
+            self.wrong("kind", f"kind is {kind!r}", 'write kind = "solver" or kind = "pipeline"')
+            raise MrdslError(self.problems, exit_code=2)
+        allowed = _OF_SOLVER if kind == "solver" else _OF_PIPELINE
+        self._unknown(data, allowed, "")
+        for key in ("name", "summary"):
+            if not isinstance(data.get(key), str):
+                self.wrong(key, f"{key} is missing or no text", f'write {key} = "…"')
+        values = {key: self._value(key, value) for key, value in data.items() if key in allowed}
+        if kind == "solver":
+            self._check_solver(values)
+        elif not values.get("pipelines"):
+            self.wrong("pipelines", "a pipeline has no steps", "write [pipelines.FAMILY] with steps = […]")
+        if self.problems:
+            raise MrdslError(self.problems, exit_code=2)
+        return SolverFile(**values, source=self.source, origin=self.origin)
+
+    def _unknown(self, data: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> None:
+        for key in data:
+            if key not in allowed:
+                self.wrong(key, f"unknown key {where}{key}", "known keys: " + ", ".join(allowed))
+
+    def _value(self, key: str, value: Any) -> Any:
+        if key in _TABLES:
+            return self._table(key, _TABLES[key], value)
+        if key in ("solves", "offers"):
+            known = KINDS_OF_MODEL if key == "solves" else OFFERS
+            for word in value:
+                if word not in known:
+                    self.wrong(key, f"{key} holds {word!r}", "known: " + ", ".join(known))
+            return tuple(value)
+        if key == "pipelines":
+            return MappingProxyType({name: self._pipeline(name, item) for name, item in value.items()})
+        if key == "limits":
+            self._unknown(value, LIMITS, "limits.")
+            return MappingProxyType(dict(value))
+        return MappingProxyType(dict(value)) if isinstance(value, Mapping) else value
+
+    def _table(self, where: str, made: type, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            self.wrong(where, f"{where} is no table", f"write [{where}]")
+            return None
+        declared = fields(made)
+        self._unknown(data, tuple(f.name for f in declared), where + ".")
+        for f in declared:
+            if f.default is MISSING and f.name not in data:
+                self.wrong(where, f"{where}.{f.name} is missing")
+                return None
+        known = {f.name for f in declared}
+        return made(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known})
+
+    def _pipeline(self, family: str, data: Any) -> Pipeline | None:
+        found = self._table(family, Pipeline, data)
+        for step in found.steps if found else ():
+            if ":" not in str(step.get("call", "")):
+                self.wrong(family, f"a step of {family} has no call", 'write { call = "module:function" }')
+                return None
+        return found if found is None else Pipeline(tuple(MappingProxyType(s) for s in found.steps), found.relax)
+
+    def _check_solver(self, values: Mapping[str, Any]) -> None:
+        reaches = [key for key in _TABLES if values.get(key) is not None]
+        if len(reaches) != 1 and not self.problems:
+            self.wrong("kind", "a solver needs exactly one of [worker], [command], [pyomo]")
+        if not values.get("solves"):
+            self.wrong("solves", "solves is missing", 'write, say, solves = ["LP", "MILP"]')
+        if not values.get("install"):
+            self.wrong("install", "install is missing", 'write install = "pip install …"')

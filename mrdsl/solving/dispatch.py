@@ -1,0 +1,206 @@
+"""One Pyomo model, one solver, one checked answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.outcome import Limits, SolutionStatus, Termination, relative_gap
+from mrdsl.problems.family import Needs
+from mrdsl.solving import registry
+from mrdsl.solving.answer import Answer
+from mrdsl.solving.command import solve_with_command
+from mrdsl.solving.declaration import SolverFile, Worker
+from mrdsl.solving.extract import fill_the_unused, linear_program, load_values
+from mrdsl.solving.installed import require, version
+from mrdsl.solving.nonlinear import NonlinearModel, nonlinear_model
+from mrdsl.solving.program import FEASIBILITY, Array, LinearProgram, Names
+from mrdsl.solving.request import DEFAULT_GAP, Reply, Request
+from mrdsl.solving.worker import run_in_worker
+from mrdsl.source import Span
+
+_TOO_LARGE = 1e15
+_AGREE = 1e-6
+
+
+def solve_model(
+    model: Any,
+    solver: str | SolverFile = "highs",
+    limits: Limits | None = None,
+    needs: Needs | None = None,
+    *,
+    start: Array | None = None,
+    project: str | None = None,
+    span: Span | None = None,
+) -> Answer:
+    """Solves a Pyomo model and loads a feasible point, if one is found, into its variables.
+
+    ``solver`` is a declared name; ``needs`` what the caller wants beyond what the model shows (duals). Any point is
+    checked against the model before it counts: bounds, whole numbers, constraints. Raises MrdslError for an unknown
+    solver, one that cannot do the model (both exit code 2), or a missing one (exit code 3); everything else that can
+    go wrong is a termination.
+    """
+    declared = registry.find(solver, project, span) if isinstance(solver, str) else solver
+    needs = needs or Needs("LP")
+    limits = limits or Limits()
+    found = linear_program(model)
+    kind = found[0].kind if found else None
+    nonlinear = None if found else nonlinear_model(model)
+    refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), project, span)
+    require(declared, span)
+    if found:
+        answer = _solve_linear(declared, *found, limits, needs.duals, start)
+    else:
+        assert nonlinear is not None
+        answer = _solve_nonlinear(declared, nonlinear, limits)
+    if answer.solution is not SolutionStatus.NONE:
+        fill_the_unused(model)
+    return answer
+
+
+def refuse_what_it_cannot(solver: SolverFile, needs: Needs, project: str | None = None, span: Span | None = None
+                          ) -> None:
+    """Raises MrdslError ``unable-solver`` where the needs exceed what the solver's file states."""
+    lacks = "" if needs.kind in solver.solves else f"cannot solve a model of kind {needs.kind}"
+    if needs.duals and "duals" not in solver.offers:
+        lacks = lacks or "gives no shadow prices"
+    if lacks:
+        others = ", ".join(registry.solving(needs.kind, needs.duals, project)) or "none of the known solvers"
+        hint = f"these can: {others}"
+        raise MrdslError([error("unable-solver", f"{solver.title or solver.name} {lacks}", span, hint)], exit_code=2)
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A checked point of a program."""
+
+    values: Array
+    value: float
+
+
+def _solve_linear(solver: SolverFile, program: LinearProgram, names: Names, limits: Limits, want_duals: bool,
+                  start: Array | None) -> Answer:
+    limits = replace(limits, gap=DEFAULT_GAP if limits.gap is None else limits.gap)
+    reply = solve_program(solver, program, limits, want_duals, start)
+    point = None
+    if reply.values is not None:
+        values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
+        worst, row = program.violation(values)
+        if worst > FEASIBILITY * 10:
+            return _refused(solver, reply, worst, names.constraints[row].name if row is not None else None)
+        load_values(names.variables, values)
+        point = _Point(values, program.objective(values))
+    duals = _duals(reply, names)
+    return _answer(solver, reply, point, limits, program.maximize, duals)
+
+
+def solve_program(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool = False,
+                  start: Array | None = None) -> Reply:
+    """The solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled."""
+    if (settled := _trivial(program)) is not None:
+        return settled
+    flipped = program.minimized()
+    reply = _ask(solver, flipped, limits, want_duals, start)
+    if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
+        reply = Reply(Termination.INFEASIBLE, undecided=True)
+    if reply.undecided:
+        reply = _settle(solver, flipped, limits)
+    return reply.negated() if program.maximize else reply
+
+
+def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool, start: Array | None) -> Reply:
+    if solver.command is not None:
+        return solve_with_command(solver, program, limits, start)
+    call = solver.worker.call if isinstance(solver.worker, Worker) else "mrdsl.solving.through_pyomo:solve"
+    request = Request(program=program, options=_options(solver, limits), start=start, want_duals=want_duals)
+    return run_in_worker(call, request, limits.time)
+
+
+def _settle(solver: SolverFile, program: LinearProgram, limits: Limits) -> Reply:
+    """Decides between infeasible and unbounded: a program with any solution that has no optimum is unbounded."""
+    if not program.may_be_unbounded():
+        return Reply(Termination.INFEASIBLE)
+    reply = _ask(solver, program.without_goal(), limits, False, None)
+    if reply.termination is Termination.OPTIMAL or reply.values is not None:
+        return Reply(Termination.UNBOUNDED)
+    return replace(reply, undecided=False)
+
+
+def _trivial(program: LinearProgram) -> Reply | None:
+    """What needs no solver: a row without columns that cannot hold, or a program without columns."""
+    empty = np.diff(program.starts) == 0
+    if np.any(empty & ((program.row_lower > FEASIBILITY) | (program.row_upper < -FEASIBILITY))):
+        return Reply(Termination.INFEASIBLE)
+    if np.any(program.lower > program.upper):
+        return Reply(Termination.INFEASIBLE)
+    if len(program.costs) == 0:
+        return Reply(Termination.OPTIMAL, np.zeros(0), program.offset, program.offset)
+    return None
+
+
+def _options(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
+    options = dict(solver.options)
+    for name in ("time", "gap", "nodes", "threads", "seed"):
+        value = getattr(limits, name)
+        if value is not None and name in solver.limits:
+            options[solver.limits[name]] = float(value) if name in ("time", "gap") else int(value)
+    return options
+
+
+def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) -> Answer:
+    limits = replace(limits, gap=DEFAULT_GAP if limits.gap is None else limits.gap)
+    with model.as_file() as path:
+        call = solver.worker.call if isinstance(solver.worker, Worker) else "mrdsl.solving.through_pyomo:solve"
+        options = {**model.hints.get(solver.name, {}), **_options(solver, limits)}
+        reply = run_in_worker(call, Request(nl=path, model=model.model, options=options), limits.time)
+    point = None
+    if reply.values is not None:
+        worst, row, value = model.load_checked(reply.values)
+        if value is None:
+            return _refused(solver, reply, worst, row)
+        point = _Point(reply.values, value)
+    return _answer(solver, reply, point, limits, model.maximize, {})
+
+
+def _duals(reply: Reply, names: Names) -> dict[str, float]:
+    if reply.duals is None:
+        return {}
+    return {c.name: float(d) for c, d in zip(names.constraints, reply.duals, strict=True)}
+
+
+def _refused(solver: SolverFile, reply: Reply, worst: float, row: str | None) -> Answer:
+    where = f"the constraint {row}" if row else "a bound or a whole number"
+    message = f"its solution violates {where} by {worst:.2g} (relative)"
+    return Answer(Termination.ERROR, SolutionStatus.NONE, None, None, solver.name, version(solver), message)
+
+
+def _answer(solver: SolverFile, reply: Reply, point: _Point | None, limits: Limits, maximize: bool,
+            duals: Mapping[str, float]) -> Answer:
+    value = point.value if point else None
+    bound = _sane_bound(value, reply.bound, maximize)
+    status = SolutionStatus.NONE
+    if point is not None:
+        gap = relative_gap(value, bound)
+        proven = reply.termination is Termination.OPTIMAL and gap is not None and gap <= (limits.gap or 0.0) + _AGREE
+        status = SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE
+    termination = reply.termination
+    message = reply.message
+    if termination is Termination.OPTIMAL and point is None:
+        termination, message = Termination.ERROR, "it reports an optimum without a solution"
+    return Answer(termination, status, value, bound, solver.name, version(solver), message, duals)
+
+
+def _sane_bound(value: float | None, bound: float | None, maximize: bool) -> float | None:
+    """The bound, drawn back to the value where it lies beyond it by no more than tolerances explain."""
+    if bound is None or value is None:
+        return bound
+    beyond = value - bound if maximize else bound - value
+    if beyond <= 0.0:
+        return bound
+    return value if beyond <= 1e-5 * max(1.0, abs(value)) else None
+
+

@@ -1,0 +1,128 @@
+"""Whether a declared solver is there: its program or module, its version, and the line that installs it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.solving.declaration import Command, SolverFile, ThroughPyomo, Worker
+from mrdsl.source import Span
+
+
+@dataclass(frozen=True)
+class Program:
+    """A solver's executable and the environment that it needs on top of the current one."""
+
+    path: str
+    environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def locate(command: Command) -> Program | None:
+    """Looks among the running Python's packages, beside the running Python, and on ``PATH``, in this order."""
+    if os.path.isabs(command.program):
+        return Program(command.program) if os.access(command.program, os.X_OK) else None
+    for root in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"))):
+        for place in command.places:
+            path = Path(root, place)
+            if os.access(path, os.X_OK):
+                return Program(str(path), _library_path([str(Path(root, entry)) for entry in command.libraries]))
+    beside = shutil.which(command.program, path=str(Path(sys.executable).parent))
+    found = beside or shutil.which(command.program)
+    return Program(found) if found else None
+
+
+def _library_path(folders: list[str]) -> dict[str, str]:
+    if not folders:
+        return {}
+    name = {"darwin": "DYLD_LIBRARY_PATH", "win32": "PATH"}.get(sys.platform, "LD_LIBRARY_PATH")
+    return {name: os.pathsep.join([*folders, *filter(None, [os.environ.get(name)])])}
+
+
+def where(solver: SolverFile) -> str | None:
+    """The program's path or the module's name, None where the solver is not installed."""
+    if solver.is_pipeline:
+        return solver.requires or "mrdsl" if not solver.requires or find_spec(solver.requires) else None
+    reach = solver.reach
+    if isinstance(reach, Command):
+        program = locate(reach)
+        return program.path if program else None
+    if isinstance(reach, Worker):
+        module = reach.requires or reach.call.partition(":")[0]
+        return module if _importable(module) else None
+    return _in_pyomo(reach)
+
+
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _in_pyomo(reach: ThroughPyomo) -> str | None:
+    import pyomo.environ as pyo
+
+    factory = pyo.SolverFactory(reach.factory)
+    return f"pyomo:{reach.factory}" if factory is not None and factory.available(exception_flag=False) else None
+
+
+def require(solver: SolverFile, span: Span | None = None) -> str:
+    """``where``, or MrdslError ``missing-solver`` (exit code 3) with the line that installs it."""
+    found = where(solver)
+    if found is None:
+        message = f"{solver.title or solver.name} is not installed"
+        hint = f"install it with: {solver.install}" if solver.install else ""
+        raise MrdslError([error("missing-solver", message, span, hint)], exit_code=3)
+    return found
+
+
+def version(solver: SolverFile) -> str | None:
+    """The solver's version, None where it does not tell."""
+    if solver.is_pipeline:
+        from mrdsl import __version__
+
+        return __version__ if not solver.requires else _module_version(solver.requires)
+    reach = solver.reach
+    if isinstance(reach, Worker):
+        return _module_version(reach.requires or reach.call.partition(":")[0])
+    if isinstance(reach, Command):
+        program = locate(reach)
+        return _program_version(program.path, tuple(program.environment.items()), reach.version) if program else None
+    return None
+
+
+def _module_version(module: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, packages_distributions
+    from importlib.metadata import version as distribution_version
+
+    name = module.partition(".")[0]
+    try:
+        return distribution_version(name)
+    except PackageNotFoundError:
+        owners = packages_distributions().get(name)
+        return distribution_version(owners[0]) if owners else None
+
+
+@lru_cache(maxsize=32)
+def _program_version(path: str, environment: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str | None:
+    if not arguments:
+        return None
+    try:
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=10, stdin=subprocess.DEVNULL,
+                              env={**os.environ, **dict(environment)}, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    text = (done.stdout + done.stderr).strip()
+    found = re.search(r"\d+(?:\.\d+)+|devel[^\n—]*", text)
+    return found.group().strip() if found else None

@@ -1,0 +1,107 @@
+"""A linear program in arrays: what is left of a Pyomo model once a solver's interface has no use for expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+FEASIBILITY = 1e-6
+INTEGRALITY = 1e-5
+
+
+@dataclass(frozen=True)
+class LinearProgram:
+    """``minimize c x + offset`` (or maximize) with ``row_lower <= A x <= row_upper``, ``lower <= x <= upper``.
+
+    ``A`` is held row by row: ``starts`` (one more than rows), ``columns``, ``coefficients``. Missing bounds are
+    infinite. ``hints`` are options for particular solvers, as ``{"highs": {"presolve": "off"}}``.
+    """
+
+    costs: Array
+    offset: float
+    maximize: bool
+    lower: Array
+    upper: Array
+    integer: NDArray[np.bool_]
+    starts: Indices
+    columns: Indices
+    coefficients: Array
+    row_lower: Array
+    row_upper: Array
+    hints: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def kind(self) -> str:
+        return "MILP" if self.integer.any() else "LP"
+
+    def objective(self, x: Array) -> float:
+        """The goal's value at ``x``, constant included."""
+        return float(self.costs @ x) + self.offset
+
+
+    def may_be_unbounded(self) -> bool:
+        """False where every column that improves the goal is held by a bound."""
+        costs = -self.costs if self.maximize else self.costs
+        return bool(np.any((costs > 0) & np.isinf(self.lower)) or np.any((costs < 0) & np.isinf(self.upper)))
+
+    def minimized(self) -> LinearProgram:
+        """The same program with its goal to be minimized."""
+        if not self.maximize:
+            return self
+        return replace(self, costs=-self.costs, offset=-self.offset, maximize=False)
+
+    def without_goal(self) -> LinearProgram:
+        """The same program with nothing to minimize: is there any solution at all?"""
+        return replace(self, costs=np.zeros_like(self.costs), offset=0.0)
+
+    def violation(self, x: Array) -> tuple[float, int | None]:
+        """The largest violated bound or row at ``x``, relative to the size of what is compared, and the row.
+
+        The size of a row is that of its largest term, at least 1, as solvers scale rows too. Whole numbers count
+        ``FEASIBILITY`` for a distance of ``INTEGRALITY``.
+        """
+        if not np.all(np.isfinite(x)):
+            return np.inf, None
+        box = np.maximum(self.lower - x, x - self.upper) / np.maximum(1.0, np.abs(x))
+        worst = float(box.max(initial=0.0))
+        fractions = np.abs(x - np.round(x))[self.integer]
+        worst = max(worst, float(fractions.max(initial=0.0)) * (FEASIBILITY / INTEGRALITY))
+        rows = self._row_violations(x)
+        if rows.size and rows.max() > worst:
+            return float(rows.max()), int(rows.argmax())
+        return worst, None
+
+    def _row_violations(self, x: Array) -> Array:
+        count = len(self.row_lower)
+        if not count:
+            return np.zeros(0)
+        products = self.coefficients * x[self.columns]
+        rows = np.repeat(np.arange(count), np.diff(self.starts))
+        activity = np.bincount(rows, weights=products, minlength=count)
+        size = np.ones(count)
+        np.maximum.at(size, rows, np.abs(products))
+        return np.maximum(self.row_lower - activity, activity - self.row_upper) / size
+
+    def with_whole_numbers(self, x: Array) -> Array:
+        """``x`` with its whole numbers made exact where all constraints still hold; else ``x`` as it is."""
+        if not self.integer.any():
+            return x
+        rounded = np.where(self.integer, np.round(x), x)
+        return rounded if self.violation(rounded)[0] <= FEASIBILITY else x
+
+
+@dataclass(frozen=True)
+class Names:
+    """The Pyomo objects behind the columns and rows, in order."""
+
+    variables: Sequence[Any]
+    constraints: Sequence[Any]
+    objective: Any

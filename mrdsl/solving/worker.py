@@ -1,0 +1,175 @@
+"""Runs a solver's function in a process of its own, so that it can be ended whatever it does.
+
+The worker is forked where that is safe (one thread, Linux) and started afresh elsewhere. It leads a process group of
+its own: a Ctrl-C in the terminal reaches mrdsl only, and ending the worker ends its children too. Incumbents that it
+reports on the way are kept, so that a killed worker's last plan is not lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import Any
+
+from mrdsl.outcome import Termination
+from mrdsl.solving.processes import die_with_parent, end_group
+from mrdsl.solving.request import Reply, Request
+
+GRACE = 1.0
+_LARGEST_MESSAGE = 1 << 31
+
+
+def function(reference: str) -> Any:
+    """The object behind ``"package.module:name"``."""
+    module, _, name = reference.partition(":")
+    return getattr(import_module(module), name)
+
+
+def run_in_worker(call: str, request: Request, seconds: float | None) -> Reply:
+    """The reply of ``call`` (``"module:function"``); ended ``GRACE`` seconds after its own time limit has passed."""
+    with tempfile.TemporaryFile() as output:
+        start = _fork if _may_fork() else _spawn
+        process_id, connection, reap = start(call, request, output.fileno())
+        try:
+            reply = _listen(connection, None if seconds is None else seconds + GRACE)
+        finally:
+            end_group(process_id)
+            connection.close()
+            code = reap()
+        if reply is None or reply.termination is Termination.ERROR:
+            reply = _explained(reply, code, output)
+    return reply
+
+
+def _may_fork() -> bool:
+    return sys.platform == "linux" and threading.active_count() == 1
+
+
+def _listen(connection: Connection, seconds: float | None) -> Reply | None:
+    """The reply, or what is known when the worker overruns or Ctrl-C comes; None where it dies without a word."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    last: tuple[Any, float, float | None] | None = None
+    try:
+        while True:
+            if not connection.poll(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                return _stopped(Termination.TIME_LIMIT, last)
+            kind, content = pickle.loads(connection.recv_bytes(_LARGEST_MESSAGE))
+            if kind == "incumbent":
+                last = content
+            elif kind == "reply":
+                assert isinstance(content, Reply)
+                return content
+            else:
+                return Reply(Termination.ERROR, message=str(content))
+    except KeyboardInterrupt:
+        return _stopped(Termination.INTERRUPTED, last)
+    except (EOFError, OSError):
+        return _stopped(Termination.ERROR, last) if last else None
+    except Exception as cause:
+        return Reply(Termination.ERROR, message=f"it answered with garbage ({type(cause).__name__})")
+
+
+def _stopped(termination: Termination, last: tuple[Any, float, float | None] | None) -> Reply:
+    if last is None:
+        return Reply(termination)
+    values, value, bound = last
+    return Reply(termination, values, value, bound)
+
+
+def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
+    """An error with what is known of it: the signal or exit code, and the last lines that were printed."""
+    reply = reply or Reply(Termination.ERROR)
+    output.seek(0)
+    printed = output.read().decode("utf-8", "replace").strip().splitlines()[-5:]
+    if code < 0 and not reply.message and code != -signal.SIGKILL:
+        reason = f"it crashed ({signal.Signals(-code).name})"
+    elif not reply.message:
+        reason = "it was killed" if code == -signal.SIGKILL else f"it ended without an answer (exit code {code})"
+    else:
+        reason = reply.message
+    from dataclasses import replace
+
+    return replace(reply, message="; ".join([reason, *filter(None, [" / ".join(printed)])]))
+
+
+def _fork(call: str, request: Request, output: int) -> tuple[int, Connection, Callable[[], int]]:
+    function(call)
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    parent = os.getpid()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            os.close(reader)
+            os.setpgid(0, 0)
+            die_with_parent(parent)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            _serve(call, request, Connection(writer, readable=False))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
+
+    def reap() -> int:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    return child, Connection(reader, writable=False), reap
+
+
+def _spawn(call: str, request: Request, output: int) -> tuple[int, Connection, Callable[[], int]]:
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    program = "import sys; from mrdsl.solving.worker import serve_standard_input; serve_standard_input()"
+    paths = os.pathsep.join(filter(None, sys.path))
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(writer)],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        pass_fds=(writer,) if os.name == "posix" else (),
+        close_fds=os.name == "posix",
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    os.close(writer)
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin as stream:
+        pickle.dump((call, request), stream)
+    return process.pid, Connection(reader, writable=False), process.wait
+
+
+def serve_standard_input() -> None:
+    """The whole life of a worker that was started afresh: one request from standard input."""
+    call, request = pickle.load(sys.stdin.buffer)
+    _serve(call, request, Connection(int(sys.argv[1]), readable=False))
+
+
+def _serve(call: str, request: Request, connection: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def report(values: Any, value: float, bound: float | None) -> None:
+        connection.send(("incumbent", (values, value, bound)))
+
+    try:
+        message = ("reply", function(call)(request, report))
+    except MemoryError:
+        message = ("failure", "it ran out of memory")
+    except BaseException as cause:
+        message = ("failure", f"{type(cause).__name__}: {cause}")
+    connection.send(message)
