@@ -21,7 +21,7 @@ from mrdsl.solving.formats.naming import plain_names
 from mrdsl.solving.installed import locate
 from mrdsl.solving.processes import die_with_parent, end_group
 from mrdsl.solving.program import Array, LinearProgram
-from mrdsl.solving.readers.status import Found, Unreadable
+from mrdsl.solving.readers.status import Found, UnreadableError
 from mrdsl.solving.request import Reply
 from mrdsl.solving.worker import GRACE, function
 
@@ -35,19 +35,11 @@ def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limit
         rows = plain_names("c", len(program.row_lower))
         model, solution = Path(folder, f"model.{command.writes}"), Path(folder, "model.sol")
         with model.open("w", encoding="ascii") as stream:
-            _write(command.writes)(stream, program, columns, rows)
+            write_mps(stream, program, columns, rows)
         arguments = [*_limit_arguments(solver, limits), *_start_arguments(command, start, columns, Path(folder))]
         line = _command_line(command, str(model), str(solution), arguments)
         code, printed, ended = _run(command, line, folder, limits.time)
         return _reply(command, code, printed, ended, solution, columns, rows)
-
-
-def _write(writes: str) -> type | object:
-    if writes == "lp":
-        from mrdsl.solving.formats.lp import write_lp
-
-        return write_lp
-    return write_mps
 
 
 def _command_line(command: Command, model: str, solution: str, limits: Sequence[str]) -> list[str]:
@@ -138,7 +130,7 @@ def _reply(command: Command, code: int, printed: str, ended: Termination | None,
     try:
         found: Found = function(command.reads)(text, printed)
         return _as_reply(found, columns, rows)
-    except (Unreadable, ValueError, IndexError, KeyError) as cause:
+    except (UnreadableError, ValueError, IndexError, KeyError) as cause:
         message = f"{command.program} answered with garbage: {cause}"
         return Reply(ended or Termination.ERROR, message=message)
 
@@ -149,13 +141,13 @@ def _as_reply(found: Found, columns: Sequence[str], rows: Sequence[str]) -> Repl
     if found.row_duals is not None:
         duals = np.array(found.row_duals[len(found.row_duals) - len(rows):])
     return Reply(found.termination, values, bound=found.bound, duals=duals, message=found.message,
-                 undecided=found.undecided)
+                 undecided=found.undecided, within_gap=found.within_gap)
 
 
 def _values(found: Found, columns: Sequence[str]) -> Array | None:
     if found.by_position is not None:
         if len(found.by_position) < len(columns):
-            raise Unreadable(f"it gives {len(found.by_position)} of {len(columns)} columns")
+            raise UnreadableError(f"it gives {len(found.by_position)} of {len(columns)} columns")
         return np.array(found.by_position[: len(columns)])
     if found.values is None:
         return None

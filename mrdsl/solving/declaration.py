@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -61,11 +61,12 @@ class ThroughPyomo:
 class Pipeline:
     """``[pipelines.FAMILY]``: the steps, each ``{ call = "module:function", …parameters }``.
 
-    ``relax`` says that the steps honour the continuous relaxation.
+    ``relax`` says that the steps honour the continuous relaxation, ``subject_to`` that they honour the comparisons.
     """
 
     steps: tuple[Mapping[str, Any], ...]
     relax: bool = False
+    subject_to: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class _Reader:
             if ":" not in str(step.get("call", "")):
                 self.wrong(family, f"a step of {family} has no call", 'write { call = "module:function" }')
                 return None
-        return found if found is None else Pipeline(tuple(MappingProxyType(s) for s in found.steps), found.relax)
+        return found if found is None else replace(found, steps=tuple(MappingProxyType(s) for s in found.steps))
 
     def _check_solver(self, values: Mapping[str, Any]) -> None:
         reaches = [key for key in _TABLES if values.get(key) is not None]

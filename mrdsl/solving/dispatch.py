@@ -181,7 +181,7 @@ def _refused(solver: SolverFile, reply: Reply, worst: float, row: str | None) ->
 def _answer(solver: SolverFile, reply: Reply, point: _Point | None, limits: Limits, maximize: bool,
             duals: Mapping[str, float]) -> Answer:
     value = point.value if point else None
-    bound = _sane_bound(value, reply.bound, maximize)
+    bound = _sane_bound(value, _refined(reply, value, limits, maximize), maximize)
     status = SolutionStatus.NONE
     if point is not None:
         gap = relative_gap(value, bound)
@@ -192,6 +192,17 @@ def _answer(solver: SolverFile, reply: Reply, point: _Point | None, limits: Limi
     if termination is Termination.OPTIMAL and point is None:
         termination, message = Termination.ERROR, "it reports an optimum without a solution"
     return Answer(termination, status, value, bound, solver.name, version(solver), message, duals)
+
+
+def _refined(reply: Reply, value: float | None, limits: Limits, maximize: bool) -> float | None:
+    """The bound, where it was printed with few digits no further from the value than the gap that was proven."""
+    if not reply.within_gap or value is None:
+        return reply.bound
+    proven = (limits.gap or 0.0) * abs(value)
+    candidate = value + proven if maximize else value - proven
+    if reply.bound is None:
+        return candidate
+    return min(reply.bound, candidate) if maximize else max(reply.bound, candidate)
 
 
 def _sane_bound(value: float | None, bound: float | None, maximize: bool) -> float | None:

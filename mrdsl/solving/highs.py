@@ -23,7 +23,6 @@ TERMINATIONS = MappingProxyType({
     _STATUS.kSolutionLimit: Termination.NODE_LIMIT,
     _STATUS.kIterationLimit: Termination.NODE_LIMIT,
     _STATUS.kInterrupt: Termination.INTERRUPTED,
-    _STATUS.kHighsInterrupt: Termination.INTERRUPTED,
 })
 _FEASIBLE = 2
 

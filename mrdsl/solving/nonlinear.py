@@ -1,4 +1,4 @@
-"""Models with expressions that are not linear: handed over as AMPL's nl file, checked by evaluating their expressions."""
+"""Models that are not linear: handed over as AMPL's nl file, checked by evaluating their expressions."""
 
 from __future__ import annotations
 

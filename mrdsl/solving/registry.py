@@ -85,11 +85,11 @@ def read(path: Path, origin: str) -> SolverFile:
 
 def solving(kind: str, duals: bool = False, project: Path | str | None = None) -> list[str]:
     """The solvers (not pipelines) that can do a kind of model: LP, MILP, NLP or MINLP."""
-    found = (s for s in _readable(project) if not s.is_pipeline)
+    found = (s for s in readable(project) if not s.is_pipeline)
     return [s.name for s in found if kind in s.solves and (not duals or "duals" in s.offers)]
 
 
-def _readable(project: Path | str | None) -> Iterator[SolverFile]:
+def readable(project: Path | str | None) -> Iterator[SolverFile]:
     for name in names(project):
         try:
             yield find(name, project)

@@ -17,9 +17,9 @@ DEFAULT_GAP = 1e-6
 class Request:
     """One model for one solver.
 
-    A linear model comes as ``program``; one that is not linear as the AMPL file ``nl`` (beside it a ``.col`` file with
-    the columns' names), or as ``model`` for those that Pyomo itself calls. ``options`` are in the solver's own names and hold the
-    limits already. ``start`` is a point to begin with, ``want_duals`` asks for shadow prices.
+    A linear model comes as ``program``; one that is not linear as the AMPL file ``nl`` (beside it a ``.col``
+    file with the columns' names), or as ``model`` for those that Pyomo itself calls. ``options`` are in the solver's
+    own names and hold the limits already. ``start`` is a point to begin with, ``want_duals`` asks for shadow prices.
     """
 
     program: LinearProgram | None = None
@@ -34,7 +34,8 @@ class Request:
 class Reply:
     """What a solver says: ``values`` in the order of the columns, ``duals`` in the order of the rows.
 
-    ``undecided`` marks "infeasible or unbounded", which the caller then settles by a second question.
+    ``undecided`` marks "infeasible or unbounded", which the caller then settles by a second question;
+    ``within_gap`` an optimum whose bound was printed too coarsely, and is known to lie within the gap asked for.
     """
 
     termination: Termination
@@ -44,6 +45,7 @@ class Reply:
     duals: Array | None = None
     message: str = ""
     undecided: bool = False
+    within_gap: bool = False
 
     @property
     def solution(self) -> SolutionStatus:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any
 
 from mrdsl.outcome import Termination
 from mrdsl.solving.program import Array

@@ -10,11 +10,12 @@ LONGEST = 90
 _HASH = 8
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.]+")
 _LEGAL_START = re.compile(r"[A-DF-Za-df-z_]")
-_WORDS = frozenset(
-    "max maximum maximize maximise min minimum minimize minimise st subject such that to free inf infinity bounds bound "
-    "general generals gen integer integers int binary binaries bin semi sos sos1 sos2 end name rows columns rhs ranges "
-    "endata objsense obj objective_constant".split()
-)
+_WORDS = frozenset((
+    "max", "maximum", "maximize", "maximise", "min", "minimum", "minimize", "minimise", "subject", "such", "that", "st",
+    "free", "inf", "infinity", "bound", "bounds", "general", "generals", "gen", "integer", "integers", "int", "binary",
+    "binaries", "bin", "semi", "sos", "sos1", "sos2", "end", "name", "rows", "columns", "rhs", "ranges", "endata",
+    "objsense", "obj", "goal", "to", "objective_constant",
+))
 
 
 def plain_names(letter: str, count: int) -> list[str]:

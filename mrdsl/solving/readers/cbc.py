@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from mrdsl.outcome import Termination
-from mrdsl.solving.readers.status import Found, Unreadable
+from mrdsl.solving.readers.status import Found, UnreadableError
 
 _STATUS = (
     (re.compile(r"Optimal"), Termination.OPTIMAL),
@@ -30,7 +30,7 @@ def read(text: str, printed: str = "") -> Found:
     """The solution in ``text``; ``printed`` (the program's output, if there is any) gives the bound."""
     head, _, body = text.partition("\n")
     if " - objective value" not in head:
-        raise Unreadable("no CBC solution file: its first line does not say '… - objective value …'")
+        raise UnreadableError("no CBC solution file: its first line does not say '… - objective value …'")
     termination = next((t for pattern, t in _STATUS if pattern.match(head)), Termination.ERROR)
     if termination is Termination.ERROR and _PROVEN.search(printed):
         termination = Termination.INFEASIBLE
@@ -44,7 +44,8 @@ def read(text: str, printed: str = "") -> Found:
         return Found(termination, bound=_bound(printed))
     proven = termination is Termination.OPTIMAL and "within gap" not in head
     value = float(head.rpartition("objective value")[2])
-    return Found(termination, values=_values(body), bound=value if proven else _bound(printed))
+    return Found(termination, values=_values(body), bound=value if proven else _bound(printed),
+                 within_gap=termination is Termination.OPTIMAL and not proven)
 
 
 def _values(body: str) -> dict[str, float]:
@@ -52,7 +53,7 @@ def _values(body: str) -> dict[str, float]:
     for line in body.splitlines():
         found = _LINE.match(line)
         if found is None:
-            raise Unreadable(f"a damaged CBC solution file: {line[:60]!r}")
+            raise UnreadableError(f"a damaged CBC solution file: {line[:60]!r}")
         values[found[1]] = float(found[2])
     return values
 

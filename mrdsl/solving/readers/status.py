@@ -13,7 +13,8 @@ class Found:
     """A solution file's content.
 
     ``values`` maps column names to values, missing ones are zero; a file without names gives ``by_position`` instead.
-    ``row_duals`` are shadow prices in the order of the rows. ``undecided`` marks "infeasible or unbounded".
+    ``row_duals`` are shadow prices in the order of the rows. ``undecided`` marks "infeasible or unbounded",
+    ``within_gap`` an optimum that the solver proved within the gap asked for, while it prints its bound too coarsely.
     """
 
     termination: Termination
@@ -22,8 +23,9 @@ class Found:
     bound: float | None = None
     row_duals: tuple[float, ...] | None = None
     undecided: bool = False
+    within_gap: bool = False
     message: str = ""
 
 
-class Unreadable(ValueError):
+class UnreadableError(ValueError):
     """The file is not what the solver writes; the text says what is wrong."""

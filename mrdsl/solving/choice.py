@@ -1,0 +1,148 @@
+"""Who solves a spec: the method that was asked for, or the family's own choice, refused before anything is built."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.outcome import Limits
+from mrdsl.problems.family import Family, Formulation, load
+from mrdsl.solving import registry
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.source import Span
+from mrdsl.spec.spec import Spec
+
+EMBEDDED = "highs"
+_OPTIONS: Mapping[str, str] = {"time_limit": "time", "gap": "gap", "node_limit": "nodes", "threads": "threads",
+                               "seed": "seed"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who solves, with what: ``solver`` is None where the formulation needs none, ``formulation`` for pipelines."""
+
+    solver: SolverFile | None
+    formulation: Formulation | None
+    limits: Limits
+    parameters: Mapping[str, Any]
+    span: Span | None
+
+
+def choose(spec: Spec, family: Family, solver: str, formulation: str | None, relax: bool, limits: Limits) -> Choice:
+    """The solver or pipeline and the formulation that solve ``spec``.
+
+    The command line's name comes before the spec's ``solve with``, which comes before the family's choice. Raises
+    MrdslError: unknown-solver, unknown-formulation, unable-solver, unserved-family, unknown-option.
+    """
+    wanted, span = _wanted(spec, solver)
+    chosen = formulation_named(family, formulation) if formulation or family.formulations else None
+    if wanted == "auto" and chosen is not None and chosen.needs(spec, relax).kind == "":
+        return Choice(None, chosen, limits, {}, span)
+    automatic = wanted == "auto"
+    name = _by_family(spec, family, relax, formulation) if automatic else wanted
+    declared = registry.find(name, spec.file or None, span)
+    if automatic and declared.is_pipeline and chosen is not None and _lacks(declared, spec, family, relax):
+        declared = registry.find(EMBEDDED, spec.file or None, span)
+    if declared.is_pipeline:
+        _serves(declared, spec, family, relax, span)
+        if formulation is not None and not automatic:
+            message = f"{declared.name} is a pipeline and takes no formulation"
+            raise MrdslError([error("unable-solver", message, span, f"leave out --formulation {formulation}")])
+        chosen = None
+    elif chosen is None:
+        message = f"{declared.name} cannot solve a {family.name} problem: the family has no formulation for solvers"
+        raise MrdslError([error("unserved-family", message, span, _those_that_serve(spec, family, relax))])
+    limits, parameters = _with_options(spec, declared, family, limits)
+    return Choice(declared, chosen, limits, parameters, span)
+
+
+def formulation_named(family: Family, name: str | None) -> Formulation:
+    """The family's formulation of that name (case does not matter), by default its first."""
+    if name is None:
+        if not family.formulations:
+            raise MrdslError([error("unknown-formulation", f"{family.name} has no formulation for solvers",
+                                    hint="it is solved by: " + ", ".join(family.methods))])
+        return family.formulations[0]
+    for formulation in family.formulations:
+        if formulation.name.lower() == name.lower():
+            return formulation
+    known = [f.name for f in family.formulations]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = (f"did you mean {near[0]}? " if near else "") + "there are: " + (", ".join(known) or "none")
+    raise MrdslError([error("unknown-formulation", f"{family.name} has no formulation {name!r}", hint=hint)])
+
+
+def _wanted(spec: Spec, solver: str) -> tuple[str, Span | None]:
+    if solver != "auto" or spec.method is None:
+        return solver, None
+    return spec.method.name, spec.method.span
+
+
+def _by_family(spec: Spec, family: Family, relax: bool, formulation: str | None) -> str:
+    if family.choose:
+        return str(load(family.choose)(spec, relax, formulation))
+    return family.methods[0] if family.methods and not family.formulations else EMBEDDED
+
+
+def _lacks(declared: SolverFile, spec: Spec, family: Family, relax: bool) -> str:
+    """What keeps a pipeline from solving this spec, "" where nothing does."""
+    pipeline = declared.pipelines.get(family.name)
+    if pipeline is None:
+        return f"{declared.name} does not serve {family.name}"
+    if relax and not pipeline.relax:
+        return f"{declared.name} has no continuous relaxation"
+    if spec.constraints and not pipeline.subject_to:
+        return f"{declared.name} does not know 'subject to'"
+    return ""
+
+
+def _serves(declared: SolverFile, spec: Spec, family: Family, relax: bool, span: Span | None) -> None:
+    lacks = _lacks(declared, spec, family, relax)
+    if lacks:
+        code = "unserved-family" if family.name not in declared.pipelines else "unable-solver"
+        raise MrdslError([error(code, lacks, span, _those_that_serve(spec, family, relax))])
+
+
+def _those_that_serve(spec: Spec, family: Family, relax: bool) -> str:
+    kinds = {f.needs(spec, relax).kind for f in family.formulations}
+    solvers = {name for kind in kinds if kind for name in registry.solving(kind, project=spec.file or None)}
+    pipelines = {s.name for s in registry.readable(spec.file or None)
+                 if s.is_pipeline and not _lacks(s, spec, family, relax)}
+    found = ", ".join(sorted(solvers | pipelines))
+    return f"these can: {found}" if found else "nothing that is known can"
+
+
+def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limits) -> tuple[Limits, dict[str, Any]]:
+    """The options of ``solve with`` as limits (the command line's come first) and as the steps' parameters."""
+    parameters: dict[str, Any] = {}
+    method = spec.method
+    if method is None or (method.name != declared.name and method.name != "auto"):
+        return limits, parameters
+    own = _parameters_of(declared, family)
+    problems = []
+    for name, value in method.options.items():
+        if name in _OPTIONS:
+            if getattr(limits, _OPTIONS[name]) is None:
+                whole = _OPTIONS[name] in ("nodes", "threads", "seed")
+                changed: dict[str, Any] = {_OPTIONS[name]: int(value) if whole else float(value)}
+                limits = replace(limits, **changed)
+        elif name in own:
+            parameters[name] = value
+        else:
+            known = ", ".join([*_OPTIONS, *own])
+            near = difflib.get_close_matches(name, [*_OPTIONS, *own], n=1)
+            hint = (f"did you mean {near[0]}? " if near else "") + f"{declared.name} knows: {known}"
+            problems.append(error("unknown-option", f"{declared.name} has no option {name!r}",
+                                  method.spans.get(name, method.span), hint))
+    if problems:
+        raise MrdslError(problems)
+    return limits, parameters
+
+
+def _parameters_of(declared: SolverFile, family: Family) -> list[str]:
+    pipeline = declared.pipelines.get(family.name)
+    steps = pipeline.steps if pipeline else ()
+    return list(dict.fromkeys(key for step in steps for key in step if key != "call"))

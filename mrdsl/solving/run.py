@@ -1,0 +1,224 @@
+"""From a spec to a result: check, choose, build, solve, decode, verify."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from mrdsl.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
+from mrdsl.outcome import (
+    Limits,
+    Objective,
+    Outcome,
+    Plan,
+    Result,
+    SolutionStatus,
+    Termination,
+    relative_gap,
+)
+from mrdsl.problems import family as family_of
+from mrdsl.problems import family_names
+from mrdsl.problems.family import Family, Formulation, GoalKind, load
+from mrdsl.solving.choice import Choice, choose, formulation_named
+from mrdsl.solving.installed import require, version
+from mrdsl.spec.spec import Spec
+
+_AGREE = 1e-5
+
+
+def solve(
+    spec: Spec,
+    solver: str = "auto",
+    formulation: str | None = None,
+    relax: bool = False,
+    limits: Limits | None = None,
+) -> Result:
+    """Solves a spec and checks what comes out against the spec's own promises.
+
+    Termination and solution are two facts; a plan is reported only when it keeps every promise. Raises MrdslError for
+    a spec or a request that is wrong (exit code 2) and for a solver that is missing (exit code 3).
+    """
+    family = find_family(spec)
+    seconds: dict[str, float] = {}
+    found = tuple(family.check(spec))
+    if has_errors(found):
+        raise MrdslError(found)
+    found += tuple(family.impossible(spec))
+    if has_errors(found):
+        return _result(spec, family, None, Outcome(Termination.INFEASIBLE), found, seconds)
+    choice = choose(spec, family, solver, formulation, relax, limits or Limits())
+    if choice.solver is not None:
+        require(choice.solver, choice.span)
+    outcome = _Run(spec, family, choice, relax, seconds).outcome()
+    return _result(spec, family, choice, outcome, found, seconds)
+
+
+def find_family(spec: Spec) -> Family:
+    """The family that the spec names; raises MrdslError ``unknown-name``."""
+    found = family_of(spec.problem)
+    if found is None:
+        hint = "there are: " + ", ".join(family_names())
+        raise MrdslError([error("unknown-name", f"there is no problem family {spec.problem!r}", spec.span, hint)])
+    return found
+
+
+def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
+    """The Pyomo model of a spec, ``subject to`` included."""
+    return _build(spec, formulation_named(find_family(spec), formulation), relax)
+
+
+def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
+    from mrdsl.solving.subject_to import add_to_model
+
+    if not formulation.build:
+        raise MrdslError([error("unknown-formulation", f"{formulation.name} is more than one model",
+                                hint="choose a formulation that is a single model")])
+    model = load(formulation.build)(spec, relax)
+    try:
+        add_to_model(spec, model)
+    except ValueError as cause:
+        raise MrdslError([error("unable-solver", str(cause), spec.constraints[0].span)]) from None
+    return model
+
+
+@dataclass
+class _Run:
+    """One way through; notes the seconds of each stage."""
+
+    spec: Spec
+    family: Family
+    choice: Choice
+    relax: bool
+    seconds: dict[str, float]
+
+    def outcome(self) -> Outcome:
+        chosen = self.choice.formulation
+        started = time.perf_counter()
+        try:
+            if chosen is None:
+                outcome = self._pipeline()
+            elif chosen.run:
+                outcome = load(chosen.run)(self.spec, self.relax, self.choice.limits, self._solve_part)
+            else:
+                return self._verified(self._single_model(chosen))
+        except KeyboardInterrupt:
+            outcome = Outcome(Termination.INTERRUPTED)
+        self.seconds["solve"] = time.perf_counter() - started
+        return self._verified(outcome)
+
+    def _pipeline(self) -> Outcome:
+        from mrdsl.heuristics.pipeline import Draft, run_steps
+
+        assert self.choice.solver is not None
+        limits, given = self.choice.limits, self.choice.parameters
+        steps = []
+        for step in self.choice.solver.pipelines[self.family.name].steps:
+            parameters = {k: given.get(k, v) for k, v in step.items() if k != "call"}
+            steps.append((load(step["call"]), parameters))
+        seed = limits.seed if limits.seed is not None else self.spec.seed or 0
+        draft = Draft(self.spec, self.relax, seed, limits, time.monotonic())
+        return run_steps(steps, draft)
+
+    def _solve_part(self, model: Any, limits: Limits | None = None) -> Any:
+        from mrdsl.solving.dispatch import solve_model
+
+        assert self.choice.solver is not None, "a formulation that needs no solver asks for none"
+        return solve_model(model, self.choice.solver, limits or self.choice.limits, span=self.choice.span)
+
+    def _single_model(self, chosen: Formulation) -> Outcome:
+        from mrdsl.solving.dispatch import refuse_what_it_cannot, solve_model
+
+        choice = self.choice
+        assert choice.solver is not None
+        needs = chosen.needs(self.spec, self.relax)
+        refuse_what_it_cannot(choice.solver, needs, self.spec.file or None, choice.span)
+        started = time.perf_counter()
+        model = _build(self.spec, chosen, self.relax)
+        built = time.perf_counter()
+        answer = solve_model(model, choice.solver, choice.limits, needs, span=choice.span)
+        self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
+        diagnostics: tuple[Diagnostic, ...] = ()
+        if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
+            diagnostics = (error("solver-failed", f"{answer.solver}: {answer.message}", choice.span),)
+        plan = None
+        if answer.solution is not SolutionStatus.NONE:
+            plan = load(chosen.decode)(self.spec, model, self.relax)
+        return Outcome(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics)
+
+    def _verified(self, outcome: Outcome) -> Outcome:
+        """The outcome with its plan checked and valued from the facts alone; no plan where a promise is broken."""
+        if outcome.plan is None:
+            return outcome
+        problems = tuple(violations(self.spec, self.family, outcome.plan, self.relax))
+        if has_errors(problems):
+            return Outcome(Termination.ERROR, diagnostics=outcome.diagnostics + problems, bound=outcome.bound)
+        outcome = replace(outcome, diagnostics=outcome.diagnostics + problems)
+        return self._valued(outcome) if self.family.measure else outcome
+
+    def _valued(self, outcome: Outcome) -> Outcome:
+        value = float(load(self.family.measure)(self.spec, outcome.plan))
+        claimed = outcome.value
+        if claimed is not None and abs(value - claimed) > _AGREE * max(1.0, abs(value)):
+            message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"
+            found = warning("objective-differs", message, self.spec.span)
+            status = SolutionStatus.FEASIBLE
+            return replace(outcome, value=value, bound=None, solution=status,
+                           diagnostics=(*outcome.diagnostics, found))
+        return replace(outcome, value=value)
+
+
+def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[Diagnostic]:
+    """Every promise of the spec that the plan breaks, ``subject to`` included, from the facts alone."""
+    from mrdsl.solving.subject_to import broken
+
+    if family.verify:
+        yield from load(family.verify)(spec, plan, relax)
+    if spec.constraints and family.quantity:
+        yield from broken(spec, partial(load(family.quantity), spec, plan))
+
+
+def goal_of(spec: Spec, family: Family) -> GoalKind:
+    """The goal that the spec names, by default the family's first."""
+    wanted = spec.goal
+    for kind in family.goals:
+        if wanted is None or (kind.sense, kind.quantity) == (wanted.sense, wanted.quantity):
+            return kind
+    assert wanted is not None
+    known = ", ".join(f"{kind.sense} {kind.quantity}" for kind in family.goals)
+    message = f"{family.name} does not know the goal '{wanted.sense} {wanted.quantity}'"
+    raise MrdslError([error("unknown-goal", message, wanted.span, f"write one of: {known}")])
+
+
+def _result(spec: Spec, family: Family, choice: Choice | None, outcome: Outcome, found: tuple[Diagnostic, ...],
+            seconds: Mapping[str, float]) -> Result:
+    goal = goal_of(spec, family)
+    diagnostics = found + outcome.diagnostics
+    if outcome.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
+        diagnostics += (impossible("no-plan", "no plan keeps every promise of this spec", spec.span,
+                                   "mrdsl why says which promises exclude each other"),)
+    unit = spec.currency if goal.unit == "currency" else goal.unit
+    value = outcome.value if outcome.plan is not None else None
+    return Result(
+        problem=spec.problem,
+        title=spec.title,
+        formulation=choice.formulation.name if choice and choice.formulation else None,
+        solver=_solver_entry(choice),
+        seed=spec.seed,
+        termination=outcome.termination,
+        solution=outcome.solution if outcome.plan is not None else SolutionStatus.NONE,
+        objective=Objective(goal.sense, goal.quantity, value, unit, outcome.bound, relative_gap(value, outcome.bound)),
+        plan=outcome.plan,
+        diagnostics=diagnostics,
+        seconds=seconds,
+    )
+
+
+def _solver_entry(choice: Choice | None) -> dict[str, str | None]:
+    from mrdsl import __version__
+
+    if choice is None or choice.solver is None:
+        return {"name": "mrdsl", "version": __version__}
+    return {"name": choice.solver.name, "version": version(choice.solver)}

@@ -1,0 +1,75 @@
+"""``subject to``: the same comparisons as constraints of a Pyomo model and as checks of a finished plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mrdsl.diagnostics import Diagnostic, error
+from mrdsl.spec.expression import Expression, Operation, evaluate
+from mrdsl.spec.spec import Constraint, Spec
+
+TOLERANCE = 1e-6
+BLOCK = "subject_to"
+
+
+def add_to_model(spec: Spec, model: Any) -> None:
+    """Adds the spec's comparisons to the model, over ``model.plan_quantities``, as ``subject_to[1]``, …
+
+    ``min`` and ``max`` become several constraints where that is exact (``max(a, b) <= c``); elsewhere they are
+    refused with a ValueError.
+    """
+    import pyomo.environ as pyo
+
+    if not spec.constraints:
+        return
+    offered = getattr(model, "plan_quantities", {})
+    model.subject_to = pyo.ConstraintList()
+    spans = dict(getattr(model, "spans", None) or {})
+    for constraint in spec.constraints:
+        for left, right, comparison in _split(constraint):
+            body = evaluate(left, _lookup(offered)) - evaluate(right, _lookup(offered))
+            added = model.subject_to.add(_relation(body, comparison))
+            spans[(BLOCK, added.index())] = constraint.span
+    model.spans = spans
+
+
+def _lookup(offered: Any) -> Callable[[str, str], Any]:
+    def quantity(name: str, argument: str) -> Any:
+        try:
+            return offered[(name, argument)]
+        except KeyError:
+            shown = f"{name}({argument})" if argument else name
+            raise ValueError(f"this formulation does not offer {shown} to 'subject to'") from None
+
+    return quantity
+
+
+def _relation(body: Any, comparison: str) -> Any:
+    return (None if comparison == "<=" else 0.0, body, None if comparison == ">=" else 0.0)
+
+
+def _split(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str]]:
+    """``max(a, b) <= c`` as ``a <= c`` and ``b <= c``, ``min(a, b) >= c`` alike, and the same with sides swapped."""
+    left, right, comparison = constraint.left, constraint.right, constraint.comparison
+    lefts = _operands(left, {"<=": "max", ">=": "min"}.get(comparison, ""))
+    rights = _operands(right, {"<=": "min", ">=": "max"}.get(comparison, ""))
+    yield from ((a, b, comparison) for a in lefts for b in rights)
+
+
+def _operands(expression: Expression, operator: str) -> tuple[Expression, ...]:
+    if isinstance(expression, Operation) and expression.operator == operator:
+        return expression.operands
+    return (expression,)
+
+
+def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagnostic]:
+    """The comparisons that a finished plan does not keep; one with NaN (of a class not admitted) is kept."""
+    for constraint in spec.constraints:
+        left, right = (float(evaluate(side, quantity)) for side in (constraint.left, constraint.right))
+        slack = TOLERANCE * max(1.0, abs(left), abs(right))
+        over, under = left > right + slack, left < right - slack
+        wrong = {"<=": over, ">=": under}.get(constraint.comparison, over or under)
+        if wrong:
+            shown = constraint.text or f"… {constraint.comparison} …"
+            yield error("broken-plan", f"the plan does not keep '{shown}': {left:g} against {right:g}", constraint.span)
