@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.diagnostics import MrdslError, error
-from mrdsl.resources import folder
+from mrdsl.resources import resource
 from mrdsl.solving.declaration import SolverFile, declare
 from mrdsl.source import Span
 
@@ -38,7 +38,7 @@ def places(project: Path | str | None = None) -> tuple[Place, ...]:
     found = [Place(Path(p), "MRDSL_SOLVERS") for p in os.environ.get("MRDSL_SOLVERS", "").split(os.pathsep) if p]
     found.extend(Place(path, "project") for path in _project_folder(project))
     found.append(Place(_user_folder(), "user"))
-    found.append(Place(folder("solvers"), "shipped"))
+    found.append(Place(resource("solvers"), "shipped"))
     return tuple(found)
 
 
