@@ -1,3 +1,53 @@
-"""mrdsl: declare jobs, machines and promises; get the cheapest cluster that keeps them, with a proof."""
+"""mrdsl: declare jobs, machines and promises; get the cheapest cluster that keeps them, with a proof.
+
+The names below are loaded when they are first used: importing the package loads neither Pyomo nor a solver.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from mrdsl.api import check, compile, load, loads, simulate, solve
+    from mrdsl.diagnostics import Diagnostic, MrdslError
+    from mrdsl.outcome import Limits, Plan, Result, SolutionStatus, Termination
+    from mrdsl.spec.spec import Constraint, Goal, Method, Spec
+
+_HOMES = {
+    **dict.fromkeys(("check", "compile", "load", "loads", "simulate", "solve"), "mrdsl.api"),
+    **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.diagnostics"),
+    **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.outcome"),
+    **dict.fromkeys(("Constraint", "Goal", "Method", "Spec"), "mrdsl.spec.spec"),
+}
+
+__all__ = [
+    "Constraint",
+    "Diagnostic",
+    "Goal",
+    "Limits",
+    "Method",
+    "MrdslError",
+    "Plan",
+    "Result",
+    "SolutionStatus",
+    "Spec",
+    "Termination",
+    "__version__",
+    "check",
+    "compile",
+    "load",
+    "loads",
+    "simulate",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'mrdsl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -109,7 +109,7 @@ def _build(node_type: type[N], tree: Mapping[str, Any], index: int, name: str, s
 
 
 def _at(value: Any, index: int) -> Any:
-    return value[index] if hasattr(value, "dtype") and getattr(value, "ndim", 0) else value
+    return value[index] if hasattr(value, "dtype") and getattr(value, "ndim", False) else value
 
 
 def _convert(item: Item, value: Any) -> Any:

@@ -1,0 +1,5 @@
+"""``python -m mrdsl``."""
+
+from mrdsl.cli import main
+
+main()

@@ -1,0 +1,71 @@
+"""``mrdsl check``: what is wrong with specs, without solving them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
+from mrdsl.cli.inputs import parameters
+from mrdsl.diagnostics import Diagnostic, Severity
+from mrdsl.language.loading import load_file
+from mrdsl.language.rendering import as_github, as_json, as_text, colour, plain
+
+SUFFIX = ".mrspec"
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param.")
+@click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
+@click.option("--allow-outside", is_flag=True, help="Let specs read files outside their folder.")
+def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
+    """Report every mistake in FILES; a folder stands for all .mrspec files below it."""
+    values = parameters(defines, data)
+    found: list[Diagnostic] = []
+    texts: dict[str, str] = {}
+    paths = list(specs_below(files))
+    for path in paths:
+        loaded = load_file(path, values, outside=allow_outside)
+        found.extend(loaded.diagnostics)
+        texts.update(loaded.texts)
+    if form == "json":
+        click.echo(as_json(found))
+    elif form == "github":
+        click.echo(as_github(found), nl=False)
+    else:
+        style = colour if sys.stdout.isatty() and "NO_COLOR" not in os.environ else plain
+        click.echo(as_text(found, texts, style), nl=False)
+        click.echo(_summary(len(paths), found), err=True)
+    return exit_code(found)
+
+
+def specs_below(files: Iterable[Path]) -> Iterable[Path]:
+    """The files themselves, and for a folder every spec below it, in order."""
+    for path in files:
+        if path.is_dir():
+            yield from sorted(path.rglob(f"*{SUFFIX}"))
+        else:
+            yield path
+
+
+def exit_code(found: Iterable[Diagnostic]) -> int:
+    """2 for a mistake, 1 for a promise that no plan can keep, 0 otherwise."""
+    errors = [d for d in found if d.severity is Severity.ERROR]
+    if not errors:
+        return PLAN
+    return NO_PLAN_EXISTS if all(d.impossible for d in errors) else WRONG_INPUT
+
+
+def _summary(count: int, found: list[Diagnostic]) -> str:
+    errors = sum(d.severity is Severity.ERROR for d in found)
+    warnings = sum(d.severity is Severity.WARNING for d in found)
+    files = f"{count} file{'' if count == 1 else 's'} checked"
+    if not errors and not warnings:
+        return f"{files}: no problems"
+    return f"{files}: {errors} error{'' if errors == 1 else 's'}, {warnings} warning{'' if warnings == 1 else 's'}"

@@ -1,0 +1,79 @@
+"""``mrdsl experiment``: studies that one command repeats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.problems import family, family_names
+from mrdsl.problems.family import Experiment, load
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for plots and tables; default NAME.")
+@click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Change one of the study's options.")
+def experiment(name: str | None, output: Path | None, settings: tuple[str, ...]) -> None:
+    """Run the study NAME, or list all studies."""
+    known = {study.name: study for kind in family_names() for study in _studies(kind)}
+    if name is None:
+        for study in known.values():
+            click.echo(f"{study.name}: {study.doc}")
+            for option, (default, doc) in study.options.items():
+                click.echo(f"    --set {option}={default}: {doc}")
+        return
+    if name not in known:
+        raise MrdslError(
+            [error("unknown-experiment", f"there is no study `{name}`", None, did_you_mean(name, known, "studies: "))]
+        )
+    from mrdsl.reporting.text import print_tables
+
+    study = known[name]
+    folder = output or Path(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for table in load(study.run)(folder, **_options(study, settings)):
+        click.echo(print_tables([table]))
+
+
+def _studies(kind: str) -> tuple[Experiment, ...]:
+    try:
+        found = family(kind)
+    except ModuleNotFoundError:
+        return ()
+    return found.experiments if found is not None else ()
+
+
+def _options(study: Experiment, settings: tuple[str, ...]) -> dict[str, Any]:
+    values = {option: default for option, (default, _) in study.options.items()}
+    for setting in settings:
+        option, _, text = setting.partition("=")
+        if option not in values:
+            raise MrdslError(
+                [
+                    error(
+                        "wrong-option",
+                        f"the study `{study.name}` has no option `{option}`",
+                        None,
+                        did_you_mean(option, values, "options: ") or "it has none",
+                    )
+                ]
+            )
+        default = values[option]
+        try:
+            values[option] = text if default is None or isinstance(default, str) else type(default)(text)
+        except ValueError:
+            raise MrdslError(
+                [
+                    error(
+                        "wrong-option",
+                        f"`{text}` is no value for `{option}`",
+                        None,
+                        f"write it like `--set {option}={default}`",
+                    )
+                ]
+            ) from None
+    return values

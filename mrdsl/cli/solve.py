@@ -1,0 +1,113 @@
+"""``mrdsl solve``: a spec in, a plan out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, SOLVER_FAILED, STOPPED, print_diagnostics
+from mrdsl.cli.check import exit_code as diagnostics_exit_code
+from mrdsl.cli.inputs import load_spec, seconds, share, spec_options, write_whole
+from mrdsl.diagnostics import MrdslError
+from mrdsl.language.loading import Loaded, sort
+from mrdsl.outcome import Limits, Result, Termination
+from mrdsl.reporting.document import failure_document, result_document, to_json
+
+
+@click.command()
+@spec_options
+@click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
+@click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
+@click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
+@click.option("--time-limit", callback=seconds, metavar="T", help="Stop after T seconds, or a time such as '2 min'.")
+@click.option("--gap", callback=share, metavar="G", help="Stop at this relative gap, such as 0.001 or 0.1%.")
+@click.option("--nodes", type=click.IntRange(0), help="Stop after so many nodes.")
+@click.option("--threads", type=click.IntRange(1), help="Threads for the solver.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the JSON object to a file.")
+@click.option("--gantt", type=click.Path(path_type=Path), help="Draw the plan as an SVG Gantt chart.")
+@click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
+def solve(as_json: bool, output: Path | None, gantt: Path | None, verbose: bool, **options: Any) -> int:
+    """Find the plan for the spec in FILE."""
+    started = time.perf_counter()
+    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    parsed = {"parse": time.perf_counter() - started}
+    if loaded.spec is None:
+        return _fail(
+            MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics)), loaded, as_json, output, parsed
+        )
+    try:
+        result = _solve(loaded, options)
+    except MrdslError as failure:
+        return _fail(failure, loaded, as_json, output, parsed)
+    found = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
+    result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=found)
+    _print(result, loaded, as_json, verbose)
+    if output is not None:
+        write_whole(output, to_json(result_document(result)))
+    if gantt is not None:
+        _draw(result, gantt)
+    return exit_code(result)
+
+
+def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
+    from mrdsl.solving.run import solve as run
+
+    assert loaded.spec is not None
+    limits = Limits(options["time_limit"], options["gap"], options["nodes"], options["threads"], None)
+    return run(loaded.spec, options["solver"], options["formulation"], options["relax"], limits)
+
+
+def exit_code(result: Result) -> int:
+    """The documented exit code of a result."""
+    if result.plan is not None:
+        return PLAN
+    if result.termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
+        return NO_PLAN_EXISTS
+    return SOLVER_FAILED if result.termination is Termination.ERROR else STOPPED
+
+
+def _print(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None:
+    if as_json:
+        click.echo(to_json(result_document(result)), nl=False)
+    elif sys.stdout.isatty():
+        from rich.console import Console
+
+        from mrdsl.reporting.terminal import print_result
+
+        print_result(result, Console())
+    else:
+        from mrdsl.reporting.text import result_text
+
+        click.echo(result_text(result), nl=False)
+    if not as_json:
+        print_diagnostics(result.diagnostics, loaded.texts)
+    if verbose:
+        stages = ", ".join(f"{stage} {value:.3f} s" for stage, value in result.seconds.items())
+        click.echo(stages, err=True)
+
+
+def _fail(failure: MrdslError, loaded: Loaded, as_json: bool, output: Path | None, parsed: dict[str, float]) -> int:
+    document = to_json(failure_document(failure.diagnostics, parsed))
+    if as_json:
+        click.echo(document, nl=False)
+    else:
+        print_diagnostics(failure.diagnostics, loaded.texts)
+    if output is not None:
+        write_whole(output, document)
+    return failure.exit_code
+
+
+def _draw(result: Result, path: Path) -> None:
+    from mrdsl.drawing import gantt
+
+    bars = result.plan.bars() if result.plan is not None else ()
+    if not bars:
+        click.echo(f"no Gantt chart: a {result.problem} plan has nothing to draw", err=True)
+        return
+    write_whole(path, gantt(bars, result.title))

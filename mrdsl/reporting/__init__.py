@@ -1,0 +1,1 @@
+"""Views of a result: JSON, tables for people."""

@@ -1,0 +1,58 @@
+"""A result as the one JSON object that ``mrdsl solve --json`` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import mrdsl
+from mrdsl.diagnostics import Diagnostic, has_errors
+from mrdsl.language.rendering import as_document
+from mrdsl.outcome import Result, Termination, plain
+
+FORMAT = 1
+
+
+def result_document(result: Result) -> dict[str, Any]:
+    """The result as plain JSON values; the keys are those of the language's reference."""
+    return {
+        "format": FORMAT,
+        "mrdsl": mrdsl.__version__,
+        "problem": result.problem,
+        "title": result.title,
+        "formulation": result.formulation,
+        "solver": dict(result.solver),
+        "seed": result.seed,
+        "termination": str(result.termination),
+        "solution": str(result.solution),
+        "objective": plain(result.objective),
+        "plan": result.plan.document() if result.plan is not None else None,
+        "diagnostics": [as_document(d) for d in result.diagnostics],
+        "seconds": {stage: round(value, 6) for stage, value in result.seconds.items()},
+    }
+
+
+def failure_document(diagnostics: tuple[Diagnostic, ...], seconds: Mapping[str, float]) -> dict[str, Any]:
+    """The object for a spec that could not be solved at all: the same keys, no plan, the reasons."""
+    proven = has_errors(diagnostics) and all(d.impossible for d in diagnostics if d.severity == "error")
+    return {
+        "format": FORMAT,
+        "mrdsl": mrdsl.__version__,
+        "problem": None,
+        "title": "",
+        "formulation": None,
+        "solver": {"name": None, "version": None},
+        "seed": None,
+        "termination": str(Termination.INFEASIBLE if proven else Termination.ERROR),
+        "solution": "none",
+        "objective": {"sense": None, "quantity": None, "value": None, "unit": "", "bound": None, "gap": None},
+        "plan": None,
+        "diagnostics": [as_document(d) for d in diagnostics],
+        "seconds": dict(seconds),
+    }
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """JSON with stable order; NaN and infinity cannot occur in it."""
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

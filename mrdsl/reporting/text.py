@@ -1,0 +1,93 @@
+"""Tables and results as text for people: plain columns, or ruled tables on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mrdsl.outcome import Result, SolutionStatus, Table, Termination
+
+_STOPS = {
+    Termination.OPTIMAL: "optimal",
+    Termination.COMPLETED: "completed",
+    Termination.INFEASIBLE: "infeasible: no plan keeps every promise",
+    Termination.UNBOUNDED: "unbounded: the goal has no best value",
+    Termination.TIME_LIMIT: "stopped at the time limit",
+    Termination.NODE_LIMIT: "stopped at the node limit",
+    Termination.INTERRUPTED: "interrupted",
+    Termination.ERROR: "failed",
+}
+
+
+def cell_text(value: Any) -> str:
+    """One cell: six significant digits for a float, a dash for nothing."""
+    if value is None or (isinstance(value, float) and value != value):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
+        number = float(value)
+        return f"{int(number)}" if number == int(number) and abs(number) < 1e15 else f"{number:.6g}"
+    return str(value)
+
+
+def table_text(table: Table) -> str:
+    """A table in aligned columns; numbers stand right."""
+    rows = [[cell_text(cell) for cell in row] for row in table.rows]
+    widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(table.columns)]
+    right = [_is_numeric(table, i) for i in range(len(table.columns))]
+    lines = [table.title] if table.title else []
+    lines.append(_line(table.columns, widths, right))
+    lines.append("  " + "  ".join("-" * width for width in widths))
+    lines += [_line(row, widths, right) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    parts = (cell.rjust(w) if r else cell.ljust(w) for cell, w, r in zip(cells, widths, right, strict=True))
+    return ("  " + "  ".join(parts)).rstrip()
+
+
+def _is_numeric(table: Table, column: int) -> bool:
+    cells = [row[column] for row in table.rows if row[column] is not None]
+    return bool(cells) and all(isinstance(cell, int | float) or hasattr(cell, "dtype") for cell in cells)
+
+
+def status_text(result: Result) -> str:
+    """One or two lines: how it ended, the objective and its bound, who solved it."""
+    objective = result.objective
+    lines = [_STOPS[result.termination]]
+    if objective.value is not None:
+        unit = f" {objective.unit}" if objective.unit else ""
+        lines[0] += f": {objective.quantity} {cell_text(objective.value)}{unit}"
+        lines[0] += _proof(result)
+    elif result.solution is SolutionStatus.NONE and result.termination not in (
+        Termination.INFEASIBLE,
+        Termination.UNBOUNDED,
+    ):
+        lines[0] += ", no plan"
+    solver = " ".join(filter(None, (result.solver.get("name"), result.solver.get("version"))))
+    if solver:
+        form = f", formulation {result.formulation}" if result.formulation else ""
+        lines.append(f"solved by {solver}{form}")
+    return "\n".join(lines) + "\n"
+
+
+def _proof(result: Result) -> str:
+    objective = result.objective
+    if objective.bound is None:
+        return " (no bound is known)"
+    bound = f"bound {cell_text(objective.bound)}, gap {(objective.gap or 0.0) * 100.0:.4g} %"
+    return f" ({'proven: ' if result.solution is SolutionStatus.OPTIMAL else ''}{bound})"
+
+
+def result_text(result: Result) -> str:
+    """The whole result for a reader."""
+    head = f"{result.title or result.problem}\n"
+    tables = result.plan.tables() if result.plan is not None else ()
+    return "\n".join([head, *(table_text(table) for table in tables), status_text(result)])
+
+
+def print_tables(tables: Iterable[Table | str]) -> str:
+    """Tables and sentences one below the other."""
+    return "\n".join(part if isinstance(part, str) else table_text(part) for part in tables)
