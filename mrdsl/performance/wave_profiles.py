@@ -1,0 +1,64 @@
+"""Wave-based completion times of many classes at once; :mod:`mrdsl.performance.waves` has them for one job.
+
+Source: Vishal 2015, *Performance Modelling and Scheduling of MapReduce Jobs*, equations (3.1) to (3.15). Elementwise on
+arrays of one length, one element per class; times in seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrdsl.performance.mapreduce import Coefficients, Floats, Profile
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Midpoints:
+    """``(least + longest) / 2`` of every kind of task, and the average of the first shuffles."""
+
+    map: Floats
+    first_shuffle: Floats
+    shuffle: Floats
+    reduce: Floats
+
+
+def least(avg: Floats, longest: Floats, given: Floats) -> Floats:
+    """The shortest time: as given, or where that is NaN ``2 avg - max``, not below 0."""
+    return np.where(np.isnan(given), np.maximum(2.0 * avg - longest, 0.0), given)
+
+
+def midpoints(profile: Profile, map_min: Floats, shuffle_min: Floats, reduce_min: Floats) -> Midpoints:
+    """What the mean times are made of; NaN in a ``_min`` means the default of :func:`least`."""
+    p = profile
+    return Midpoints(
+        (least(p.map_avg, p.map_max, map_min) + p.map_max) / 2.0,
+        p.shuffle_first_avg,
+        (least(p.shuffle_avg, p.shuffle_max, shuffle_min) + p.shuffle_max) / 2.0,
+        (least(p.reduce_avg, p.reduce_max, reduce_min) + p.reduce_max) / 2.0,
+    )
+
+
+def completion(profile: Profile, times: Midpoints, map_slots: Floats, reduce_slots: Floats) -> Floats:
+    """The mean time of one job on its own slots, in whole waves: (3.14). Slots may be fractions, waves may not."""
+    map_waves = _waves(profile.map_tasks, map_slots)
+    reduce_waves = _waves(np.where(profile.map_only, 1.0, profile.reduce_tasks), reduce_slots)
+    reducing = times.first_shuffle + (reduce_waves - 1.0) * times.shuffle + reduce_waves * times.reduce
+    return map_waves * times.map + np.where(profile.map_only, 0.0, reducing)
+
+
+def coefficients(profile: Profile, times: Midpoints) -> Coefficients:
+    """A, B and C of the smooth form (3.15), in which waves may be fractions."""
+    reducing = ~profile.map_only
+    return Coefficients(
+        profile.map_tasks * times.map,
+        np.where(reducing, profile.reduce_tasks * (times.shuffle + times.reduce), 0.0),
+        np.where(reducing, times.first_shuffle - times.shuffle, 0.0),
+    )
+
+
+def _waves(tasks: Floats, slots: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.ceil(tasks / slots * (1.0 - ROUNDING))

@@ -1,0 +1,42 @@
+"""Completion times of MapReduce jobs on a shared cluster, and the slots that meet deadlines (papers 000 and 003)."""
+
+from __future__ import annotations
+
+from mrdsl.problems.bounds.checks import check, find_impossible
+from mrdsl.problems.bounds.facts import BoundsFacts
+from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.spec.spec import Spec
+
+_HERE = "mrdsl.problems.bounds"
+
+
+def _nonlinear(_: Spec, relax: bool) -> Needs:
+    return Needs("NLP")
+
+
+FAMILY = Family(
+    name="bounds",
+    summary="how long jobs of every class take on a shared cluster, and how many slots meet their deadlines",
+    paper="Malekimajd et al. 2015, Optimal Map Reduce Job Capacity Allocation in Cloud Systems; Vishal 2015, "
+          "Performance Modelling and Scheduling of MapReduce Jobs",
+    facts=BoundsFacts,
+    goals=(
+        GoalKind("estimate", "completion", "", "lower, average, upper and wave-based completion times"),
+        GoalKind("minimize", "slots", "", "map and reduce slots of all jobs that meet every deadline"),
+    ),
+    formulations=(
+        Formulation("slots", "least slots as a convex nonlinear model, for `minimize slots`", _nonlinear,
+                    build=f"{_HERE}.slots_model:build", decode=f"{_HERE}.slots_model:decode"),
+    ),
+    methods=("formulas",),
+    quantities=(
+        QuantityKind("completion", "time", "completion time of a class by its guaranteed estimate", over="classes"),
+        QuantityKind("slots", "slots", "map and reduce slots of all jobs"),
+    ),
+    check=check,
+    impossible=find_impossible,
+    choose=f"{_HERE}.choose:choose",
+    verify=f"{_HERE}.verify:verify",
+    measure=f"{_HERE}.verify:measure",
+    quantity=f"{_HERE}.verify:quantity",
+)

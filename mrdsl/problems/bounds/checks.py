@@ -1,0 +1,142 @@
+"""What can be wrong with a bounds spec beyond its schema, and deadlines that no cluster can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mrdsl.diagnostics import Diagnostic, error, has_errors, impossible, note, warning
+from mrdsl.problems.bounds.facts import BoundsFacts, is_fifo
+from mrdsl.problems.profiles import check_few_tasks, check_profiles
+from mrdsl.spec.columns import column
+from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SUM_TOLERANCE = 1e-6
+
+
+def minimizes_slots(spec: Spec) -> bool:
+    """Whether the spec asks for slots, and not for completion times."""
+    return spec.goal is not None and spec.goal.quantity == "slots"
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes and warnings."""
+    facts: BoundsFacts = spec.facts
+    found = [*_classes(spec), *check_profiles(facts.classes), *_data(facts), *_shares(facts)]
+    found += _deadlines(spec) if minimizes_slots(spec) else _slots(spec)
+    yield from found
+    if not has_errors(found):
+        yield from _queueing(facts) if is_fifo(facts) else check_few_tasks(facts.classes)
+
+
+def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
+    """For `minimize slots`: deadlines that a slot for every task cannot keep."""
+    if not minimizes_slots(spec):
+        return
+    from mrdsl.performance.sizing import earliest
+    from mrdsl.problems.bounds.estimates import estimates_of, guaranteed
+
+    estimates = estimates_of(spec.facts)
+    profile = estimates.profile
+    times = earliest(guaranteed(spec.facts, estimates), profile.map_tasks, profile.reduce_tasks)
+    for index in _indices(column(spec.facts.classes, "deadline") < times):
+        node = spec.facts.classes[index]
+        yield impossible(
+            "impossible-deadline",
+            f"no cluster keeps the deadline of class {node.name}: {node.deadline:g} s are promised, but by its "
+            f"{node.guarantee} estimate a job takes {times[index]:g} s even with a slot for every task",
+            node.span_of("deadline"), f"write deadline = {float(times[index]) * 1.05 + 1.0:.0f} s or more")
+
+
+def _classes(spec: Spec) -> Iterator[Diagnostic]:
+    if not spec.facts.classes:
+        yield error("missing-block", "no class block: there is nothing to estimate", spec.span,
+                    "add class NAME { map { tasks = ..., avg = ..., max = ... } }")
+
+
+def _data(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    import numpy as np
+
+    data, measured = column(facts.classes, "data"), column(facts.classes, "profiled_on")
+    for index in _indices(np.isnan(data) != np.isnan(measured)):
+        node = facts.classes[index]
+        has, lacks = ("profiled_on", "data") if node.data is None else ("data", "profiled_on")
+        yield error("missing-item", f"class {node.name} gives {has} but not {lacks}", node.span_of(has),
+                    f"add {lacks}: the profile is scaled by data / profiled_on")
+
+
+def _shares(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    import numpy as np
+
+    given = column(facts.classes, "share")
+    written = ~np.isnan(given)
+    total = float(given[written].sum())
+    if not written.any():
+        return
+    first = facts.classes[_indices(written)[0]]
+    if written.all() and abs(total - 1.0) > SUM_TOLERANCE:
+        yield error("shares-do-not-add-up", f"the shares of all classes add up to {total:.2%}, not to 100%",
+                    first.span_of("share"), "leave out one share: that class gets the rest")
+    elif not written.all() and total >= 1.0 - SUM_TOLERANCE:
+        rest = facts.classes[_indices(~written)[0]]
+        yield error("shares-do-not-add-up",
+                    f"the shares add up to {total:.2%} and leave nothing for class {rest.name}, which gives none",
+                    first.span_of("share"), "lower the shares, or leave all of them out: h / sum of h per class then")
+    least = column(facts.classes, "minimum_share", missing=0.0)
+    if least.sum() > 1.0 + SUM_TOLERANCE:
+        first = facts.classes[_indices(least > 0.0)[0]]
+        yield error("shares-do-not-add-up", f"the minimum shares add up to {float(least.sum()):.2%}, over 100%",
+                    first.span_of("minimum_share"), "lower them: all classes must get their minimum at once")
+
+
+def _slots(spec: Spec) -> Iterator[Diagnostic]:
+    facts: BoundsFacts = spec.facts
+    cluster = facts.cluster
+    if cluster is None or cluster.slots is None:
+        yield error("missing-block", "completion times depend on the cluster's slots, and there are none",
+                    spec.span if cluster is None else cluster.span,
+                    "add cluster { slots { map = 128, reduce = 128 } }, or ask minimize slots")
+        return
+    if cluster.pools == "common" and cluster.slots.map != cluster.slots.reduce:
+        yield error("common-pool-differs",
+                    f"with pools = common there is one pool, but map = {cluster.slots.map} and reduce = "
+                    f"{cluster.slots.reduce}", cluster.slots.span or cluster.span,
+                    "write the size of the pool twice, or pools = separate")
+    jobs = int(column(facts.classes, "jobs").sum())
+    fewest = min(cluster.slots.map, cluster.slots.reduce)
+    if jobs > fewest and cluster.scheduler != "fifo":
+        yield error("too-small-cluster",
+                    f"{jobs} jobs run at the same time on {fewest} slots: no job has a slot of its own, and the "
+                    "estimates mean nothing then", cluster.slots.span or cluster.span,
+                    f"give at least {jobs} slots of each kind, lower jobs, or write scheduler = fifo")
+
+
+def _deadlines(spec: Spec) -> Iterator[Diagnostic]:
+    import numpy as np
+
+    facts: BoundsFacts = spec.facts
+    for index in _indices(np.isnan(column(facts.classes, "deadline"))):
+        node = facts.classes[index]
+        yield error("missing-item", f"minimize slots needs a deadline, and class {node.name} has none", node.span,
+                    "add deadline = 10 min, or the time that you promise")
+    if facts.cluster is not None and facts.cluster.slots is not None:
+        yield warning("unused", "minimize slots asks how many slots it takes, so the cluster's slots play no role",
+                      facts.cluster.slots.span or facts.cluster.span,
+                      "leave them out, or add subject to { slots <= 256 }")
+
+
+def _queueing(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    cluster = facts.cluster
+    if cluster is not None and column(facts.classes, "jobs").sum() > 1:
+        yield note("fifo-without-waiting",
+                   "under fifo the estimates are those of a job that has the whole cluster: waiting behind others is "
+                   "not in them", cluster.span_of("scheduler"), "mrdsl simulate shows completion with the waiting")
+
+
+def _indices(flags: NDArray[np.bool_]) -> list[int]:
+    return [int(index) for index in flags.nonzero()[0]]
+
