@@ -17,7 +17,10 @@ from types import MappingProxyType
 
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.solving.declaration import Command, SolverFile, ThroughPyomo, Worker
+from mrdsl.solving.processes import end_group
 from mrdsl.source import Span
+
+_PATIENCE = 3.0
 
 
 @dataclass(frozen=True)
@@ -119,10 +122,17 @@ def _program_version(path: str, environment: tuple[tuple[str, str], ...], argume
     if not arguments:
         return None
     try:
-        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=10, stdin=subprocess.DEVNULL,
-                              env={**os.environ, **dict(environment)}, check=False)
-    except (OSError, subprocess.SubprocessError):
+        process = subprocess.Popen([path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   stdin=subprocess.DEVNULL, env={**os.environ, **dict(environment)},
+                                   start_new_session=True, errors="replace")
+    except OSError:
         return None
-    text = (done.stdout + done.stderr).strip()
+    try:
+        text = process.communicate(timeout=_PATIENCE)[0]
+    except subprocess.TimeoutExpired:
+        text = ""
+    finally:
+        end_group(process.pid)
+        process.wait()
     found = re.search(r"\d+(?:\.\d+)+|devel[^\n—]*", text)
     return found.group().strip() if found else None

@@ -8,6 +8,7 @@ reports on the way are kept, so that a killed worker's last plan is not lost.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import pickle
 import signal
@@ -28,6 +29,7 @@ from mrdsl.solving.request import Reply, Request
 
 GRACE = 1.0
 _LARGEST_MESSAGE = 1 << 31
+_LAST_WORDS = 0.05
 
 
 def function(reference: str) -> Any:
@@ -58,33 +60,48 @@ def _may_fork() -> bool:
 
 def _listen(connection: Connection, seconds: float | None) -> Reply | None:
     """The reply, or what is known when the worker overruns or Ctrl-C comes; None where it dies without a word."""
+    inbox = _Inbox(connection)
     deadline = None if seconds is None else time.monotonic() + seconds
-    last: tuple[Any, float, float | None] | None = None
     try:
         while True:
             if not connection.poll(None if deadline is None else max(0.0, deadline - time.monotonic())):
-                return _stopped(Termination.TIME_LIMIT, last)
-            kind, content = pickle.loads(connection.recv_bytes(_LARGEST_MESSAGE))
-            if kind == "incumbent":
-                last = content
-            elif kind == "reply":
-                assert isinstance(content, Reply)
-                return content
-            else:
-                return Reply(Termination.ERROR, message=str(content))
+                return inbox.stopped(Termination.TIME_LIMIT)
+            reply = inbox.next()
+            if reply is not None:
+                return reply
     except KeyboardInterrupt:
-        return _stopped(Termination.INTERRUPTED, last)
+        return inbox.stopped(Termination.INTERRUPTED)
     except (EOFError, OSError):
-        return _stopped(Termination.ERROR, last) if last else None
+        return inbox.stopped(Termination.ERROR) if inbox.last else None
     except Exception as cause:
         return Reply(Termination.ERROR, message=f"it answered with garbage ({type(cause).__name__})")
 
 
-def _stopped(termination: Termination, last: tuple[Any, float, float | None] | None) -> Reply:
-    if last is None:
-        return Reply(termination)
-    values, value, bound = last
-    return Reply(termination, values, value, bound)
+class _Inbox:
+    """What has come from the worker so far: its last incumbent, and at the end its reply."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.last: tuple[Any, float, float | None] | None = None
+
+    def next(self) -> Reply | None:
+        """Takes one message; the reply, if it is that."""
+        kind, content = pickle.loads(self.connection.recv_bytes(_LARGEST_MESSAGE))
+        if kind == "incumbent":
+            self.last = content
+            return None
+        if kind == "failure":
+            return Reply(Termination.ERROR, message=str(content))
+        if not isinstance(content, Reply):
+            raise TypeError(type(content).__name__)
+        return content
+
+    def stopped(self, termination: Termination) -> Reply:
+        """The last incumbent, where the worker is not waited for any longer."""
+        with contextlib.suppress(Exception):
+            while self.connection.poll(_LAST_WORDS) and self.next() is None:
+                pass
+        return Reply(termination) if self.last is None else Reply(termination, *self.last)
 
 
 def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
@@ -117,6 +134,7 @@ def _fork(call: str, request: Request, output: int) -> tuple[int, Connection, Ca
             os.close(reader)
             os.setpgid(0, 0)
             die_with_parent(parent)
+            faulthandler.disable()
             os.dup2(output, 1)
             os.dup2(output, 2)
             _serve(call, request, Connection(writer, readable=False))

@@ -1,0 +1,197 @@
+"""Termination and solution are two facts: what each solver says at a limit, after a crash, and when it is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+import pytest
+from hard_models import many_knapsacks, market_split
+
+from mrdsl.outcome import Limits, SolutionStatus, Termination, relative_gap
+from mrdsl.resources import resource
+from mrdsl.solving import highs, scip, solve_model, worker
+
+SOLVERS = ("highs", "glpk", "cbc", "scip")
+WORKERS = {"highs": highs, "scip": scip}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_time_limit_without_incumbent(solver: str) -> None:
+    model = market_split()
+    answer = solve_model(model, solver, Limits(time=1.0))
+    assert (answer.termination, answer.solution) == (Termination.TIME_LIMIT, SolutionStatus.NONE)
+    assert answer.value is None
+    assert all(model.x[j].value is None for j in model.x), "no fractional point is left in the model"
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_time_limit_with_incumbent(solver: str) -> None:
+    model = many_knapsacks()
+    answer = solve_model(model, solver, Limits(time=2.0))
+    assert (answer.termination, answer.solution) == (Termination.TIME_LIMIT, SolutionStatus.FEASIBLE)
+    assert answer.value == pytest.approx(pyo.value(model.goal))
+    assert answer.bound is not None
+    assert answer.bound > answer.value, "the bound of a maximum lies above its incumbent"
+    assert 0 < (relative_gap(answer.value, answer.bound) or 0) < 0.2
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc", "scip"])
+def test_node_limit(solver: str) -> None:
+    answer = solve_model(many_knapsacks(), solver, Limits(nodes=20, time=20))
+    assert (answer.termination, answer.solution) == (Termination.NODE_LIMIT, SolutionStatus.FEASIBLE)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_gap_limit(solver: str) -> None:
+    answer = solve_model(many_knapsacks(), solver, Limits(gap=0.2, time=20))
+    assert (answer.termination, answer.solution) == (Termination.OPTIMAL, SolutionStatus.OPTIMAL)
+    assert (relative_gap(answer.value, answer.bound) or 0.0) <= 0.2 + 1e-6
+
+
+def easy() -> pyo.ConcreteModel:
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(domain=pyo.NonNegativeIntegers)
+    model.goal = pyo.Objective(expr=model.x)
+    model.enough = pyo.Constraint(expr=3 * model.x >= 7)
+    return model
+
+
+def abort(*_: Any) -> Any:
+    os.abort()
+
+
+def kill(*_: Any) -> Any:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def say_nonsense(*_: Any) -> Any:
+    print("Optimal solution found, honestly")
+    return "nonsense"
+
+
+def fall_over(*_: Any) -> Any:
+    raise ZeroDivisionError("inside the solver")
+
+
+@pytest.mark.parametrize("solver", WORKERS)
+@pytest.mark.parametrize(("fault", "words"), [(abort, "SIGABRT"), (kill, "killed"), (say_nonsense, "garbage"),
+                                              (fall_over, "inside the solver")])
+def test_a_worker_that_fails(solver: str, fault: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WORKERS[solver], "solve", fault)
+    answer = solve_model(easy(), solver)
+    assert (answer.termination, answer.solution, answer.value) == (Termination.ERROR, SolutionStatus.NONE, None)
+    assert words in answer.message
+
+
+@pytest.mark.parametrize("noise", [b"", b"\x00\x00\x00\x04junk", b"\xff" * 64])
+def test_noise_instead_of_a_reply(noise: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_serve", lambda call, request, connection: os.write(connection.fileno(), noise))
+    answer = solve_model(easy(), "highs")
+    assert (answer.termination, answer.solution) == (Termination.ERROR, SolutionStatus.NONE)
+    assert answer.message
+
+
+def test_a_worker_that_lies_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    lie = highs.Reply(Termination.OPTIMAL, np.array([2.0]), 2.0, 2.0)
+    monkeypatch.setattr(highs, "solve", lambda request, report: lie)
+    model = easy()
+    answer = solve_model(model, "highs")
+    assert (answer.termination, answer.solution) == (Termination.ERROR, SolutionStatus.NONE)
+    assert "enough" in answer.message
+    assert model.x.value is None
+
+
+def test_a_worker_that_overruns_is_ended_and_its_incumbent_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never_ends(_: Any, report: Any) -> Any:
+        report(np.array([5.0]), 5.0, 1.0)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(600)
+
+    monkeypatch.setattr(highs, "solve", never_ends)
+    answer = solve_model(easy(), "highs", Limits(time=0.1))
+    assert (answer.termination, answer.solution) == (Termination.TIME_LIMIT, SolutionStatus.FEASIBLE)
+    assert (answer.value, answer.bound) == (5.0, 1.0)
+
+
+def test_ctrl_c_keeps_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupts_its_parent(_: Any, report: Any) -> Any:
+        report(np.array([4.0]), 4.0, None)
+        os.kill(os.getppid(), signal.SIGINT)
+        time.sleep(600)
+
+    monkeypatch.setattr(highs, "solve", interrupts_its_parent)
+    answer = solve_model(easy(), "highs")
+    assert (answer.termination, answer.solution) == (Termination.INTERRUPTED, SolutionStatus.FEASIBLE)
+    assert answer.value == 4.0
+
+
+def fake_program(folder: Path, solver: str, script: str) -> None:
+    """A solver file that is the shipped one but for its program."""
+    program = folder / "fake"
+    program.write_text("#!/bin/sh\n" + script, encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    name = {"glpk": "glpsol", "cbc": "cbc"}[solver]
+    text = (resource("solvers") / f"{solver}.toml").read_text(encoding="utf-8")
+    text = text.replace(f'program = "{name}"', f'program = "{program}"')
+    (folder / f"{solver}.toml").write_text(text, encoding="utf-8")
+
+
+FAULTS = {
+    "crash": ("kill -SEGV $$", "crashed"),
+    "killed": ("kill -KILL $$", "killed"),
+    "exit code": ("echo no licence; exit 3", "no licence"),
+    "silence": ("exit 0", "no solution"),
+    "garbage": ('for last; do true; done; for a; do case "$a" in *.sol) echo "x0 = 3?" > "$a";; esac; done', "garbage"),
+    "empty": ('for a; do case "$a" in *.sol) : > "$a";; esac; done', "no solution"),
+    "half a file": (
+        'for a; do case "$a" in *.sol) printf "s mip 1 1 o 3\\nj 1\\n" > "$a";; esac; done', "garbage"),
+}
+
+
+@pytest.mark.parametrize("solver", ["glpk", "cbc"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_program_that_fails(solver: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, words = FAULTS[fault]
+    fake_program(tmp_path, solver, script)
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    answer = solve_model(easy(), solver)
+    assert (answer.termination, answer.solution, answer.value) == (Termination.ERROR, SolutionStatus.NONE, None)
+    assert words in answer.message
+
+
+def test_a_program_that_overruns_is_ended_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = tmp_path / "pids"
+    fake_program(tmp_path, "cbc", f"trap '' TERM INT\n(trap '' TERM; sleep 600) & echo $$ $! > {pids}\nsleep 600\n")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    answer = solve_model(easy(), "cbc", Limits(time=0.2))
+    assert (answer.termination, answer.solution) == (Termination.TIME_LIMIT, SolutionStatus.NONE)
+    for pid in pids.read_text(encoding="utf-8").split():
+        assert not running(int(pid))
+
+
+def running(pid: int) -> bool:
+    """Whether a process still runs; one that is dead but not yet collected does not."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        if state == "Z":
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_spawned_workers_answer_like_forked_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_may_fork", lambda: False)
+    answer = solve_model(easy(), "highs")
+    assert (answer.termination, answer.value) == (Termination.OPTIMAL, 3.0)
+    answer = solve_model(market_split(), "highs", Limits(time=0.5))
+    assert (answer.termination, answer.solution) == (Termination.TIME_LIMIT, SolutionStatus.NONE)
