@@ -1,0 +1,87 @@
+"""From a spec of the schedule family to a simulated run: the pipeline ``policy`` and what experiments build on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from mrdsl.diagnostics import Diagnostic, MrdslError, warning
+from mrdsl.heuristics.pipeline import Draft
+from mrdsl.heuristics.schedule_policies import EpochEdf, EventEdf, Malleable, Naive
+from mrdsl.heuristics.schedule_sizing import InstanceTypes
+from mrdsl.outcome import Termination
+from mrdsl.problems.schedule import facts as said
+from mrdsl.problems.schedule.market import recorded_prices
+from mrdsl.problems.schedule.plan import plan_of
+from mrdsl.problems.schedule.stream import jobs
+from mrdsl.simulation.fleet import MachineType
+from mrdsl.simulation.prices import ConstantPrice, DrawnPrice, PriceProcess, RecordedPrice
+from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.scheduling import Observer, Policy, Simulation
+from mrdsl.spec.schema import Distribution
+
+
+def machine_type(vm: said.Vm) -> MachineType:
+    """The VM type as the simulation takes it."""
+    return MachineType(vm.slots.map, vm.slots.reduce, vm.on_demand.price, vm.billing, vm.boot)
+
+
+def price_process(vm: said.Vm, seed: int) -> PriceProcess | None:
+    """The spot market of a run; None without one."""
+    spot = vm.spot
+    if spot is None:
+        return None
+    if spot.history is not None:
+        mistakes: list[Diagnostic] = []
+        steps = recorded_prices(vm, mistakes)
+        if steps is None:
+            raise MrdslError(mistakes)
+        return RecordedPrice(steps.times, steps.prices)
+    if isinstance(spot.price, Distribution):
+        return DrawnPrice(spot.price, spot.every, stream(seed, "spot price"))
+    assert spot.price is not None
+    return ConstantPrice(spot.price)
+
+
+def policy_of(facts: said.ScheduleFacts) -> Policy:
+    """The policy that the spec names."""
+    chosen = facts.policy
+    instances = InstanceTypes(chosen.instances, chosen.reliability)
+    match chosen.algorithm:
+        case "ndasa":
+            return Naive(instances, chosen.sizing)
+        case "mdasa":
+            return Malleable(instances, chosen.sizing)
+        case "ep_edf":
+            return EpochEdf(instances, chosen.sizing, chosen.epoch)
+        case "ev_edf":
+            return EventEdf(instances, chosen.sizing, chosen.low_utilization)
+    raise ValueError(f"no policy {chosen.algorithm!r}")
+
+
+def simulation(facts: said.ScheduleFacts, seed: int, observer: Observer | None = None) -> Simulation:
+    """A run that is ready to start: jobs, prices and policy of the facts, drawn from ``seed``."""
+    vm = facts.vms[0]
+    prices = price_process(vm, seed) if facts.policy.instances != "on_demand" else None
+    return Simulation(machine_type(vm), prices, jobs(facts, seed), policy_of(facts), observer)
+
+
+def run_policy(draft: Draft) -> Draft:
+    """Simulates the spec's policy once, from the draft's seed; stops at the time limit, then without a plan."""
+    facts = draft.spec.facts
+    run = simulation(facts, draft.seed)
+    seen = run.run(_deadline(draft))
+    if not seen.complete:
+        told = warning("stopped-early", f"the time limit came after {seen.jobs} jobs; a part of a run is no plan",
+                       hint="give more time, or fewer jobs with `end` in `arrivals`")
+        return replace(draft, termination=Termination.TIME_LIMIT, diagnostics=(*draft.diagnostics, told))
+    plan = plan_of(seen, sum(run.machine.slots))
+    return replace(draft, plan=plan, value=plan.cost.total)
+
+
+def _deadline(draft: Draft) -> Callable[[], bool]:
+    if draft.limits.time is None:
+        return lambda: False
+    until = draft.started + draft.limits.time
+    return lambda: time.monotonic() > until

@@ -1,0 +1,91 @@
+"""What a policy's run came to: late jobs, money, VM hours, evictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mrdsl.outcome import Plan, Table
+from mrdsl.simulation.scheduling import Observed
+
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs that ended, those of them that ended late, and their share."""
+
+    count: int
+    tardy: int
+    tardy_share: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Money paid for VMs."""
+
+    on_demand: float
+    spot: float
+    total: float
+
+
+@dataclass(frozen=True)
+class VmHours:
+    """Hours paid for: started billing periods, in full."""
+
+    on_demand: float
+    spot: float
+
+
+@dataclass(frozen=True)
+class Tardiness:
+    """Seconds after the due time, over the late jobs; quantiles to within one percent."""
+
+    mean: float = 0.0
+    p50: float = 0.0
+    p95: float = 0.0
+    max: float = 0.0
+
+
+@dataclass(frozen=True)
+class SchedulePlan(Plan):
+    """One run. ``utilization`` is the share of the paid slot time in which tasks ran, lost work included."""
+
+    jobs: Jobs
+    cost: Cost
+    vm_hours: VmHours
+    evictions: int
+    tardiness: Tardiness = field(default=Tardiness(), metadata={"document": False})
+    utilization: float = field(default=0.0, metadata={"document": False})
+    lost_tasks: int = field(default=0, metadata={"document": False})
+    rented: int = field(default=0, metadata={"document": False})
+    finished: float = field(default=0.0, metadata={"document": False})
+
+    def tables(self) -> tuple[Table, ...]:
+        """Jobs and lateness, then machines and money."""
+        late = Table("Jobs", ("jobs", "late", "late [%]", "late by, mean [s]", "median [s]", "95% [s]", "most [s]"),
+                     [(self.jobs.count, self.jobs.tardy, 100.0 * self.jobs.tardy_share, self.tardiness.mean,
+                       self.tardiness.p50, self.tardiness.p95, self.tardiness.max)])
+        machines = Table("Machines", ("kind", "VM hours paid", "cost"), [
+            ("on demand", self.vm_hours.on_demand, self.cost.on_demand),
+            ("spot", self.vm_hours.spot, self.cost.spot),
+            ("total", self.vm_hours.on_demand + self.vm_hours.spot, self.cost.total)])
+        run = Table("Run", ("VMs rented", "evictions", "tasks lost", "slots at work [%]", "last job ends [s]"),
+                    [(self.rented, self.evictions, self.lost_tasks, 100.0 * self.utilization, self.finished)])
+        return late, machines, run
+
+
+def plan_of(seen: Observed, slots_per_vm: int) -> SchedulePlan:
+    """The plan of a finished simulation; ``slots_per_vm`` counts map and reduce slots."""
+    bill, late = seen.bill, seen.lateness
+    paid = (bill.on_demand_seconds + bill.spot_seconds) * slots_per_vm
+    return SchedulePlan(
+        jobs=Jobs(seen.jobs, seen.tardy, seen.tardy / seen.jobs if seen.jobs else 0.0),
+        cost=Cost(bill.on_demand, bill.spot, bill.on_demand + bill.spot),
+        vm_hours=VmHours(bill.on_demand_seconds / HOUR, bill.spot_seconds / HOUR),
+        evictions=seen.evictions,
+        tardiness=Tardiness(late.mean, late.quantile(0.5), late.quantile(0.95), late.largest),
+        utilization=seen.busy_seconds / paid if paid else 0.0,
+        lost_tasks=seen.lost_tasks,
+        rented=seen.rented,
+        finished=seen.end,
+    )

@@ -1,0 +1,156 @@
+"""A second look at a run: its log replayed machine by machine, against the rules that every run must keep.
+
+The simulation counts what is alike; the audit knows single VMs and slots again. It builds on nothing of the
+simulation but the log, so that a mistake in the counting shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import ceil, inf
+from typing import Any
+
+from mrdsl.simulation.fleet import MachineType
+from mrdsl.simulation.jobs import Job
+
+TOLERANCE = 1e-7
+PHASES = ("map", "reduce")
+
+#: A stretch of work: start, end, and finished tasks or slots taken.
+Work = tuple[float, float, int]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a run's log: what happened (``arrive``, ``rent``, ``place``, ``pay``, ...), when, and to what."""
+
+    what: str
+    time: float
+    facts: Mapping[str, Any]
+
+
+@dataclass
+class Log:
+    """Collects a run's entries: pass it as the simulation's observer."""
+
+    entries: list[Entry] = field(default_factory=list)
+
+    def __call__(self, what: str, time: float, facts: Mapping[str, Any]) -> None:
+        self.entries.append(Entry(what, time, dict(facts)))
+
+
+@dataclass
+class _Cohort:
+    started: float
+    vms: int
+    spot: bool
+    released: list[tuple[float, int]] = field(default_factory=list)
+    evicted: float = inf
+    payments: list[tuple[float, int, int, float]] = field(default_factory=list)
+    work: dict[str, list[Work]] = field(default_factory=lambda: {"map": [], "reduce": []})
+
+
+def audit(entries: Iterable[Entry], machine: MachineType, jobs: Iterable[Job], cost: float) -> list[str]:
+    """What is wrong with a run, in words; nothing where every rule is kept.
+
+    Checked: every job of the stream arrives once and ends once, its tasks are all done and not one too many, reduce
+    tasks begin after the last map task's end, no more tasks run on a cohort than it has slots, none of them before a
+    VM's start or after its end, every VM is paid from its start to its end in whole periods and not longer, and the
+    payments come to ``cost``.
+    """
+    cohorts: dict[int, _Cohort] = {}
+    log = list(entries)
+    found: list[str] = []
+    for entry in log:
+        _note(entry, cohorts, machine)
+    found += _audit_jobs(log, cohorts, list(jobs))
+    for number, cohort in cohorts.items():
+        found += [f"cohort {number}: {what}" for what in _audit_cohort(cohort, machine, log[-1].time)]
+    paid = sum(vms * periods * machine.billing * price
+               for cohort in cohorts.values() for _, vms, periods, price in cohort.payments)
+    if abs(paid - cost) > TOLERANCE * max(1.0, abs(cost)):
+        found.append(f"payments come to {paid}, the bill says {cost}")
+    return found
+
+
+def _note(entry: Entry, cohorts: dict[int, _Cohort], machine: MachineType) -> None:
+    facts = entry.facts
+    match entry.what:
+        case "rent":
+            cohorts[facts["cohort"]] = _Cohort(entry.time, facts["vms"], facts["kind"] == "spot")
+        case "place":
+            cohorts[facts["cohort"]].work[facts["phase"]].append((facts["start"], facts["end"], facts["slots"]))
+        case "release":
+            cohorts[facts["cohort"]].released.append((entry.time, facts["vms"]))
+        case "evict":
+            cohorts[facts["cohort"]].evicted = entry.time
+        case "pay":
+            payment = (entry.time, facts["vms"], facts["periods"], facts["price"])
+            cohorts[facts["cohort"]].payments.append(payment)
+
+
+def _audit_jobs(log: list[Entry], cohorts: dict[int, _Cohort], jobs: list[Job]) -> list[str]:
+    found = []
+    arrived = [entry.facts["job"] for entry in log if entry.what == "arrive"]
+    ended = {entry.facts["job"]: entry for entry in log if entry.what == "finish"}
+    if arrived != [job.name for job in jobs]:
+        found.append("the jobs that arrived are not those of the stream")
+    if len(ended) != len(jobs) or sum(entry.what == "finish" for entry in log) != len(jobs):
+        found.append("not every job ended exactly once")
+    done: dict[tuple[str, str], list[Work]] = {}
+    for entry in log:
+        if entry.what == "place":
+            facts = entry.facts
+            each = (facts["end"] - facts["start"]) / facts["tasks_each"]
+            end = min(facts["end"], cohorts[facts["cohort"]].evicted)
+            finished = facts["tasks_each"] if end == facts["end"] else max(int((end - facts["start"]) / each + 1e-9), 0)
+            done.setdefault((facts["job"], facts["phase"]), []).append((facts["start"], end, finished * facts["slots"]))
+    for job in jobs:
+        found += _audit_job(job, done, ended.get(job.name))
+    return found
+
+
+def _audit_job(job: Job, done: Mapping[tuple[str, str], list[Work]], end: Entry | None) -> list[str]:
+    found = []
+    last = job.submit
+    for phase, tasks in zip(PHASES, job.tasks, strict=True):
+        work = done.get((job.name, phase), [])
+        if sum(count for _, _, count in work) != tasks:
+            found.append(f"{job.name}: {sum(count for _, _, count in work)} {phase} tasks done, it has {tasks}")
+        if any(start < last - TOLERANCE for start, _, _ in work):
+            found.append(f"{job.name}: a {phase} task starts before it may")
+        last = max([last, *(until for _, until, _ in work)])
+    if end is not None and abs(end.time - last) > TOLERANCE:
+        found.append(f"{job.name} ends at {end.time}, its last task at {last}")
+    if end is not None and end.facts["tardy"] != (end.time > job.punctual_until):
+        found.append(f"{job.name} is called late or in time wrongly")
+    return found
+
+
+def _audit_cohort(cohort: _Cohort, machine: MachineType, over: float) -> list[str]:
+    found = []
+    for phase, slots in zip(PHASES, machine.slots, strict=True):
+        changes: list[tuple[float, int, int]] = []
+        for start, end, lanes in cohort.work[phase]:
+            if start < cohort.evicted:
+                changes += [(start, 1, lanes), (min(end, cohort.evicted), 0, -lanes)]
+            if start < cohort.started + machine.boot - TOLERANCE:
+                found.append("a task starts before its VM")
+        running = 0
+        for time, _, change in sorted(changes):
+            running += change
+            there = cohort.vms - sum(vms for gone, vms in cohort.released if gone < time - TOLERANCE)
+            if running > there * slots:
+                found.append(f"{running} {phase} tasks on {there} VMs of {slots} slots at {time}")
+    return found + _audit_payments(cohort, machine, over)
+
+
+def _audit_payments(cohort: _Cohort, machine: MachineType, over: float) -> list[str]:
+    """Paid VM periods against the periods started until each VM's release, eviction, or the end of the run."""
+    ends = [(time, vms) for time, vms in cohort.released]
+    left = cohort.vms - sum(vms for _, vms in ends)
+    ends.append((min(cohort.evicted, over), left))
+    due = sum(vms * ceil((end - cohort.started) / machine.billing - 1e-9) for end, vms in ends if vms)
+    paid = sum(vms * periods for _, vms, periods, _ in cohort.payments)
+    return [] if due == paid else [f"{paid} VM periods paid, {due} were used"]

@@ -1,0 +1,182 @@
+"""Rented VMs, counted: machines rented together and in the same state are one number.
+
+A :class:`Cohort` holds the VMs that were rented at the same moment on the same terms. A VM's state is when each of
+its map and reduce slots falls free (0 for a slot that is free already); the cohort counts its VMs by state, so a
+thousand machines with the same work are one entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+from mrdsl.simulation.prices import started_periods
+
+MAP, REDUCE = 0, 1
+State = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineType:
+    """The one VM type: slots, on-demand price per second, billing period and start-up time in seconds."""
+
+    map_slots: int
+    reduce_slots: int
+    price: float
+    billing: float
+    boot: float = 0.0
+
+    @property
+    def slots(self) -> tuple[int, int]:
+        return self.map_slots, self.reduce_slots
+
+
+@dataclass(eq=False, slots=True)
+class Piece:
+    """Alike work: each of ``lanes`` slots of one cohort runs ``tasks`` tasks of one job's phase one after another."""
+
+    owner: object
+    phase: int
+    cohort: Cohort
+    lanes: int
+    tasks: int
+    start: float
+    duration: float
+    lost: bool = False
+
+    @property
+    def end(self) -> float:
+        return self.start + self.tasks * self.duration
+
+
+@dataclass(eq=False, slots=True)
+class Cohort:
+    """VMs rented together: ``spot`` with its ``bid``, or on demand (``bid`` infinite).
+
+    ``paid_periods`` billing periods from ``started`` on are paid for the VMs that are left.
+    """
+
+    number: int
+    spot: bool
+    bid: float
+    started: float
+    count: int
+    slots: tuple[int, int]
+    states: dict[State, int] = field(default_factory=dict)
+    pieces: dict[int, Piece] = field(default_factory=dict)
+    paid_periods: int = 0
+    idle: list[int] = field(default_factory=lambda: [0, 0])
+    next_free: float = inf
+
+    def settle(self, now: float) -> None:
+        """Turns slots that have fallen free into free ones and merges what became alike."""
+        if self.next_free > now:
+            return
+        merged: dict[State, int] = {}
+        for (maps, reduces), count in self.states.items():
+            state = (_clip(maps, now), _clip(reduces, now))
+            merged[state] = merged.get(state, 0) + count
+        self.states = merged
+        self._count()
+
+    def take(self, phase: int, free: float, lanes: int, until: float) -> None:
+        """Occupies ``lanes`` of the slots that fall free at ``free`` (0: now), until a time."""
+        if free == 0.0:
+            self.idle[phase] -= lanes
+        if until < self.next_free:
+            self.next_free = until
+        for state in list(self.states):
+            per_vm = state[phase].count(free)
+            if per_vm == 0:
+                continue
+            taken = min(lanes, per_vm * self.states[state])
+            whole, rest = divmod(taken, per_vm)
+            self._move(state, phase, free, per_vm, whole, until)
+            self._move(state, phase, free, rest, min(rest, 1), until)
+            lanes -= taken
+            if lanes == 0:
+                return
+        raise ValueError(f"{lanes} slots more than fall free at {free}")
+
+    def busy(self, phase: int) -> dict[float, int]:
+        """Occupied slots: how many, by the moment they fall free."""
+        found: dict[float, int] = {}
+        for state, count in self.states.items():
+            for free in state[phase]:
+                if free:
+                    found[free] = found.get(free, 0) + count
+        return found
+
+    def drop_idle(self) -> int:
+        """Gives back the VMs on which nothing runs or waits; returns how many."""
+        none: State = ((0.0,) * self.slots[0], (0.0,) * self.slots[1])
+        gone = self.states.pop(none, 0)
+        self.count -= gone
+        self._count()
+        return gone
+
+    def first_idle(self) -> float:
+        """When the first of its VMs will have nothing left to do."""
+        return min(max(maps[-1], reduces[-1]) for maps, reduces in self.states)
+
+    def start(self, count: int, free: float) -> None:
+        """All VMs begin alike, their slots free at ``free``."""
+        state: State = ((free,) * self.slots[0], (free,) * self.slots[1])
+        self.states = {state: count}
+        self._count()
+
+    def _move(self, state: State, phase: int, free: float, slots: int, vms: int, until: float) -> None:
+        if vms == 0:
+            return
+        left = self.states[state] - vms
+        if left:
+            self.states[state] = left
+        else:
+            del self.states[state]
+        times = list(state[phase])
+        for _ in range(slots):
+            times[times.index(free)] = until
+        times.sort()
+        changed = tuple(times)
+        target: State = (changed, state[1]) if phase == MAP else (state[0], changed)
+        self.states[target] = self.states.get(target, 0) + vms
+
+    def _count(self) -> None:
+        self.idle[MAP] = self.idle[REDUCE] = 0
+        self.next_free = inf
+        for (maps, reduces), count in self.states.items():
+            self.idle[MAP] += maps.count(0.0) * count
+            self.idle[REDUCE] += reduces.count(0.0) * count
+            for free in maps + reduces:
+                if 0.0 < free < self.next_free:
+                    self.next_free = free
+
+
+@dataclass(slots=True)
+class Bill:
+    """What was paid: money and VM seconds, on demand and spot."""
+
+    on_demand: float = 0.0
+    spot: float = 0.0
+    on_demand_seconds: float = 0.0
+    spot_seconds: float = 0.0
+
+
+def charge(bill: Bill, cohort: Cohort, now: float, price: float, period: float) -> int:
+    """Charges every billing period that has started before ``now`` and is not paid; gives their number."""
+    periods = started_periods(cohort.started, now, period) - cohort.paid_periods
+    if periods <= 0:
+        return 0
+    cohort.paid_periods += periods
+    seconds = periods * period * cohort.count
+    if cohort.spot:
+        bill.spot += seconds * price
+        bill.spot_seconds += seconds
+    else:
+        bill.on_demand += seconds * price
+        bill.on_demand_seconds += seconds
+    return periods
+
+
+def _clip(times: tuple[float, ...], now: float) -> tuple[float, ...]:
+    return times if times[0] > now else tuple(sorted(0.0 if time <= now else time for time in times))
