@@ -5,68 +5,202 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from mrdsl.diagnostics import Diagnostic, error, impossible
+from mrdsl.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
+from mrdsl.problems.profiles import check_descriptions, check_few_tasks, check_profiles
+from mrdsl.spec.columns import column, names_of
+from mrdsl.units import show
 
 if TYPE_CHECKING:
-    from mrdsl.problems.joint.facts import JobClass, Service
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mrdsl.problems.joint.facts import JobClass, JointFacts, Service
+    from mrdsl.problems.joint.workload import Floats, Workload
     from mrdsl.spec.spec import Spec
 
-
-def check(spec: Spec) -> Iterable[Diagnostic]:
-    """Blocks and items that a joint spec lacks."""
-    facts = spec.facts
-    if not facts.classes and not facts.services:
-        yield error("missing-block", "there is neither a class nor a service", spec.span,
-                    "add a `class NAME { ... }` or a `service NAME { ... }`")
-    for one in facts.classes:
-        yield from _class(one)
-    for service in facts.services:
-        yield from _service(service)
+MOST_TOLD = 24
 
 
-def _class(one: JobClass) -> Iterator[Diagnostic]:
-    if one.coefficients is None and one.map is None:
-        yield error("missing-block", f"class {one.name} has no `map` block", one.span,
-                    "describe its tasks: `map { tasks = 370, avg = 30 s, max = 42 s }`")
-    if one.jobs is None:
-        yield error("missing-item", f"class {one.name} has no `jobs`", one.span, "add `jobs = 8 .. 10`")
-
-
-def _service(service: Service) -> Iterator[Diagnostic]:
-    if service.rate is None:
-        yield error("missing-item", f"service {service.name} has no `rate`", service.span,
-                    "add `rate = 800/s .. 1000/s`")
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes and warnings, those of the demand table included."""
+    facts: JointFacts = spec.facts
+    found = [
+        *_anything(spec), *check_descriptions(facts.classes), *check_profiles(facts.classes), *_names(facts),
+        *_demand_given(facts), *_shifts(facts), *_table(spec),
+    ]
+    yield from found
+    if not has_errors(found):
+        yield from check_few_tasks(facts.classes)
+        yield from _reuse(facts)
+        if not has_errors(_unreachable(facts)):
+            yield from _worthless(spec)
 
 
 def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
     """Deadlines, response bounds and least demands that this cluster cannot meet."""
-    facts = spec.facts
-    found = [d for service in facts.services for d in _response(service)]
-    return found or _too_small(spec)
+    return _unreachable(spec.facts) or list(_too_small(spec))
 
 
-def _response(service: Service) -> Iterator[Diagnostic]:
-    least = service.delay + 1.0 / service.service_rate
-    if service.response <= least:
-        yield impossible(
-            "impossible-response",
-            f"service {service.name} cannot answer within {service.response:g} s on any number of VMs: "
-            f"its delay and one request's service alone take {least:g} s",
-            service.span_of("response"), f"allow more than {least:g} s",
+def _anything(spec: Spec) -> Iterator[Diagnostic]:
+    if not spec.facts.classes and not spec.facts.services:
+        yield error("missing-block", "there is neither a class nor a service to plan for", spec.span,
+                    "add `class NAME { ... }` or `service NAME { ... }`")
+
+
+def _names(facts: JointFacts) -> Iterator[Diagnostic]:
+    places = {one.name: one for one in facts.classes} if facts.services else {}
+    for name in names_of(facts.services):
+        if name in places:
+            service = next(one for one in facts.services if one.name == name)
+            yield error("duplicate", f"`{name}` is a service and a class", service.span,
+                        "give each its own name: plans and demand tables tell them apart by it",
+                        Related(f"class {name} is here", places[name].span))
+
+
+def _demand_given(facts: JointFacts) -> Iterator[Diagnostic]:
+    from_table = facts.demand is not None and facts.demand.from_ is not None
+    for word, item, example, nodes in (
+        ("class", "jobs", "jobs = 8 .. 10", facts.classes),
+        ("service", "rate", "rate = 800/s .. 1000/s", facts.services),
+    ):
+        high, low = column(nodes, f"{item}.high"), column(nodes, f"{item}.low")
+        for index in _indices((high != high) & (not from_table)):
+            node = nodes[index]
+            yield error("missing-item", f"{word} {node.name} has no `{item}`", node.span,
+                        f"add `{item} = ...`, such as `{example}`, or a demand table with a column `{node.name}`")
+        for index in _indices(low > high):
+            node = nodes[index]
+            yield error("reversed-range", f"`{item}` of {word} {node.name} is {low[index]:g} .. {high[index]:g}",
+                        node.span_of(item), "write the lower end first")
+    demand = facts.demand
+    if demand is None:
+        return
+    if demand.from_ is not None and demand.day != "flat":
+        yield error("demand-twice", "the demand comes from a table and from a typical day", demand.span_of("day"),
+                    "keep `from` or `day`")
+    if demand.noise > 0 and demand.day == "flat":
+        yield warning("unused", "`noise` is read with `day = bimodal` only", demand.span_of("noise"),
+                      "leave it out, or add `day = bimodal`")
+
+
+def _shifts(facts: JointFacts) -> Iterator[Diagnostic]:
+    """A shift moves a typical day at will, and a table by whole rows."""
+    period = facts.cluster.period
+    for nodes in (facts.classes, facts.services):
+        shift = column(nodes, "shift")
+        moved = shift / period
+        if facts.demand is None or (facts.demand.from_ is None and facts.demand.day == "flat"):
+            for index in _indices(shift != 0):
+                yield warning("unused", f"the shift of {nodes[index].name} moves nothing: its demand is the same in "
+                              "every period", nodes[index].span_of("shift"), "leave it out, or add a demand table")
+        elif facts.demand.from_ is not None:
+            for index in _indices(abs(moved - moved.round()) > 1e-9):
+                near = show(float(moved[index].round()) * period, "time")
+                yield error("uneven-shift", f"the shift of {nodes[index].name} is {show(float(shift[index]), 'time')}, "
+                            f"but the table has one row per {show(period, 'time')}", nodes[index].span_of("shift"),
+                            f"write a multiple of the period, such as {near}")
+
+
+def _table(spec: Spec) -> Iterable[Diagnostic]:
+    facts: JointFacts = spec.facts
+    if facts.demand is None or facts.demand.from_ is None:
+        return ()
+    from mrdsl.problems.joint.demand import read_table
+
+    return read_table(spec)[1]
+
+
+def _reuse(facts: JointFacts) -> Iterator[Diagnostic]:
+    cluster = facts.cluster
+    for index in _indices(column(facts.classes, "deadline") > cluster.period * (1 + 1e-9)):
+        node = facts.classes[index]
+        held = node.deadline / cluster.period
+        exact = f"each of its jobs holds its VMs for {held:.3g} periods, and pays for as many"
+        if cluster.reuse == "floor":
+            exact = f"each of its jobs holds its VMs for {-int(-held // 1)} whole periods"
+        yield note("deadline-beyond-period",
+                   f"class {node.name} may take {show(node.deadline, 'time')}, longer than a period of "
+                   f"{show(cluster.period, 'time')}: {exact}", node.span_of("deadline"),
+                   "nothing to do; a period of at least the deadline makes VMs free for new jobs within it")
+
+
+def _worthless(spec: Spec) -> Iterator[Diagnostic]:
+    from mrdsl.problems.joint.workload import workload
+
+    work = workload(spec)
+    facts: JointFacts = spec.facts
+    for index in _indices(work.worth < work.vm_cost):
+        node: JobClass | Service = (
+            facts.classes[index] if index < work.classes else facts.services[index - work.classes]
         )
+        least = work.vm_cost * work.vms_per_demand[index]
+        penalty = work.penalty[index]
+        enough = least if index < work.classes else least / facts.cluster.period
+        yield warning("penalty-below-cost",
+                      f"turning {node.name} away costs less than serving it: the VMs for one more cost "
+                      f"{least / penalty if penalty else float('inf'):.3g} times its penalty; it stays at its minimum",
+                      node.span_of("penalty"),
+                      f"it pays to serve from a penalty of {show(enough, 'money', spec.currency)}")
+
+
+def _unreachable(facts: JointFacts) -> list[Diagnostic]:
+    return [*_deadlines(facts), *_responses(facts)]
+
+
+def _deadlines(facts: JointFacts) -> Iterator[Diagnostic]:
+    from mrdsl.problems.estimates import estimates_of, guaranteed
+
+    constant = guaranteed(facts.classes, estimates_of(facts.classes)).constant
+    for index in _indices(constant >= column(facts.classes, "deadline")):
+        node = facts.classes[index]
+        yield impossible("impossible-deadline",
+                         f"no cluster keeps the deadline of class {node.name}: {show(node.deadline, 'time')} are "
+                         f"promised, but by the {node.guarantee or 'average'} estimate {constant[index]:g} s pass "
+                         "however many slots it gets", node.span_of("deadline"),
+                         f"write deadline = {round(constant[index] * 1.05 + 1):g} s or more")
+
+
+def _responses(facts: JointFacts) -> Iterator[Diagnostic]:
+    services = facts.services
+    delay, bound = column(services, "delay"), column(services, "response")
+    least = delay + 1.0 / column(services, "service_rate")
+    for index in _indices(bound <= least):
+        node = services[index]
+        yield impossible("impossible-response",
+                         f"service {node.name} cannot answer within {bound[index]:g} s on any number of VMs: its "
+                         f"network delay of {delay[index]:g} s and {least[index] - delay[index]:g} s of service are "
+                         f"{least[index]:g} s already", node.span_of("response"),
+                         f"write response = {1.05 * least[index]:.4g} s or more; the nearer to {least[index]:g} s, the "
+                         "more VMs it takes")
 
 
 def _too_small(spec: Spec) -> Iterator[Diagnostic]:
+    """The least demand of some period is more than the cluster, or than its part, holds: by how much, per period."""
     from mrdsl.problems.joint.workload import ROUNDING, ceiling, parts, workload
 
     work = workload(spec)
     for part, size in parts(work, relax=False):
         least = ceiling(work.need_low[:, part]).sum(axis=1)
-        short = least - size
-        if (short > ROUNDING * size).any():
-            worst = int(least.argmax())
-            yield impossible(
-                "too-small-cluster",
-                f"the least demand needs {least[worst]:g} VMs in period {worst}, and the cluster has {size:g}",
-                spec.facts.cluster.span_of("size"), f"take at least {least[worst]:g} VMs",
-            )
+        short = _indices(least > size + ROUNDING * size)
+        if short:
+            yield _shortage(spec, work, part, size, least, short)
+
+
+def _shortage(spec: Spec, work: Workload, part: slice, size: float, least: Floats, short: list[int]) -> Diagnostic:
+    cluster = spec.facts.cluster
+    worst = max(short, key=lambda t: least[t])
+    whole = part == slice(0, len(work.worth))
+    name = "the cluster" if whole else f"the part for the {'classes' if part.start == 0 else 'services'}"
+    said = f"the least demand does not fit: {name} has {size:g} VMs and needs {least[worst]:g}"
+    if work.periods > 1:
+        told = ", ".join(f"{t} ({least[t] - size:g})" for t in short[:MOST_TOLD])
+        said += f" in period {worst}; VMs are missing in periods (how many) {told}"
+        said += ", ..." if len(short) > MOST_TOLD else ""
+    hint = f"take size = {least[worst]:g} vms or more, or lower what must be served by {least[worst] - size:g} VMs"
+    if not whole:
+        hint = f"take a larger cluster, lower what must be served by {least[worst] - size:g} VMs, or share the cluster"
+    return impossible("too-small-cluster", said, cluster.span_of("size"), hint)
+
+
+def _indices(flags: NDArray[np.bool_]) -> list[int]:
+    return [int(index) for index in flags.nonzero()[0]]

@@ -153,8 +153,8 @@ def _decode(spec: Spec, model: pyo.ConcreteModel, relax: bool, jobs: dict[Any, f
 def _refuse_zero(spec: Spec, work: Workload, name: str) -> None:
     facts = spec.facts
     nodes = [*facts.classes, *facts.services]
-    zero = ((work.low <= 0) & (work.high > 0)).any(axis=0)
-    if zero.any():
+    zero = np.any((work.low <= 0) & (work.high > 0), axis=0).tolist()
+    if any(zero):
         raise MrdslError([
             error("needs-minimum", f"{name} divides by the least demand, and that of {node.name} is 0",
                   node.span_of("jobs" if u < work.classes else "rate"),
