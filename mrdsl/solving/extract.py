@@ -44,9 +44,10 @@ def linear_program(model: Any) -> tuple[LinearProgram, Names] | None:
     rows = _rows(model, visitor, order)
     if rows is None:
         return None
+    place = _places(variables, order)
     costs = np.zeros(len(variables))
     for identity, coefficient in objective.linear.items():
-        costs[order[identity]] += coefficient
+        costs[place[order[identity]]] += coefficient
     lower, upper, integer = _columns(variables)
     program = LinearProgram(
         costs=costs,
@@ -56,13 +57,20 @@ def linear_program(model: Any) -> tuple[LinearProgram, Names] | None:
         upper=upper,
         integer=integer,
         starts=np.array(rows.starts, dtype=np.int64),
-        columns=np.array(rows.columns, dtype=np.int64),
+        columns=place[np.array(rows.columns, dtype=np.int64)],
         coefficients=np.array(rows.coefficients, dtype=np.float64),
         row_lower=np.array(rows.lower, dtype=np.float64),
         row_upper=np.array(rows.upper, dtype=np.float64),
         hints=hints_of(model),
     )
     return program, Names(list(variables.values()), rows.constraints, goal)
+
+
+def _places(variables: dict[int, Any], order: dict[int, int]) -> Any:
+    """The column of each number of Pyomo's recorder, which numbers the fixed members of an indexed variable too."""
+    place = np.full(len(order), -1, dtype=np.int64)
+    place[[order[identity] for identity in variables]] = np.arange(len(variables))
+    return place
 
 
 class _Rows:
