@@ -1,0 +1,98 @@
+"""The plan of a deadline spec, held as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mrdsl.outcome import Bar, Plan, Table
+from mrdsl.problems.deadline.network import Floats, Network, network_of
+from mrdsl.problems.deadline.workload import Tasks, tasks_of
+from mrdsl.spec.spec import Spec
+
+SHOWN = 40
+"""How many tasks the terminal shows."""
+DRAWN = 400
+"""How many tasks a Gantt chart shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeadlinePlan(Plan):
+    """How long after its predecessors' delays each task may finish; arrays have one element per task or group.
+
+    ``delay`` is the time from when a task may start to when it must have finished, ``slack`` what of it the duration
+    leaves. ``latest_start`` and ``latest_finish`` are times after the submission from which on the tasks that follow
+    still have their full delays. All in seconds.
+    """
+
+    names: Sequence[str]
+    count: Sequence[int]
+    duration: Floats
+    delay: Floats
+    slack: Floats
+    latest_start: Floats
+    latest_finish: Floats
+
+    def document(self) -> dict[str, Any]:
+        """The object under ``plan`` in the JSON result."""
+        columns = (self.count, self.duration.tolist(), self.delay.tolist(), self.slack.tolist(),
+                   self.latest_start.tolist(), self.latest_finish.tolist())
+        keys = ("count", "duration", "delay", "slack", "latest_start", "latest_finish")
+        rows = zip(*columns, strict=True)
+        return {"tasks": {name: dict(zip(keys, row, strict=True)) for name, row in zip(self.names, rows, strict=True)}}
+
+    def tables(self) -> tuple[Table, ...]:
+        """The first 40 tasks in the order of the spec."""
+        rows: list[tuple[Any, ...]] = [
+            (name, self.count[i], *(float(column[i]) for column in (
+                self.duration, self.delay, self.slack, self.latest_start, self.latest_finish)))
+            for i, name in enumerate(self.names[:SHOWN])]
+        if len(self.names) > SHOWN:
+            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * 6)))
+        return (Table("Tasks", ("task", "count", "duration [s]", "delay [s]", "slack [s]", "latest start [s]",
+                                "latest finish [s]"), rows),)
+
+    def bars(self) -> tuple[Bar, ...]:
+        """Per task its delay up to the latest finish: the slack first, then the duration; the first 400 tasks."""
+        bars = []
+        for i, name in enumerate(self.names[:DRAWN]):
+            lane = f"{name} ({self.count[i]})" if self.count[i] > 1 else name
+            start, finish = float(self.latest_start[i]), float(self.latest_finish[i])
+            bars.append(Bar(lane, "", start - float(self.slack[i]), start, "slack"))
+            bars.append(Bar(lane, name, start, finish, "work"))
+        return tuple(bars)
+
+
+def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
+    """The plan that allows each task its duration and ``slack``, which must keep every deadline."""
+    delay = network.duration + slack
+    finish = network.latest(delay)[network.head]
+    return DeadlinePlan(
+        names=tasks.names, count=tasks.counts, duration=network.duration, delay=delay, slack=slack,
+        latest_start=finish - network.duration, latest_finish=finish,
+    )
+
+
+def kept(network: Network, slack: Floats) -> Floats:
+    """The slack, scaled down where a path of delays exceeds its deadline by a solver's tolerance.
+
+    The longest path is a convex function of the factor, at most the deadline where the factor is 0; so the factor on
+    the line between the two ends is safe.
+    """
+    slack = np.maximum(slack, 0.0)
+    allowed = network.deadlines
+    reached = network.earliest(network.duration + slack)[1:network.fixed]
+    critical = network.earliest(network.duration)[1:network.fixed]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.where(reached > allowed, (allowed - critical) / (reached - critical), 1.0)
+    return np.asarray(slack * np.clip(factor, 0.0, 1.0)[network.dag])
+
+
+def plan_from(spec: Spec, slack: Floats) -> DeadlinePlan:
+    """The plan of a spec in which each task has the given slack, lowered where that breaks a deadline by a rounding."""
+    tasks = tasks_of(spec)
+    network = network_of(tasks)
+    return plan_of(tasks, network, kept(network, slack))
