@@ -30,6 +30,13 @@ FAMILY = Family(
             build="mrdsl.problems.energy.counted:build",
             decode="mrdsl.problems.energy.counted:decode",
         ),
+        Formulation(
+            "per_task",
+            "the printed model: one 0/1 variable per task and slot",
+            _needs,
+            build="mrdsl.problems.energy.per_task:build",
+            decode="mrdsl.problems.energy.per_task:decode",
+        ),
     ),
     quantities=(
         QuantityKind("energy", "energy", "energy above idle, all jobs"),

@@ -43,7 +43,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     model.vms = pyo.Set(initialize=_vm_index(machines, jobs, limits))
     whole = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
     _add_counts(model, limits, whole)
-    add_clock(model, machines, jobs, limits)
+    add_clock(model, jobs, limits)
     _add_capacity(model, machines, jobs, limits)
     _add_phases(model, machines, jobs)
     _add_order(model)

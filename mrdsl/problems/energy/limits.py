@@ -60,6 +60,17 @@ def limits_of(machines: Machines, job: JobData) -> JobLimits:
     )
 
 
+def loose_limits_of(machines: Machines, job: JobData) -> JobLimits:
+    """What (4) and (9) say by themselves: the deadline, or the time for which the budget pays the cheapest VM."""
+    able = np.isfinite(job.map_time) | np.isfinite(job.reduce_time)
+    serial = _serial(job, np.isfinite(job.map_time), np.isfinite(job.reduce_time))
+    cheapest = float(machines.price[able].min(initial=inf))
+    horizon = min(job.deadline, job.budget / cheapest, serial)
+    kinds = len(machines)
+    maps, reduces = np.full(kinds, job.map_tasks), np.full(kinds, job.reduce_tasks)
+    return JobLimits(horizon, np.full(kinds, horizon), maps, reduces, maps, reduces, (0.0, 0.0, 0.0, 0.0))
+
+
 def shortest_phases(
     machines: Machines, job: JobData, can_map: NDArray[np.bool_], can_reduce: NDArray[np.bool_]
 ) -> tuple[float, float, float, float]:

@@ -13,7 +13,7 @@ from mrdsl.problems.energy.plan import Phases
 from mrdsl.spec.spec import Spec
 
 
-def add_clock(model: Any, machines: Machines, jobs: tuple[JobData, ...], limits: list[JobLimits]) -> None:
+def add_clock(model: Any, jobs: tuple[JobData, ...], limits: list[JobLimits]) -> None:
     """(4): four phases, one after another, end before the deadline."""
     model.jobs = pyo.Set(initialize=range(len(jobs)))
     shortest = [[value if np.isfinite(value) else 0.0 for value in limit.shortest] for limit in limits]
