@@ -158,7 +158,8 @@ def machine_time(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
     return per_vm(own.job.map_time, own), per_vm(own.job.reduce_time, own)
 
 
-MEASURES = {"energy": machine_energy, "cost": machine_cost, "power": machine_power, "time": machine_time}
+MEASURES = {"energy": machine_energy, "cost": machine_cost, "power": machine_power, "mean_power": machine_power,
+            "time": machine_time}
 
 
 def ordered(values: Floats) -> Ints:
@@ -168,7 +169,11 @@ def ordered(values: Floats) -> Ints:
 
 
 def order_machines(draft: Draft, by: str = "energy") -> Draft:
-    """Sorts the VMs for map and for reduce tasks by ``energy`` (12), ``cost`` (13), ``power`` or ``time``."""
+    """Sorts the VMs for map and for reduce tasks by ``energy`` (12), ``cost`` (13), ``power`` or ``time``.
+
+    EMRSA-I ranks slots by the least energy per unit time over the tasks (``power``), EMRSA-II by the mean
+    (``mean_power``). Tasks of a kind are alike here, so both are the same figure and the two algorithms agree.
+    """
     def sort(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
         maps, reduces = MEASURES[by](machines, own)
         return [replace(attempt, map_order=ordered(maps), reduce_order=ordered(reduces))]
@@ -186,12 +191,20 @@ def order_by_value(draft: Draft, steps: int = 100) -> Draft:
         found: dict[bytes, Attempt] = {}
         for step in range(steps + 1):
             alpha = step / steps
-            orders = [ordered(alpha * scaled(e) + (1 - alpha) * scaled(c)) for e, c in zip(energy, cost, strict=True)]
+            orders = [ordered(_weighed(alpha, e, c)) for e, c in zip(energy, cost, strict=True)]
             key = orders[0].tobytes() + b"|" + orders[1].tobytes()
             found.setdefault(key, replace(attempt, map_order=orders[0], reduce_order=orders[1]))
         return tuple(found.values())
 
     return each_attempt(draft, sort)
+
+
+def _weighed(alpha: float, energy: Floats, cost: Floats) -> Floats:
+    """Lines 5, 6 of Algorithm 2; infinite where a task cannot run."""
+    able = np.isfinite(energy)
+    value = np.full(len(energy), inf)
+    value[able] = alpha * scaled(energy)[able] + (1 - alpha) * scaled(cost)[able]
+    return value
 
 
 def scaled(values: Floats) -> Floats:
