@@ -32,8 +32,8 @@ class Attempt:
     """One way of placing a job's tasks, as far as the steps have come.
 
     ``room`` is the time left for the map and the reduce phase together, s; ``map_room`` and ``reduce_room`` bound each
-    phase by itself. ``map_order`` and ``reduce_order`` are VM numbers, the preferred first; ``maps`` and ``reduces`` are
-    tasks per VM, None until a step has placed them.
+    phase by itself. ``map_order`` and ``reduce_order`` are VM numbers, the preferred first; ``maps`` and ``reduces``
+    are tasks per VM, None until a step has placed them.
     """
 
     room: float = inf
@@ -83,7 +83,7 @@ def deal_machines(draft: Draft) -> Draft:
     slots = [0.0] * len(jobs)
     demand = [_demand(job) for job in jobs]
     for kind in sorted(stock.tolist(), key=lambda k: (-int(machines.map_slots[k]), k)):
-        able = [j for j, job in enumerate(jobs) if np.isfinite(job.map_time[kind]) or np.isfinite(job.reduce_time[kind])]
+        able = [j for j, job in enumerate(jobs) if np.isfinite(min(job.map_time[kind], job.reduce_time[kind]))]
         if able:
             taker = max(able, key=lambda j: (demand[j] / (slots[j] + 1e-9 if slots[j] else 1e-9), -j))
             dealt[taker].append(kind)
@@ -114,7 +114,7 @@ def each_attempt(draft: Draft, change: Callable[[Machines, JobWork, Attempt], Se
 
 
 def split_deadline(draft: Draft, parts: int = 10) -> Draft:
-    """Line 1 of Algorithms 1 and 2: keeps 1, 2, ... of ``parts`` equal shares of the deadline for placement and shuffle.
+    """Line 1 of Algorithms 1 and 2: keeps 1, 2, ... of ``parts`` equal shares of the deadline for transfers.
 
     Without a deadline there is one attempt with all the time in the world.
     """
@@ -216,10 +216,10 @@ def scaled(values: Floats) -> Floats:
 def fill_slots(draft: Draft, deadline: bool = True) -> Draft:
     """Lines 6-14 of Algorithm 1: each task goes to the first VM in order whose least busy slot still has room for it.
 
-    Room is what the attempt leaves for both phases: the slot's time, the task's and the other phase's length so far must
-    not exceed it. A VM that has no room is left for good. The text does not say in which order map and reduce tasks
-    come; they come here in turn, in proportion to their numbers: map tasks first would fill all the time there is and
-    leave none for the reduce phase. ``deadline = false`` knows no limit (EM). Attempts that fail are dropped.
+    Room is what the attempt leaves for both phases: the slot's time, the task's and the other phase's length so far
+    must not exceed it. A VM that has no room is left for good. The text does not say in which order map and reduce
+    tasks come; they come here in turn, in proportion to their numbers: map tasks first would fill all the time there
+    is and leave none for the reduce phase. ``deadline = false`` knows no limit (EM). Attempts that fail are dropped.
     """
     def fill(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
         filled = _fill(machines, own, attempt, attempt.room if deadline else inf)

@@ -93,10 +93,10 @@ def _side(order: Ints, slots: Ints, time: Floats, counts: Ints) -> _Side:
 
 
 def drop_machines(draft: Draft) -> Draft:
-    """MSPAN: from all VMs down to one, each time without the VM whose loss leaves the cheapest plan; each set an attempt.
+    """MSPAN: from all VMs down to one, each time without the VM whose loss leaves the cheapest plan.
 
-    On every set both phases are as short as they can be: each task runs where it ends first. The paper does not say how
-    MSPAN picks VMs within the budget; this is our reading.
+    Each set is an attempt. On every set both phases are as short as they can be: each task runs where it ends first.
+    The paper does not say how MSPAN picks VMs within the budget; this is our reading.
     """
     def drop(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
         taken = np.ones(len(own.types), dtype=np.bool_)
