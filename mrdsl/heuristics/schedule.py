@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from mrdsl.diagnostics import Diagnostic, MrdslError, warning
 from mrdsl.heuristics.pipeline import Draft
+from mrdsl.heuristics.schedule_frugal import Frugal
 from mrdsl.heuristics.schedule_policies import EpochEdf, EventEdf, Malleable, Naive
 from mrdsl.heuristics.schedule_sizing import InstanceTypes
 from mrdsl.outcome import Termination
@@ -57,6 +58,8 @@ def policy_of(facts: said.ScheduleFacts) -> Policy:
             return EpochEdf(instances, chosen.sizing, chosen.epoch)
         case "ev_edf":
             return EventEdf(instances, chosen.sizing, chosen.low_utilization)
+        case "frugal":
+            return Frugal(chosen.instances, chosen.tardy_share)
     raise ValueError(f"no policy {chosen.algorithm!r}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, floor
 
 from mrdsl.performance import waves
 from mrdsl.simulation.fleet import MAP, Cohort
@@ -41,6 +41,11 @@ def spread(sim: Simulation, run: JobRun, lanes: list[Lanes], tasks: int) -> None
             sim.place(run, cohort, free, more, each + 1)
         if each and count > more:
             sim.place(run, cohort, free, count - more, each)
+
+
+def fitting(time: float, duration: float) -> int:
+    """How many tasks one after another fit into a stretch of time, whatever rounding took from it."""
+    return floor((time + 2e-10) / duration + 1e-9)
 
 
 def phase_due(run: JobRun) -> float:

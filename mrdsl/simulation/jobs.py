@@ -48,4 +48,4 @@ class Job:
     @property
     def punctual_until(self) -> float:
         """The last finish that still counts as in time: the due moment, and what rounding may add to it."""
-        return self.due + 1e-9 * (self.due - self.submit) + 1e-10
+        return self.due + 1e-9 * (self.due - self.submit) + 1e-9

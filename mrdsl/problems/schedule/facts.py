@@ -90,7 +90,7 @@ class JobClass(Node):
 class Policy(Node):
     """How the cluster decides, event by event."""
 
-    algorithm: str = choice(("ndasa", "mdasa", "ep_edf", "ev_edf"), "the scheduling policy")
+    algorithm: str = choice(("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal"), "the scheduling policy")
     instances: str = choice(("on_demand", "spot", "hybrid"), "which VMs are rented", default="hybrid")
     sizing: str = choice(("least_slots", "fixed_reduce"), "how slots follow from a deadline: (3.17-3.18) or (3.16)",
                          default="least_slots")
@@ -99,7 +99,7 @@ class Policy(Node):
     epoch: float = quantity("time", "ep_edf: time between two decisions", default=60.0, above=0.0)
     low_utilization: float = quantity("share", "ev_edf: jobs wait while more of the slots than this work", default=0.7,
                                       above=0.0, at_most=1.0)
-    tardy_share: float = quantity("share", "offline: share of the jobs that may be late", default=0.0,
+    tardy_share: float = quantity("share", "frugal, offline: share of the jobs that may be late", default=0.0,
                                   at_least=0.0, at_most=1.0)
 
 

@@ -1,0 +1,190 @@
+"""``frugal``, a policy of our own: whole waves, paid time first, and lateness only where it saves most.
+
+It differs from MDASA in five points:
+
+* **Whole waves.** (3.15) takes waves as fractions; a job sized so is late wherever its tasks do not come out even.
+  Here a job gets so many whole waves of map and of reduce tasks that it is in time, and among those the ones that
+  need the fewest VMs: a VM brings slots of both kinds, so the larger of the two needs counts, not their sum.
+* **Paid time first.** Tasks go to slots whose VM is paid for long enough anyway, the tightest fit first; then behind
+  the work of such slots; then to free slots whose VM will be paid once more; new VMs come last.
+* **Bids at the on-demand price.** A spot VM pays the market price whatever was bid, so a low bid only loses VMs.
+* **Late jobs are cheap.** A job that cannot be in time any more gets just the VMs that fill one billing period.
+* **A promise instead of an accident.** At most ``tardy_share`` of the jobs that have arrived are made late on
+  purpose: those whose saving is among the largest seen so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil
+
+from mrdsl.heuristics.schedule_placing import Lanes, fitting, rent_slots, spread
+from mrdsl.simulation.fleet import MAP, REDUCE, Cohort
+from mrdsl.simulation.lateness import Lateness
+from mrdsl.simulation.scheduling import JobRun, Simulation
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """Whole waves of map and reduce tasks, and the VMs that they need at most."""
+
+    map: int
+    reduce: int
+    vms: int
+
+
+def fewest_vms(run: JobRun, time: float, slots: tuple[int, int]) -> Waves | None:
+    """The waves that end a new job within ``time`` on the fewest VMs; None where it is too short for one of each."""
+    job = run.job
+    map_time, reduce_time = job.durations
+    if not job.reduce_tasks:
+        waves = min(fitting(time, map_time), job.map_tasks)
+        return Waves(waves, 0, _vms(job.map_tasks, waves, slots[MAP])) if waves else None
+    best: Waves | None = None
+    map_most, reduce_most = fitting(time - reduce_time, map_time), fitting(time - map_time, reduce_time)
+    if map_most < 1 or reduce_most < 1:
+        return None
+    by_map = map_most <= reduce_most
+    for one in range(1, min(map_most if by_map else reduce_most, job.tasks[MAP if by_map else REDUCE]) + 1):
+        own, other = (map_time, reduce_time) if by_map else (reduce_time, map_time)
+        rest = fitting(time - one * own, other)
+        maps, reduces = (one, rest) if by_map else (rest, one)
+        maps, reduces = min(maps, job.map_tasks), min(reduces, job.reduce_tasks)
+        vms = max(_vms(job.map_tasks, maps, slots[MAP]), _vms(job.reduce_tasks, reduces, slots[REDUCE]))
+        if best is None or vms < best.vms:
+            best = Waves(maps, reduces, vms)
+    return best
+
+
+@dataclass(eq=False)
+class Frugal:
+    """The policy; ``instances`` as everywhere, ``tardy_share`` the share of jobs that it may make late."""
+
+    instances: str
+    tardy_share: float = 0.0
+    arrived: int = 0
+    late: int = 0
+    savings: Lateness = field(default_factory=Lateness)
+
+    def ready(self, sim: Simulation, run: JobRun) -> None:
+        """A phase begins: in whole waves for the due time, or, where the job is or shall be late, cheaply."""
+        if run.phase == MAP:
+            self.arrived += 1
+            self._size(sim, run)
+        self._serve(sim, run)
+
+    def lost(self, sim: Simulation, run: JobRun) -> None:
+        """Lost tasks run at once if that still is in time, else cheaply."""
+        self._serve(sim, run)
+
+    def freed(self, sim: Simulation) -> None:
+        """Nothing waits."""
+
+    def clock(self, sim: Simulation) -> None:
+        """No clock is used."""
+
+    def _size(self, sim: Simulation, run: JobRun) -> None:
+        """Decides on the waves of a new job, and whether it shall be late."""
+        period, slots = sim.machine.billing, sim.machine.slots
+        in_time = fewest_vms(run, run.job.due - sim.now - sim.machine.boot, slots)
+        cheap = fewest_vms(run, max(period - sim.machine.boot, sum(run.job.durations)), slots)
+        assert cheap is not None
+        if in_time is None:
+            self._give_up(run)
+            return
+        missing = self._missing(sim, run, in_time)
+        saving = (missing - min(cheap.vms, missing)) * period * sim.machine.price
+        if saving > 0.0:
+            self.savings.add(saving)
+        if saving > 0.0 and self._may_be_late(saving):
+            self._give_up(run)
+        else:
+            run.note = sim.now + in_time.map * run.duration + sim.machine.boot
+
+    def _may_be_late(self, saving: float) -> bool:
+        """Whether the budget has room and the saving is among the largest that the budget can take."""
+        if self.late + 1 > self.tardy_share * self.arrived:
+            return False
+        affordable = self.tardy_share * self.arrived / self.savings.count
+        return affordable >= 1.0 or saving >= self.savings.quantile(1.0 - affordable)
+
+    def _give_up(self, run: JobRun) -> None:
+        self.late += 1
+        run.note = None
+
+    def _missing(self, sim: Simulation, run: JobRun, waves: Waves) -> int:
+        """VMs that would have to be rented for the map phase, and for the reduce phase if it needs more."""
+        per_slot = max(waves.map, 1)
+        free = sum(cohort.idle[MAP] for cohort in sim.fleet())
+        missing = max(ceil(run.job.map_tasks / per_slot) - free, 0)
+        vms = -(-missing // sim.machine.slots[MAP])
+        return max(vms, waves.vms - sim.vms)
+
+    def _serve(self, sim: Simulation, run: JobRun) -> None:
+        """Places all waiting tasks of the phase."""
+        due = run.note if run.phase == MAP else run.job.due
+        if run.note is not None and fitting(due - sim.now, run.duration) < 1:
+            self._give_up(run)
+        if run.note is None:
+            due = sim.now + max(sim.machine.billing - sim.machine.boot, run.duration)
+        for only_paid in (True, False):
+            if run.waiting:
+                self._fill(sim, run, due, only_paid)
+        if run.waiting:
+            self._rent(sim, run, due)
+
+    def _fill(self, sim: Simulation, run: JobRun, due: float, only_paid: bool) -> None:
+        """Fills free slots, then busy ones, up to the end of what their VM is paid for, or else free ones up to due."""
+        fleet = sorted((sim.period_end(cohort), cohort.number, cohort) for cohort in sim.fleet())
+        for paid, _, cohort in fleet:
+            if cohort.idle[run.phase]:
+                each = fitting(min(due, paid if only_paid else due) - sim.now, run.duration)
+                self._place(sim, run, cohort, 0.0, cohort.idle[run.phase], each)
+            if not run.waiting:
+                return
+        if only_paid:
+            for paid, _, cohort in fleet:
+                self._queue(sim, run, cohort, due, paid)
+                if not run.waiting:
+                    return
+
+    def _queue(self, sim: Simulation, run: JobRun, cohort: Cohort, due: float, paid: float) -> None:
+        """Puts tasks behind the work of busy slots, where they end in time and in the period that is paid anyway."""
+        if cohort.next_free + run.duration > due:
+            return
+        period = sim.machine.billing
+        for free, lanes in cohort.busy(run.phase).items():
+            until = paid if free <= paid else paid + ceil((free - paid) / period - ROUNDING) * period
+            each = fitting(min(due, until) - free, run.duration)
+            self._place(sim, run, cohort, free, lanes, each)
+            if not run.waiting:
+                return
+
+    def _place(self, sim: Simulation, run: JobRun, cohort: Cohort, free: float, lanes: int, each: int) -> None:
+        """As many waiting tasks as go, ``each`` per slot, the last slot with the rest."""
+        each = min(each, run.waiting)
+        if each < 1:
+            return
+        full = min(lanes, run.waiting // each)
+        sim.place(run, cohort, free, full, each)
+        if run.waiting and full < lanes and run.waiting < each:
+            sim.place(run, cohort, free, 1, run.waiting)
+
+    def _rent(self, sim: Simulation, run: JobRun, due: float) -> None:
+        """Rents the VMs that the waiting tasks need up to the due time."""
+        each = max(fitting(due - sim.now - sim.machine.boot, run.duration), 1)
+        lanes: list[Lanes] = rent_slots(sim, run.phase, ceil(run.waiting / each), self._bid(sim))
+        spread(sim, run, lanes, run.waiting)
+
+    def _bid(self, sim: Simulation) -> float | None:
+        if self.instances == "on_demand" or sim.prices is None:
+            return None
+        if self.instances == "hybrid" and sim.prices.current > sim.machine.price:
+            return None
+        return max(sim.machine.price, sim.prices.current)
+
+
+def _vms(tasks: int, waves: int, slots: int) -> int:
+    return -(-tasks // (waves * slots)) if tasks else 0
