@@ -86,16 +86,24 @@ def _solve_linear(solver: SolverFile, program: LinearProgram, names: Names, limi
                   start: Array | None) -> Answer:
     limits = replace(limits, gap=DEFAULT_GAP if limits.gap is None else limits.gap)
     reply = solve_program(solver, program, limits, want_duals, start)
+    return judge(solver.name, version(solver), reply, program, names, limits)
+
+
+def judge(solver: str, solver_version: str | None, reply: Reply, program: LinearProgram, names: Names, limits: Limits
+          ) -> Answer:
+    """A reply, checked against the program; its point, if it holds, is loaded into the Pyomo variables."""
+    limits = replace(limits, gap=DEFAULT_GAP if limits.gap is None else limits.gap)
     point = None
     if reply.values is not None:
         values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
         worst, row = program.violation(values)
         if worst > FEASIBILITY * 10:
-            return _refused(solver, reply, worst, names.constraints[row].name if row is not None else None)
+            where = names.constraints[row].name if row is not None else None
+            return _refused(solver, solver_version, worst, where)
         load_values(names.variables, values)
         point = _Point(values, program.objective(values))
     duals = _duals(reply, names)
-    return _answer(solver, reply, point, limits, program.maximize, duals)
+    return _answer(solver, solver_version, reply, point, limits, program.maximize, duals)
 
 
 def solve_program(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool = False,
@@ -161,9 +169,9 @@ def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) 
     if reply.values is not None:
         worst, row, value = model.load_checked(reply.values)
         if value is None:
-            return _refused(solver, reply, worst, row)
+            return _refused(solver.name, version(solver), worst, row)
         point = _Point(reply.values, value)
-    return _answer(solver, reply, point, limits, model.maximize, {})
+    return _answer(solver.name, version(solver), reply, point, limits, model.maximize, {})
 
 
 def _duals(reply: Reply, names: Names) -> dict[str, float]:
@@ -172,14 +180,14 @@ def _duals(reply: Reply, names: Names) -> dict[str, float]:
     return {c.name: float(d) for c, d in zip(names.constraints, reply.duals, strict=True)}
 
 
-def _refused(solver: SolverFile, reply: Reply, worst: float, row: str | None) -> Answer:
+def _refused(solver: str, solver_version: str | None, worst: float, row: str | None) -> Answer:
     where = f"the constraint {row}" if row else "a bound or a whole number"
     message = f"its solution violates {where} by {worst:.2g} (relative)"
-    return Answer(Termination.ERROR, SolutionStatus.NONE, None, None, solver.name, version(solver), message)
+    return Answer(Termination.ERROR, SolutionStatus.NONE, None, None, solver, solver_version, message)
 
 
-def _answer(solver: SolverFile, reply: Reply, point: _Point | None, limits: Limits, maximize: bool,
-            duals: Mapping[str, float]) -> Answer:
+def _answer(solver: str, solver_version: str | None, reply: Reply, point: _Point | None, limits: Limits,
+            maximize: bool, duals: Mapping[str, float]) -> Answer:
     value = point.value if point else None
     bound = _sane_bound(value, _refined(reply, value, limits, maximize), maximize)
     status = SolutionStatus.NONE
@@ -191,7 +199,7 @@ def _answer(solver: SolverFile, reply: Reply, point: _Point | None, limits: Limi
     message = reply.message
     if termination is Termination.OPTIMAL and point is None:
         termination, message = Termination.ERROR, "it reports an optimum without a solution"
-    return Answer(termination, status, value, bound, solver.name, version(solver), message, duals)
+    return Answer(termination, status, value, bound, solver, solver_version, message, duals)
 
 
 def _refined(reply: Reply, value: float | None, limits: Limits, maximize: bool) -> float | None:

@@ -22,8 +22,10 @@ from mrdsl.outcome import (
 from mrdsl.problems import family as family_of
 from mrdsl.problems import family_names
 from mrdsl.problems.family import Family, Formulation, GoalKind, load
+from mrdsl.solving.answer import Answer
 from mrdsl.solving.choice import Choice, choose, formulation_named
 from mrdsl.solving.installed import require, version
+from mrdsl.source import Span
 from mrdsl.spec.spec import Spec
 
 _AGREE = 1e-5
@@ -140,34 +142,57 @@ class _Run:
         built = time.perf_counter()
         answer = solve_model(model, choice.solver, choice.limits, needs, span=choice.span)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
-        diagnostics: tuple[Diagnostic, ...] = ()
-        if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
-            diagnostics = (error("solver-failed", f"{answer.solver}: {answer.message}", choice.span),)
-        plan = None
-        if answer.solution is not SolutionStatus.NONE:
-            plan = load(chosen.decode)(self.spec, model, self.relax)
-        return Outcome(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics)
+        return _decoded(self.spec, chosen, model, answer, self.relax, choice.span)
 
     def _verified(self, outcome: Outcome) -> Outcome:
-        """The outcome with its plan checked and valued from the facts alone; no plan where a promise is broken."""
-        if outcome.plan is None:
-            return outcome
-        problems = tuple(violations(self.spec, self.family, outcome.plan, self.relax))
-        if has_errors(problems):
-            return Outcome(Termination.ERROR, diagnostics=outcome.diagnostics + problems, bound=outcome.bound)
-        outcome = replace(outcome, diagnostics=outcome.diagnostics + problems)
-        return self._valued(outcome) if self.family.measure else outcome
+        return verified(self.spec, self.family, outcome, self.relax)
 
-    def _valued(self, outcome: Outcome) -> Outcome:
-        value = float(load(self.family.measure)(self.spec, outcome.plan))
-        claimed = outcome.value
-        if claimed is not None and abs(value - claimed) > _AGREE * max(1.0, abs(value)):
-            message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"
-            found = warning("objective-differs", message, self.spec.span)
-            status = SolutionStatus.FEASIBLE
-            return replace(outcome, value=value, bound=None, solution=status,
-                           diagnostics=(*outcome.diagnostics, found))
-        return replace(outcome, value=value)
+
+def decoded_outcome(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Outcome:
+    """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
+    return _decoded(spec, formulation_named(find_family(spec), formulation), model, answer, relax, None)
+
+
+def _decoded(spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None
+             ) -> Outcome:
+    diagnostics: tuple[Diagnostic, ...] = ()
+    if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
+        diagnostics = (error("solver-failed", f"{answer.solver}: {answer.message}", span),)
+    plan = None
+    if answer.solution is not SolutionStatus.NONE:
+        plan = load(formulation.decode)(spec, model, relax)
+    return Outcome(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics)
+
+
+def verified(spec: Spec, family: Family, outcome: Outcome, relax: bool) -> Outcome:
+    """The outcome with its plan checked and valued from the facts alone; no plan where a promise is broken."""
+    if outcome.plan is None:
+        return outcome
+    problems = tuple(violations(spec, family, outcome.plan, relax))
+    if has_errors(problems):
+        return Outcome(Termination.ERROR, diagnostics=outcome.diagnostics + problems, bound=outcome.bound)
+    outcome = replace(outcome, diagnostics=outcome.diagnostics + problems)
+    return _valued(spec, family, outcome) if family.measure else outcome
+
+
+def _valued(spec: Spec, family: Family, outcome: Outcome) -> Outcome:
+    value = float(load(family.measure)(spec, outcome.plan))
+    claimed = outcome.value
+    if claimed is not None and abs(value - claimed) > _AGREE * max(1.0, abs(value)):
+        message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"
+        found = (*outcome.diagnostics, warning("objective-differs", message, spec.span))
+        return replace(outcome, value=value, bound=None, solution=SolutionStatus.FEASIBLE, diagnostics=found)
+    return replace(outcome, value=value)
+
+
+def finish(spec: Spec, outcome: Outcome, formulation: str | None, relax: bool,
+           solver: Mapping[str, str | None]) -> Result:
+    """A verified result of an outcome that came from elsewhere, such as an external solver's file."""
+    family = find_family(spec)
+    chosen = formulation_named(family, formulation)
+    choice = Choice(None, chosen, Limits(), {}, None)
+    result = _result(spec, family, choice, verified(spec, family, outcome, relax), (), {})
+    return replace(result, solver=solver)
 
 
 def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[Diagnostic]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 LONGEST = 90
 _HASH = 8
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.]+")
-_LEGAL_START = re.compile(r"[A-DF-Za-df-z_]")
+_LEGAL_START = re.compile(r"(?![eE][0-9])[A-Za-z_]")
 _WORDS = frozenset((
     "max", "maximum", "maximize", "maximise", "min", "minimum", "minimize", "minimise", "subject", "such", "that", "st",
     "free", "inf", "infinity", "bound", "bounds", "general", "generals", "gen", "integer", "integers", "int", "binary",

@@ -1,0 +1,154 @@
+"""Model files for other solvers, and the map from their names back to the lines of the spec."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyomo.environ as pyo
+
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.solving.extract import constraints_of, linear_program, objective_of
+from mrdsl.solving.formats.lp import relations, write_lp
+from mrdsl.solving.formats.mps import write_mps
+from mrdsl.solving.formats.naming import legal_names
+from mrdsl.solving.program import LinearProgram, Names
+from mrdsl.source import Span
+
+FORMATS = (".lp", ".mps", ".nl", ".gms")
+
+
+def write_model(model: Any, path: str | Path) -> tuple[Path, ...]:
+    """Writes the model in the format of the path's ending (.lp, .mps, .nl, .gms) and ``NAME.names.json`` beside it.
+
+    The same model gives the same bytes. An nl file gets its names in .row and .col files, as AMPL does. Returns the
+    written paths. Raises MrdslError ``unknown-format``, also where a model is not linear and the format only knows
+    linear ones.
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        hint = "write a name that ends in " + ", ".join(FORMATS)
+        raise MrdslError([error("unknown-format", f"{path} does not say a known model format", hint=hint)])
+    if ending in (".lp", ".mps"):
+        return _write_linear(model, path, ending)
+    return (_write_nl if ending == ".nl" else _write_gams)(model, path)
+
+
+def column_and_row_names(program: LinearProgram, names: Names) -> tuple[list[str], list[tuple[str, ...]]]:
+    """The legal name of each column, and of each row the names under which it stands in an LP file."""
+    columns = legal_names(variable.name for variable in names.variables)
+    sides = list(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True))
+    wanted = [
+        f"{constraint.name}{suffix}"
+        for constraint, (low, high) in zip(names.constraints, sides, strict=True)
+        for suffix in (("",) if len(relations(low, high)) == 1 else (".lower", ".upper"))
+    ]
+    flat = iter(legal_names(wanted, taken=columns))
+    return columns, [tuple(next(flat) for _ in relations(low, high)) for low, high in sides]
+
+
+def _write_linear(model: Any, path: Path, ending: str) -> tuple[Path, ...]:
+    found = linear_program(model)
+    if found is None:
+        raise MrdslError([error("unknown-format", f"the model is not linear, {path.name} holds linear ones only",
+                                hint=f"write {path.stem}.nl or {path.stem}.gms")])
+    program, names = found
+    columns, rows = column_and_row_names(program, names)
+    with path.open("w", encoding="ascii", newline="\n") as stream:
+        if ending == ".lp":
+            write_lp(stream, program, columns, rows, model.name or "mrdsl")
+        else:
+            first = legal_names((c.name for c in names.constraints), taken=columns)
+            rows = [(name,) for name in first]
+            write_mps(stream, program, columns, first, legal_names([model.name or "mrdsl"])[0])
+    row_entries = [(name, c) for group, c in zip(rows, names.constraints, strict=True) for name in group]
+    written = "minimize" if ending == ".mps" else None
+    return path, _write_names(model, path, zip(columns, names.variables, strict=True), row_entries, written)
+
+
+def _write_nl(model: Any, path: Path) -> tuple[Path, ...]:
+    from pyomo.repn.plugins.nl_writer import NLWriter
+
+    with path.open("w", encoding="ascii", newline="\n") as stream:
+        information = NLWriter().write(model, stream, linear_presolve=False, scale_model=False)
+    columns = legal_names(v.name for v in information.variables)
+    rows = legal_names((c.name for c in information.constraints), taken=columns)
+    goals = legal_names((o.name for o in information.objectives), taken=[*columns, *rows])
+    beside = (path.with_suffix(".col"), path.with_suffix(".row"))
+    for place, lines in zip(beside, (columns, [*rows, *goals]), strict=True):
+        place.write_text("".join(f"{line}\n" for line in lines), encoding="ascii", newline="\n")
+    written = _write_names(model, path, zip(columns, information.variables, strict=True),
+                           zip(rows, information.constraints, strict=True), None)
+    return (path, *beside, written)
+
+
+def _write_gams(model: Any, path: Path) -> tuple[Path, ...]:
+    """Through Pyomo's own writer, which names columns and rows by GAMS's rules."""
+    from pyomo.repn.plugins.gams_writer import ProblemWriter_gams
+
+    stream = io.StringIO()
+    logger = logging.getLogger("pyomo.core")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        options = {"symbolic_solver_labels": True, "warmstart": False}
+        _, symbols = ProblemWriter_gams()(model, stream, lambda _: True, options)
+    finally:
+        logger.setLevel(level)
+    head, solve, rest = stream.getvalue().partition("SOLVE GAMS_MODEL")
+    text = head.replace("+1.0E+100", "+inf").replace("-1.0E+100", "-inf") + solve + rest.partition("\n")[0] + "\n"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    entries = list(symbols.bySymbol.items())
+    columns = [(symbol, data) for symbol, data in entries if data.ctype is pyo.Var]
+    equations = set(head.partition("EQUATIONS")[2].partition(";")[0].split())
+    rows = [(symbol + side, data) for symbol, data in entries if data.ctype is pyo.Constraint
+            for side in ("", "_lo", "_hi") if symbol + side in equations]
+    return path, _write_names(model, path, columns, rows, None)
+
+
+def _write_names(model: Any, path: Path, columns: Iterable[tuple[str, Any]], rows: Iterable[tuple[str, Any]],
+                 written: str | None) -> Path:
+    goal = objective_of(model)
+    sense = "maximize" if goal.sense < 0 else "minimize"
+    spans = getattr(model, "spans", None) or {}
+    document = {
+        "format": 1,
+        "model": path.name,
+        "goal": {"component": goal.name, "sense": sense, "written": written or sense},
+        "columns": {name: _entry(data, spans) for name, data in columns},
+        "rows": {name: _entry(data, spans) for name, data in rows},
+    }
+    target = path.with_suffix(".names.json")
+    target.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8", newline="\n")
+    return target
+
+
+def _entry(data: Any, spans: Any) -> dict[str, Any]:
+    span = span_of(data, spans)
+    place = None if span is None else {"file": span.file, "line": span.line, "column": span.column}
+    return {"component": data.name, "spec": place}
+
+
+def span_of(data: Any, spans: Any) -> Span | None:
+    """The line of the spec behind a Pyomo variable or constraint, from ``model.spans``.
+
+    Its keys are component names, or (component name, index) for one member; a component that has none itself takes
+    that of the whole.
+    """
+    component = data.parent_component().local_name
+    indexed = data.parent_component().is_indexed()
+    found: Span | None = spans.get((component, data.index())) if indexed else None
+    whole: Span | None = spans.get(component)
+    return found if found is not None else whole
+
+
+def components_without_span(model: Any) -> Sequence[str]:
+    """The constraints that no line of the spec stands for: what a family still owes its users."""
+    spans = getattr(model, "spans", None) or {}
+    missing = (c.parent_component().local_name for c in constraints_of(model) if span_of(c, spans) is None)
+    return tuple(dict.fromkeys(missing))
