@@ -61,12 +61,14 @@ class ThroughPyomo:
 class Pipeline:
     """``[pipelines.FAMILY]``: the steps, each ``{ call = "module:function", …parameters }``.
 
-    ``relax`` says that the steps honour the continuous relaxation, ``subject_to`` that they honour the comparisons.
+    ``relax`` says that the steps honour the continuous relaxation, ``subject_to`` that they honour the comparisons,
+    ``exact`` that they prove their plan optimal.
     """
 
     steps: tuple[Mapping[str, Any], ...]
     relax: bool = False
     subject_to: bool = False
+    exact: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,142 @@
+"""Solver files: which one wins, what a mistake in one says, and what is refused before anything is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mrdsl.diagnostics import MrdslError
+from mrdsl.solving import registry
+from mrdsl.solving.declaration import declare
+from mrdsl.solving.installed import require, version, where
+
+TOY = '''kind = "solver"
+name = "{name}"
+summary = "{summary}"
+solves = ["LP"]
+install = "pip install toy"
+[worker]
+call = "no_such_module_at_all:solve"
+'''
+
+
+def write(folder: Path, name: str, summary: str = "a toy") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.toml").write_text(TOY.format(name=name, summary=summary), encoding="utf-8")
+
+
+def test_the_first_folder_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = tmp_path / "project" / "deep" / "a.mrspec"
+    spec.parent.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("MRDSL_SOLVERS", "")
+    write(tmp_path / "config" / "mrdsl" / "solvers", "highs", "of the user")
+    assert registry.find("highs", spec).origin == "user"
+    write(tmp_path / "project" / ".mrdsl" / "solvers", "highs", "of the project")
+    assert registry.find("highs", spec).origin == "project"
+    assert registry.find("highs", tmp_path).origin == "user", "another project's folder does not count"
+    write(tmp_path / "asked", "highs", "asked for")
+    monkeypatch.setenv("MRDSL_SOLVERS", f"{tmp_path / 'nowhere'}:{tmp_path / 'asked'}")
+    found = registry.find("highs", spec)
+    assert (found.origin, found.summary) == ("MRDSL_SOLVERS", "asked for")
+    assert found.source == str(tmp_path / "asked" / "highs.toml")
+    assert registry.find("glpk", spec).origin == "shipped"
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(MrdslError) as caught:
+        registry.find("hihgs")
+    found = caught.value.diagnostics[0]
+    assert (found.code, found.message) == ("unknown-solver", "there is no solver 'hihgs'")
+    assert found.hint.startswith("did you mean highs? there are: auto, ")
+
+
+def test_a_missing_solver_says_the_line_that_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "toy")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    with pytest.raises(MrdslError) as caught:
+        require(registry.find("toy"))
+    assert caught.value.exit_code == 3
+    assert caught.value.diagnostics[0].hint == "install it with: pip install toy"
+
+
+@pytest.mark.parametrize("name", ["highs", "glpk", "cbc", "scip"])
+def test_shipped_solvers_tell_place_and_version(name: str) -> None:
+    solver = registry.find(name)
+    assert where(solver)
+    assert version(solver)
+    assert solver.install
+
+
+def test_programs_are_found_without_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert where(registry.find("glpk"))
+    assert where(registry.find("cbc"))
+
+
+def test_every_shipped_file_can_be_read() -> None:
+    assert {"highs", "glpk", "cbc", "scip"} <= {found.name for found in registry.every()}
+
+
+MISTAKES = {
+    "kind": ({"kind": "sovler"}, "kind is 'sovler'"),
+    "unknown key": ({"colour": "red"}, "unknown key colour"),
+    "unknown key inside": ({"worker": {"call": "a:b", "speed": 3}}, "unknown key worker.speed"),
+    "missing inside": ({"worker": {}}, "worker.call is missing"),
+    "no such kind of model": ({"solves": ["LP", "QP"]}, "solves holds 'QP'"),
+    "no such gift": ({"offers": ["coffee"]}, "offers holds 'coffee'"),
+    "no such limit": ({"limits": {"tmie": "x"}}, "unknown key limits.tmie"),
+    "two ways": ({"pyomo": {"factory": "x"}}, "exactly one of"),
+    "no install line": ({"install": ""}, "install is missing"),
+    "steps of a solver": ({"pipelines": {}}, "unknown key pipelines"),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_a_mistake_in_a_file_is_named(case: str) -> None:
+    good = {"kind": "solver", "name": "toy", "summary": "x", "solves": ["LP"], "install": "y",
+            "worker": {"call": "a:b"}}
+    changes, words = MISTAKES[case]
+    assert declare(good, "toy.toml", "test").name == "toy"
+    with pytest.raises(MrdslError, match=words):
+        declare({**good, **changes}, "toy.toml", "test")
+
+
+def test_all_mistakes_of_a_file_come_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "toy.toml"
+    path.write_text(TOY.format(name="toy", summary="s").replace("call", "cal") + "speed = 1\n", encoding="utf-8")
+    with pytest.raises(MrdslError) as caught:
+        registry.read(path, "test")
+    lines = [d.span.line for d in caught.value.diagnostics if d.span]
+    assert len(caught.value.diagnostics) == 3
+    assert lines == [7, 8, 6]
+
+
+@pytest.mark.parametrize("text", ["kind = ", "\x00", "kind = 3"])
+def test_a_file_that_is_no_toml_is_one_message(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "toy.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(MrdslError) as caught:
+        registry.read(path, "test")
+    assert [d.code for d in caught.value.diagnostics] == ["bad-solver-file"]
+
+
+def test_a_wrong_file_name_is_told(tmp_path: Path) -> None:
+    write(tmp_path, "toy")
+    (tmp_path / "toy.toml").rename(tmp_path / "other.toml")
+    with pytest.raises(MrdslError, match="declares the name 'toy'"):
+        registry.read(tmp_path / "other.toml", "test")
+
+
+def test_an_entry_point_may_be_a_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name, value = "toy", "toypackage:SOLVER"
+
+        def load(self) -> object:
+            return {"kind": "solver", "name": "toy", "summary": "x", "solves": ["LP"], "install": "y",
+                    "worker": {"call": "a:b"}}
+
+    monkeypatch.setattr(registry, "_entry_points", lambda: (Point(),))
+    assert registry.find("toy").origin == "entry point"
+    assert "toy" in registry.names()
