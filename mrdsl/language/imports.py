@@ -9,7 +9,7 @@ from typing import Any
 from mrdsl.diagnostics import Related, error
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Report, Scope
-from mrdsl.language.items import Files
+from mrdsl.language.items import Files, outside_error
 from mrdsl.language.parsing import parse
 from mrdsl.language.reading import decode
 
@@ -100,12 +100,6 @@ class Importer:
 
 def _inside(files: Files, written: str, node: Any, scope: Scope, root: Path) -> Path:
     """The imported file, which lies below the spec's own folder."""
-    path = Files(files.folder, outside=True).find(written, node, scope)
-    if not path.is_relative_to(root.resolve()):
-        raise scope.mistake(
-            "file-outside",
-            f"`{written}` lies outside the spec's folder",
-            node,
-            "move the file beside the spec, or allow it with `--allow-outside`",
-        )
-    return path
+    if not (files.folder / written).resolve().is_relative_to(root.resolve()):
+        raise outside_error(written, node, scope)
+    return Files(files.folder, outside=True).find(written, node, scope)

@@ -39,6 +39,16 @@ def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None =
             return _list(key, item, node, scope)
 
 
+def outside_error(written: str, node: Any, scope: Scope) -> MistakeError:
+    """The mistake of naming a file outside the spec's folder."""
+    return scope.mistake(
+        "file-outside",
+        f"`{written}` lies outside the spec's folder",
+        node,
+        "move the file beside the spec, or allow it with `--allow-outside`",
+    )
+
+
 class Files:
     """Where file names of a spec are looked up: its folder, and not above unless that is allowed."""
 
@@ -55,12 +65,7 @@ class Files:
         path = (self.folder / written).resolve()
         inside = path.is_relative_to(self.folder.resolve())
         if not inside and not self.outside:
-            raise scope.mistake(
-                "file-outside",
-                f"`{written}` lies outside the spec's folder",
-                node,
-                "move the file beside the spec, or allow it with `--allow-outside`",
-            )
+            raise outside_error(written, node, scope)
         if not path.exists():
             near = [other.name for other in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
             raise scope.mistake(

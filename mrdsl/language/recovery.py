@@ -264,7 +264,7 @@ class _Recovery:
             return
         if token.type == "$END":
             self._report(
-                "unexpected-end", "the file ends in the middle of a statement", token, f"expected {_listing(accepted)}"
+                "syntax", "the file ends in the middle of a statement", token, f"expected {_listing(accepted)}"
             )
             return
         shown = _WORDS["_NEWLINE"] if token.type == "_NEWLINE" else f"`{_short(token)}`"

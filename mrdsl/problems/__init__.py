@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 from mrdsl.problems.family import Family
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 SHIPPED = ("bounds", "capacity", "joint", "energy", "deadline", "makespan", "schedule", "hybrid")
 ENTRY_POINTS = "mrdsl.families"
@@ -18,10 +22,16 @@ def family(name: str) -> Family | None:
     if name in SHIPPED:
         found = import_module(f"mrdsl.problems.{name}").FAMILY
     else:
-        found = next((point.load() for point in entry_points(group=ENTRY_POINTS) if point.name == name), None)
+        found = next((point.load() for point in _installed() if point.name == name), None)
     return found if isinstance(found, Family) else None
 
 
 def family_names() -> tuple[str, ...]:
     """Every family that a spec may name."""
-    return SHIPPED + tuple(sorted(point.name for point in entry_points(group=ENTRY_POINTS)))
+    return SHIPPED + tuple(sorted(point.name for point in _installed()))
+
+
+def _installed() -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=ENTRY_POINTS)

@@ -205,15 +205,12 @@ def block(node: type[Node], doc: str, *, required: bool = False, sources: Sequen
     return field(metadata={ITEM_KEY: declared}) if required else field(default=None, metadata={ITEM_KEY: declared})
 
 
-def blocks(node: type[Node], word: str, doc: str, *, plural: str = "", required: bool = False,
-           sources: Sequence[str] = ()) -> Any:
+def blocks(node: type[Node], word: str, doc: str, *, plural: str = "", required: bool = False) -> Any:
     """Repeated named blocks ``word NAME {...}``, ``word NAME[a..b] {...}`` and ``plural from "table.csv"``.
 
-    The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators. ``sources``
-    names the readers that ``word NAME from reader("file") {...}`` accepts; such a node type has a field ``source``.
+    The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators.
     """
-    declared = Block(node, doc, word, plural or word + "s", True, required, tuple(sources))
-    return field(default=(), metadata={ITEM_KEY: declared})
+    return field(default=(), metadata={ITEM_KEY: Block(node, doc, word, plural or word + "s", True, required)})
 
 
 def _item(declared: Item) -> Any:

@@ -1,0 +1,79 @@
+"""Every diagnostic code is explained, and every explanation's bad spec shows the code while its good one does not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from mrdsl.language.loading import load_text
+from mrdsl.language.rendering import as_text
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "grammar" / "diagnostics"
+CODE = re.compile(r"^[a-z]+(-[a-z]+)*$")
+MAKERS = {"error", "warning", "note", "impossible", "mistake", "_report", "_report_rows", "Diagnostic"}
+EXPLANATIONS = sorted(FOLDER.glob("*.md"))
+
+
+def codes_in_source() -> set[str]:
+    found: set[str] = set()
+    for path in (ROOT / "mrdsl").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _name(node.func) in MAKERS:
+                found |= _first_code(node)
+    return found
+
+
+def _first_code(call: ast.Call) -> set[str]:
+    for argument in call.args:
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            return {argument.value} if CODE.match(argument.value) else set()
+        if isinstance(argument, ast.IfExp):
+            return {b.value for b in (argument.body, argument.orelse) if isinstance(b, ast.Constant)}
+    return set()
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def section(text: str, title: str) -> str:
+    match = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return match[1] if match else ""
+
+
+def snippets(part: str) -> list[str]:
+    return re.findall(r"^```mrspec\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+
+
+def test_every_code_is_explained() -> None:
+    missing = codes_in_source() - {path.stem for path in EXPLANATIONS}
+    assert not missing, f"write grammar/diagnostics/CODE.md for {sorted(missing)}"
+
+
+def test_every_explanation_belongs_to_a_code() -> None:
+    unknown = {path.stem for path in EXPLANATIONS} - codes_in_source()
+    assert not unknown, f"no code emits {sorted(unknown)}"
+
+
+@pytest.mark.parametrize("path", EXPLANATIONS, ids=lambda path: path.stem)
+def test_the_bad_spec_shows_the_code_and_the_good_one_does_not(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(f"# {path.stem}\n")
+    bad, good = section(text, "Bad"), section(text, "Good")
+    assert bad, "an explanation shows a bad case"
+    assert good, "an explanation shows a good case"
+    if "```console" in bad:
+        return
+    for body in snippets(bad):
+        found = load_text(body, folder=ROOT / "tests" / "language" / "data").diagnostics
+        assert path.stem in [d.code for d in found], as_text(found, {})
+    for body in snippets(good):
+        loaded = load_text(body, folder=ROOT / "tests" / "language" / "data")
+        assert path.stem not in [d.code for d in loaded.diagnostics]
+        assert loaded.spec is not None, as_text(loaded.diagnostics, {})
+    assert snippets(bad)
+    assert snippets(good)

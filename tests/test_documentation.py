@@ -1,0 +1,54 @@
+"""Every snippet of the documentation runs: specs are checked, Python is executed, `$ mrdsl` lines are called.
+
+A console line that is meant to fail says so: ``$ mrdsl check bad.mrspec  # exit 2``. A ``mrspec`` block whose
+first line is ``# file: NAME`` is saved under that name for the blocks behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mrdsl.language.loading import load_text
+from mrdsl.language.rendering import as_text
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.exists()], ids=lambda page: page.stem)
+def test_snippets_run(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    for language, body in FENCE.findall(page.read_text(encoding="utf-8")):
+        if language == "mrspec":
+            _check_spec(body, tmp_path)
+        elif language == "python":
+            _run([sys.executable, "-c", body], tmp_path, 0, body)
+        elif language == "console":
+            for line in re.findall(r"^\$ (mrdsl .*)$", body, re.MULTILINE):
+                command, _, comment = line.partition("  # exit ")
+                _run([sys.executable, "-m", *shlex.split(command)], tmp_path, int(comment or 0), line)
+
+
+def _check_spec(body: str, folder: Path) -> None:
+    loaded = load_text(body, folder=folder)
+    assert loaded.spec is not None, as_text(loaded.diagnostics, loaded.texts)
+    name = re.match(r"# file: (\S+)\n", body)
+    if name:
+        (folder / name[1]).write_text(body, encoding="utf-8")
+
+
+def _run(command: list[str], folder: Path, wanted: int, what: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == wanted, f"{what}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
