@@ -6,6 +6,7 @@ a checkout and an editable install they lie beside the package.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -20,3 +21,12 @@ def resource(name: str) -> Path:
         if place.exists():
             return place
     raise FileNotFoundError(f"this installation of mrdsl lacks {name!r}; install mrdsl again")
+
+
+def cache_folder() -> Path:
+    """The user's own folder for what can be made again: ``MRDSL_CACHE``, else the system's usual place."""
+    given = os.environ.get("MRDSL_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "mrdsl"

@@ -12,6 +12,10 @@ from mrdsl.problems.family import load
 
 COMMANDS = {
     "check": "mrdsl.cli.check:check",
+    "new": "mrdsl.cli.new:new",
+    "fmt": "mrdsl.cli.fmt:fmt",
+    "explain": "mrdsl.cli.explain:explain",
+    "show": "mrdsl.cli.show:show",
     "solve": "mrdsl.cli.solve:solve",
     "why": "mrdsl.cli.why:why",
     "experiment": "mrdsl.cli.experiment:experiment",

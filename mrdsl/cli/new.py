@@ -1,0 +1,43 @@
+"""``mrdsl new``: a commented spec to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mrdsl.cli.inputs import write_whole
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.problems import SHIPPED, family
+from mrdsl.resources import resource
+
+
+@click.command()
+@click.argument("kind", metavar="FAMILY", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a file; never over an existing one.")
+def new(kind: str | None, output: Path | None) -> None:
+    """Print a commented spec of a problem FAMILY to start from; without FAMILY, list them."""
+    if kind is None:
+        for name in SHIPPED:
+            found = family(name)
+            click.echo(f"{name}: {found.summary if found is not None else ''}")
+        return
+    if kind not in SHIPPED:
+        raise MrdslError(
+            [
+                error(
+                    "unknown-problem",
+                    f"there is no problem kind `{kind}`",
+                    None,
+                    did_you_mean(kind, SHIPPED, "kinds: "),
+                )
+            ]
+        )
+    text = resource(f"models/{kind}/reference.mrspec").read_text(encoding="utf-8")
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    if output.exists():
+        raise MrdslError([error("file-exists", f"`{output}` is there already", None, "choose another name")])
+    write_whole(output, text)

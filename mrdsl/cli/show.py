@@ -1,0 +1,97 @@
+"""``mrdsl show``: what each stage made of a text."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli.boundary import print_diagnostics
+from mrdsl.cli.check import exit_code
+from mrdsl.cli.inputs import load_spec, spec_options
+from mrdsl.diagnostics import MrdslError
+from mrdsl.language import tree
+from mrdsl.language.parsing import parse
+from mrdsl.language.reading import decode
+from mrdsl.spec.columns import Columns
+
+
+@click.command()
+@spec_options
+@click.option("--stage", type=click.Choice(["tree", "spec", "model"]), default="spec", show_default=True)
+@click.option("--formulation", metavar="P", help="Which formulation's model to show.")
+@click.option("--relax", is_flag=True, help="Show the continuous relaxation.")
+def show(stage: str, formulation: str | None, relax: bool, **options: Any) -> int:
+    """Show FILE as a syntax tree, as the resolved spec in SI units, or as the Pyomo model."""
+    if stage == "tree":
+        return _show_tree(options["file"])
+    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    print_diagnostics(loaded.diagnostics, loaded.texts)
+    if loaded.spec is None:
+        return exit_code(loaded.diagnostics)
+    if stage == "spec":
+        click.echo("\n".join(spec_lines(loaded.spec, 0)))
+        return 0
+    from io import StringIO
+
+    from mrdsl.solving.run import build_model
+
+    out = StringIO()
+    build_model(loaded.spec, formulation, relax).pprint(ostream=out)
+    click.echo(out.getvalue(), nl=False)
+    return 0
+
+
+def _show_tree(path: Path) -> int:
+    try:
+        text, problem = decode(path.read_bytes())
+    except OSError as failure:
+        text, problem = None, failure.strerror or "the system refuses"
+    if text is None:
+        from mrdsl.diagnostics import error
+
+        raise MrdslError([error("unreadable-file", f"`{path}` cannot be read: {problem}")])
+    document, problems = parse(text, str(path))
+    print_diagnostics(problems, {str(path): text})
+    for statement in document.statements:
+        click.echo("\n".join(tree_lines(statement, 0)))
+    return exit_code(problems)
+
+
+def tree_lines(node: Any, depth: int) -> list[str]:
+    """A syntax tree as indented lines, each node with its place."""
+    indent = "  " * depth
+    if not isinstance(node, tuple) or not hasattr(node, "_fields"):
+        return [f"{indent}{node}"]
+    first = tree.first_token(node)
+    lines = [f"{indent}{type(node).__name__} {first.line}:{first.column}"]
+    for part in node:
+        parts = part if isinstance(part, tuple) and not hasattr(part, "_fields") else (part,)
+        lines += [line for inner in parts if inner is not None for line in tree_lines(inner, depth + 1)]
+    return lines
+
+
+def spec_lines(value: Any, depth: int, name: str = "") -> list[str]:
+    """A spec as indented lines of its dataclasses, SI values as they are."""
+    indent, label = "  " * depth, f"{name} = " if name else ""
+    if isinstance(value, Columns):
+        rows = [f"{indent}  {path} = {_brief(column)}" for path, column in value.values.items()]
+        return [f"{indent}{label}{len(value)} x {value.node_type.__name__}", *rows]
+    if is_dataclass(value) and not isinstance(value, type):
+        lines = [f"{indent}{label}{type(value).__name__}"]
+        for item in fields(value):
+            if item.repr and getattr(value, item.name) not in (None, "", ()):
+                lines += spec_lines(getattr(value, item.name), depth + 1, item.name)
+        return lines
+    if isinstance(value, tuple) and any(is_dataclass(part) for part in value):
+        return [f"{indent}{label}", *(line for part in value for line in spec_lines(part, depth + 1))]
+    return [f"{indent}{label}{dict(value) if hasattr(value, 'keys') else value}"]
+
+
+def _brief(column: Any) -> str:
+    if not getattr(column, "ndim", 0):
+        return str(column)
+    shown = ", ".join(str(part) for part in column[:4].tolist())
+    return f"[{shown}{', ...' if len(column) > 4 else ''}]"
