@@ -205,12 +205,15 @@ def block(node: type[Node], doc: str, *, required: bool = False, sources: Sequen
     return field(metadata={ITEM_KEY: declared}) if required else field(default=None, metadata={ITEM_KEY: declared})
 
 
-def blocks(node: type[Node], word: str, doc: str, *, plural: str = "", required: bool = False) -> Any:
+def blocks(node: type[Node], word: str, doc: str, *, plural: str = "", required: bool = False,
+           sources: Sequence[str] = ()) -> Any:
     """Repeated named blocks ``word NAME {...}``, ``word NAME[a..b] {...}`` and ``plural from "table.csv"``.
 
-    The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators.
+    The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators. ``sources``
+    names the readers that ``word NAME from reader("file") {...}`` accepts; such a node type has a field ``source``.
     """
-    return field(default=(), metadata={ITEM_KEY: Block(node, doc, word, plural or word + "s", True, required)})
+    declared = Block(node, doc, word, plural or word + "s", True, required, tuple(sources))
+    return field(default=(), metadata={ITEM_KEY: declared})
 
 
 def _item(declared: Item) -> Any:
