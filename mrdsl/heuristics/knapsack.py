@@ -138,9 +138,8 @@ def _move(found: _States, gamma: float, cheapest: float, steps: Ints, price: flo
     found.best = min(found.best, float(total[best]))
     keep = keep[cost[keep] < found.best]
     if len(keep) > most:
-        by_cost = keep[np.argpartition(cost[keep], most)]
-        found.dropped = min(found.dropped, float(cost[by_cost[most:]].min()))
-        keep = by_cost[:most]
+        keep, left = _most_promising(keep, cost, total, most)
+        found.dropped = min(found.dropped, float(cost[left].min()))
     if improved and best not in keep:
         keep = np.append(keep, best)
     if improved:
@@ -148,6 +147,14 @@ def _move(found: _States, gamma: float, cheapest: float, steps: Ints, price: flo
     found.vms, found.cost = vms[keep], cost[keep]
     found.parents.append(keep % count)
     found.moves.append(steps[keep // count])
+
+
+def _most_promising(keep: Ints, cost: Floats, total: Floats, most: int) -> tuple[Ints, Ints]:
+    """Half of the states by what they cost so far, half by what a plan that stops here would cost; and those left."""
+    by_cost = keep[np.argpartition(cost[keep], most // 2)]
+    first, rest = by_cost[:most // 2], by_cost[most // 2:]
+    by_total = rest[np.argpartition(total[rest], most - len(first))]
+    return np.concatenate([first, by_total[:most - len(first)]]), by_total[most - len(first):]
 
 
 def _undominated(vms: Floats, penalties: Floats) -> Ints:
