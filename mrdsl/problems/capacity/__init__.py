@@ -27,6 +27,12 @@ FAMILY = Family(
     formulations=(
         Formulation("P2", "linear in jobs and VMs; slots by Theorem 4.1", _linear,
                     build=f"{_HERE}.linear:build", decode=f"{_HERE}.linear:decode"),
+        Formulation("P1", "as printed, in the inverse of the jobs: convex constraints, concave objective", _nonlinear,
+                    build=f"{_HERE}.nonlinear:build_p1", decode=f"{_HERE}.nonlinear:decode"),
+        Formulation("P0", "as printed, in jobs and slots", _nonlinear,
+                    build=f"{_HERE}.nonlinear:build_p0", decode=f"{_HERE}.nonlinear:decode"),
+        Formulation("P0-cone", "P0 with its deadlines as second-order cones: convex", _nonlinear,
+                    build=f"{_HERE}.nonlinear:build_cone", decode=f"{_HERE}.nonlinear:decode"),
     ),
     methods=("direct",),
     quantities=(

@@ -14,7 +14,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.problems.capacity.instance import Instance, instance_of
 from mrdsl.problems.capacity.plan import CapacityPlan, plan_of
-from mrdsl.problems.capacity.promises import refuse_completion
+from mrdsl.problems.capacity.promises import promises_of, refuse_completion
 from mrdsl.spec.spec import Spec
 
 PRESOLVE_PAYS_UP_TO = 20_000
@@ -26,6 +26,7 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     refuse_completion(spec, "P2")
     instance = instance_of(spec)
     model = pyo.ConcreteModel("capacity_P2")
+    add_classes(model, instance)
     add_vms(model, instance, relax)
     add_jobs(model, instance, relax)
     jobs = list(model.admitted.values())
@@ -34,7 +35,7 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
         expr=(None, LinearExpression(linear_coefs=[*gamma.tolist(), -1.0, -1.0],
                                      linear_vars=[*jobs, model.on_demand, model.reserved]), 0.0))
     add_cost(model, instance)
-    add_quantities(model, instance, dict(zip(instance.names, instance.promise.tolist(), strict=True)))
+    add_quantities(model, instance, fixed_completion(model, spec, instance))
     if len(instance) > PRESOLVE_PAYS_UP_TO:
         model.solver_hints = {"highs": {"presolve": "off"}}
     return model
@@ -43,6 +44,11 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     """The plan behind a solution of P2; the slots are Theorem 4.1's."""
     return plan_of(instance_of(spec), vm_numbers(model), job_numbers(model), relax)
+
+
+def add_classes(model: pyo.ConcreteModel, instance: Instance) -> None:
+    """The set of class names, in the spec's order."""
+    model.classes = pyo.Set(initialize=list(instance.names), ordered=True)
 
 
 def add_vms(model: pyo.ConcreteModel, instance: Instance, relax: bool) -> None:
@@ -54,11 +60,9 @@ def add_vms(model: pyo.ConcreteModel, instance: Instance, relax: bool) -> None:
 
 def add_jobs(model: pyo.ConcreteModel, instance: Instance, relax: bool) -> None:
     """Variables h with (26), one per class and named after it."""
-    low, high = instance.low.tolist(), instance.expected.tolist()
-    model.classes = pyo.Set(initialize=list(instance.names), ordered=True)
-    places = dict(zip(instance.names, range(len(instance)), strict=True))
+    bounds = dict(zip(instance.names, zip(instance.low.tolist(), instance.expected.tolist(), strict=True), strict=True))
     model.admitted = pyo.Var(model.classes, domain=pyo.Reals if relax else pyo.Integers,
-                             bounds=lambda _, name: (low[places[name]], high[places[name]]))
+                             bounds=lambda _, name: bounds[name])
 
 
 def add_cost(model: pyo.ConcreteModel, instance: Instance) -> None:
@@ -76,6 +80,15 @@ def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dic
     quantities.update((("admitted", name), variable) for name, variable in model.admitted.items())
     quantities.update((("completion", name), value) for name, value in completion.items())
     model.plan_quantities = quantities
+
+
+def fixed_completion(model: pyo.ConcreteModel, spec: Spec, instance: Instance) -> dict[str, Any]:
+    """By Theorem 4.1 every class is done just in time: numbers, as expressions where ``subject to`` mentions them."""
+    times: dict[str, Any] = dict(zip(instance.names, instance.promise.tolist(), strict=True))
+    mentioned = {bound.name for bound in promises_of(spec).bounds if bound.quantity == "completion"}
+    model.completion = pyo.Expression([name for name in instance.names if name in mentioned],
+                                      rule=lambda _, name: times[name])
+    return times | dict(model.completion.items())
 
 
 def vm_numbers(model: pyo.ConcreteModel) -> tuple[float, float]:
