@@ -1,0 +1,108 @@
+"""Who gets a free slot: the order of jobs within a queue, and the choice among queues.
+
+Every structure finds its next job in logarithmic time and holds no more entries than there are tasks running and
+jobs waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from math import inf
+from typing import Protocol
+
+from mrdsl.simulation.tasks import Job
+
+
+class Order(Protocol):
+    """The order in which the jobs of one queue get slots."""
+
+    def put(self, job: Job) -> None:
+        """Tells that the job may take a slot in its present state; harmless where it is known already."""
+
+    def best(self) -> Job | None:
+        """The job that is to get the next slot; it stays until its state changes."""
+
+
+class FewestRunning:
+    """Fair sharing: the job with the fewest running tasks, the older one where they tie."""
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, int, int, Job]] = []
+
+    def put(self, job: Job) -> None:
+        """One entry per job and number of running tasks, so that entries do not pile up."""
+        running = job.running
+        if running not in job.queued and running < job.limit:
+            job.queued.add(running)
+            heappush(self.heap, (running, job.number, job.stage, job))
+
+    def best(self) -> Job | None:
+        """Drops entries of a state or a stage that has passed on its way."""
+        heap = self.heap
+        while heap:
+            running, _, stage, job = heap[0]
+            if stage == job.stage:
+                if job.running == running and job.pending:
+                    return job
+                job.queued.discard(running)
+            heappop(heap)
+        return None
+
+
+class OldestFirst:
+    """First come, first served: the job submitted first."""
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, int, Job]] = []
+
+    def put(self, job: Job) -> None:
+        """One entry per job."""
+        if not job.queued:
+            job.queued.add(0)
+            heappush(self.heap, (job.number, job.stage, job))
+
+    def best(self) -> Job | None:
+        """Drops jobs that have nothing to start, or may not start more, until they are put again."""
+        heap = self.heap
+        while heap:
+            _, stage, job = heap[0]
+            if stage == job.stage:
+                if job.pending and job.running < job.limit:
+                    return job
+                job.queued.clear()
+            heappop(heap)
+        return None
+
+
+class Queue:
+    """Jobs that share a part of the slots: ``weight`` against other queues, ``minimum`` slots first, at most ``limit``.
+
+    ``limit`` is what makes a queue leave slots idle that it could use: infinite in a work-conserving cluster.
+    """
+
+    __slots__ = ("limit", "minimum", "order", "running", "weight")
+
+    def __init__(self, order: Order, weight: float = 1.0, minimum: float = 0.0, limit: float = inf) -> None:
+        self.order = order
+        self.weight = weight
+        self.minimum = minimum
+        self.limit = limit
+        self.running = 0
+
+
+def next_queue(queues: Sequence[Queue]) -> tuple[Queue, Job] | None:
+    """The queue furthest below its minimum, else the one with the fewest running tasks per weight, and its job."""
+    chosen: tuple[Queue, Job] | None = None
+    least = (2, 0.0)
+    for queue in queues:
+        running = queue.running
+        if running >= queue.limit:
+            continue
+        below = running < queue.minimum
+        key = (0, running / queue.minimum) if below else (1, running / queue.weight)
+        if key < least:
+            job = queue.order.best()
+            if job is not None:
+                chosen, least = (queue, job), key
+    return chosen

@@ -1,0 +1,276 @@
+"""The simulator against a known queue, a plain second implementation, brute force, and schedules worked out by hand."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mrdsl.performance.service import fifo_wait, multi_server_wait
+from mrdsl.simulation.cluster import Pool, Simulation
+from mrdsl.simulation.preemption import Claim, fair_shares
+from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
+from mrdsl.simulation.statistics import half_width, student_95, summarize
+from mrdsl.simulation.task_times import exponential, read_times, recorded, spread
+from mrdsl.simulation.tasks import Job, TaskRun, Work
+
+
+def no_more(job, now):
+    return None
+
+
+def run(pools, jobs, **options):
+    seen: list[TaskRun] = []
+    simulation = Simulation(pools, iter(sorted(jobs, key=lambda job: job.submitted)), no_more, seen.append, **options)
+    simulation.run()
+    return seen
+
+
+def poisson_jobs(random, rate, draw, jobs):
+    now = 0.0
+    for _ in range(jobs):
+        now += random.exponential(1.0 / rate)
+        yield Job(0, Work(1, 0, draw, draw, draw), now)
+
+
+def mean_wait(order, servers, rate, draw, random, jobs=60_000):
+    waits = []
+
+    def completed(job, now):
+        waits.append(job.started - job.submitted)
+
+    Simulation([Pool(servers, [Queue(order)])], poisson_jobs(random, rate, draw, jobs), completed).run()
+    return summarize([waits[jobs // 10:]])
+
+
+@pytest.mark.parametrize(("servers", "rate"), [(1, 0.7), (4, 3.2), (10, 8.5)])
+@pytest.mark.parametrize("order", [OldestFirst, FewestRunning])
+def test_an_m_m_c_queue_waits_as_long_as_erlang_says(order, servers, rate):
+    random = np.random.RandomState(servers)
+    seen = mean_wait(order(), servers, rate, exponential(1.0, random), random)
+    assert seen.mean == pytest.approx(multi_server_wait(1.0, rate, servers), abs=2.0 * seen.half_width)
+    assert seen.half_width < 0.2 * seen.mean
+
+
+def test_an_m_d_1_queue_waits_half_as_long():
+    random = np.random.RandomState(5)
+    seen = mean_wait(OldestFirst(), 1, 0.6, lambda: 1.0, random)
+    assert seen.mean == pytest.approx(float(fifo_wait(1.0, 0.6, 0.0)), abs=2.0 * seen.half_width)
+
+
+def by_steps(jobs, slots, fair, common):
+    """The same rules in the plainest form: one unit of time after the other. Gives the ends of the jobs."""
+    state = [{"at": at, "number": n, "maps": list(maps), "reduces": list(reduces), "running": [], "end": None}
+             for n, (at, maps, reduces) in enumerate(jobs)]
+    now = -1
+    while any(job["end"] is None for job in state):
+        now += 1
+        for job in state:
+            job["running"] = [(end, pool) for end, pool in job["running"] if end > now]
+            if job["at"] <= now and job["end"] is None and not (job["maps"] or job["reduces"] or job["running"]):
+                job["end"] = now
+        for pool in range(1 if common else 2):
+            while slots[pool] > sum(p == pool for job in state for _, p in job["running"]):
+                able = [(job, tasks) for job in state if job["at"] <= now and job["end"] is None
+                        for tasks in [next_tasks(job, pool, common)] if tasks]
+                if not able:
+                    break
+                job, tasks = min(able, key=lambda each: (len(each[0]["running"]) if fair else 0, each[0]["number"]))
+                job["running"].append((now + tasks.pop(0), pool))
+    return [job["end"] for job in state]
+
+
+def next_tasks(job, pool, common):
+    if job["maps"]:
+        return job["maps"] if common or pool == 0 else []
+    if job["running"] and not job.get("reducing"):
+        return []
+    job["reducing"] = True
+    return job["reduces"] if common or pool == 1 else []
+
+
+TIMES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
+
+
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 20), TIMES, st.lists(st.integers(1, 9), max_size=8)), min_size=1, max_size=6),
+       st.integers(1, 5), st.integers(1, 4), st.booleans(), st.booleans())
+def test_it_agrees_with_a_plain_second_implementation(data, first, second, fair, common):
+    data = sorted(data, key=lambda each: each[0])
+    jobs = [Job(0, Work.of_times(map(float, maps), map(float, reduces)), float(at)) for at, maps, reduces in data]
+    pools = [Pool(first, [Queue(FewestRunning() if fair else OldestFirst())])]
+    if not common:
+        pools.append(Pool(second, [Queue(FewestRunning() if fair else OldestFirst())]))
+    run(pools, jobs)
+    assert [job.ended for job in jobs] == by_steps(data, (first, second), fair, common)
+
+
+def test_tiny_batches_against_every_schedule():
+    # Brute force over all assignments of tasks to slots: greedy is never better than the best schedule, and never worse
+    # than twice it (Graham); over all orders of the tasks, greedy finds the best one.
+    random = np.random.RandomState(3)
+    for _ in range(40):
+        slots, times = random.randint(2, 4), random.randint(1, 10, random.randint(2, 6)).tolist()
+        best = min(max(sum(t for t, s in zip(times, where, strict=True) if s == slot) for slot in range(slots))
+                   for where in product(range(slots), repeat=len(times)))
+        ends = []
+        for order in set(permutations(times)):
+            job = Job(0, Work.of_times(map(float, order)), 0.0)
+            run([Pool(slots, [Queue(FewestRunning())])], [job])
+            ends.append(job.ended)
+        assert min(ends) == best
+        assert max(ends) <= (2 - 1 / slots) * best
+
+
+def test_reduce_tasks_follow_the_last_map_task_and_the_first_wave_has_its_own_shuffle():
+    job = Job(0, Work(3, 4, lambda: 2.0, lambda: 1.0, lambda: 5.0), 1.0)
+    seen = run([Pool(2, [Queue(FewestRunning())]), Pool(2, [Queue(FewestRunning())])], [job])
+    assert [(each.stage, each.pool, each.start, each.end) for each in seen] == [
+        (0, 0, 1.0, 3.0), (0, 0, 1.0, 3.0), (0, 0, 3.0, 5.0),
+        (1, 1, 5.0, 6.0), (1, 1, 5.0, 6.0), (1, 1, 6.0, 11.0), (1, 1, 6.0, 11.0)]
+    assert (job.started, job.map_ended, job.ended) == (1.0, 5.0, 11.0)
+
+
+def test_slots_are_not_lent_where_the_cluster_is_not_work_conserving():
+    def ends(limit):
+        queues = [Queue(FewestRunning(), limit=limit), Queue(FewestRunning(), limit=limit)]
+        jobs = [Job(0, Work.of_equal_tasks(8, 1.0), 0.0), Job(1, Work.of_equal_tasks(2, 1.0), 0.0)]
+        run([Pool(4, queues)], jobs)
+        return [job.ended for job in jobs]
+
+    assert ends(float("inf")) == [3.0, 1.0]
+    assert ends(2) == [4.0, 1.0]
+
+
+def test_a_minimum_share_comes_first():
+    def ends(minimum):
+        queues = [Queue(OldestFirst(), weight=3.0), Queue(OldestFirst(), weight=1.0, minimum=minimum)]
+        jobs = [Job(0, Work.of_equal_tasks(12, 1.0), 0.0), Job(1, Work.of_equal_tasks(6, 1.0), 0.0)]
+        run([Pool(4, queues)], jobs)
+        return [job.ended for job in jobs]
+
+    assert ends(0.0) == [4.0, 5.0]
+    assert ends(3.0) == [5.0, 2.0]
+
+
+def test_a_queue_of_oldest_first_runs_jobs_one_after_the_other():
+    jobs = [Job(0, Work.of_equal_tasks(5, 2.0), 0.0), Job(0, Work.of_equal_tasks(2, 1.0), 0.0)]
+    run([Pool(2, [Queue(OldestFirst())])], jobs)
+    assert [job.ended for job in jobs] == [6.0, 6.0]
+
+
+def test_a_limit_per_job_leaves_slots_idle():
+    job = Job(0, Work.of_equal_tasks(6, 1.0), 0.0, limit=2)
+    run([Pool(4, [Queue(FewestRunning())])], [job])
+    assert job.ended == 3.0
+
+
+def test_preemption_kills_the_youngest_tasks_and_runs_them_again():
+    def both(patience):
+        jobs = [Job(0, Work.of_equal_tasks(4, 10.0), 0.0), Job(0, Work.of_equal_tasks(2, 1.0), 1.0)]
+        seen = run([Pool(4, [Queue(FewestRunning())])], jobs, patience=patience)
+        return [job.ended for job in jobs], [each for each in seen if each.killed]
+
+    assert both(None) == ([10.0, 11.0], [])
+    ends, killed = both(2.0)
+    # At 3 s two of the four tasks are killed; they start again at 4 s, when the second job is through.
+    assert ends == [14.0, 4.0]
+    assert [(each.job, each.start, each.end) for each in killed] == [(0, 0.0, 3.0)] * 2
+
+
+def test_preemption_loses_no_task_over_a_long_mixed_run():
+    random = np.random.RandomState(9)
+    draw = spread(1.0, 4.0, 20.0, random)
+    queues = [Queue(FewestRunning(), 0.5), Queue(FewestRunning(), 0.3, 2.0), Queue(FewestRunning(), 0.2)]
+    jobs = [Job(i % 3, Work(random.randint(1, 30), random.randint(0, 5), draw, draw, draw), 5.0 * i)
+            for i in range(200)]
+    tasks = sum(job.work.map_tasks + job.work.reduce_tasks for job in jobs)
+    pools = [Pool(8, queues), Pool(3, [Queue(FewestRunning(), 1.0) for _ in queues])]
+    seen = run(pools, jobs, patience=1.0)
+    assert sum(not each.killed for each in seen) == tasks
+    assert any(each.killed for each in seen)
+    assert all(job.ended > job.submitted for job in jobs)
+    assert all(queue.running == 0 for pool in pools for queue in pool.queues)
+    assert no_slot_runs_two_tasks(seen)
+
+
+def no_slot_runs_two_tasks(runs):
+    last = {}
+    for each in sorted(runs, key=lambda each: (each.start, each.end)):
+        if each.start < last.get((each.pool, each.slot), 0.0):
+            return False
+        last[each.pool, each.slot] = each.end
+    return True
+
+
+def test_fair_shares_are_weighted_within_demands_with_minima_first():
+    assert fair_shares({0: Claim(1, 0, 100), 1: Claim(3, 0, 100)}, 8) == {0: 2.0, 1: 6.0}
+    assert fair_shares({0: Claim(1, 0, 1), 1: Claim(1, 0, 100), 2: Claim(2, 0, 100)}, 10) == {0: 1.0, 1: 3.0, 2: 6.0}
+    assert fair_shares({0: Claim(1, 5, 100), 1: Claim(3, 0, 100)}, 8) == {0: 5.0, 1: 3.0}
+    assert fair_shares({0: Claim(1, 0, 0)}, 8) == {0: 0.0}
+
+
+@pytest.mark.parametrize("order", [FewestRunning, OldestFirst])
+def test_memory_grows_with_running_tasks_only(order):
+    random = np.random.RandomState(1)
+    draw = exponential(1.0, random)
+    queue = Queue(order())
+    jobs = (Job(0, Work(random.randint(50, 400), 10, draw, draw, draw), 11.0 * n) for n in range(150))
+    simulation = Simulation([Pool(20, [queue]), Pool(5, [Queue(order())])], jobs, no_more)
+    most = 0
+    for until in range(0, 3000, 10):
+        simulation.run(float(until))
+        most = max(most, len(queue.order.heap), len(simulation.events))
+    assert simulation.tasks > 20_000
+    assert most < 400
+
+
+def test_the_same_seed_gives_the_same_run():
+    def once():
+        random = np.random.RandomState(4)
+        draw = spread(1.0, 3.0, 9.0, random)
+        return run([Pool(7, [Queue(FewestRunning())])], [Job(0, Work(30, 9, draw, draw, draw), 3.0 * n)
+                                                         for n in range(9)])
+
+    assert once() == once()
+
+
+@pytest.mark.parametrize(("least", "avg", "longest"), [(0.0, 5.0, 16.0), (18.0, 30.0, 42.0), (1.0, 9.0, 10.0)])
+def test_spread_times_have_the_given_average_and_never_pass_the_longest(least, avg, longest):
+    draw = spread(least, avg, longest, np.random.RandomState(0))
+    times = np.array([draw() for _ in range(100_000)])
+    assert least <= times.min()
+    assert 0.99 * longest < times.max() <= longest
+    assert times.mean() == pytest.approx(avg, rel=0.01)
+    assert spread(5.0, 5.0, 5.0, np.random.RandomState(0))() == 5.0
+
+
+def test_recorded_times(tmp_path):
+    file = tmp_path / "times.txt"
+    file.write_text("1500\n\n2500\n")
+    values = read_times(file, 1e-3)
+    assert values.tolist() == [1.5, 2.5]
+    assert {recorded(values, np.random.RandomState(0))() for _ in range(3)} <= {1.5, 2.5}
+    for text, where in (("12\nx\n", "line 2"), ("-1\n", "line 1"), ("nan\n", "line 1"), ("\n", "no number")):
+        file.write_text(text)
+        with pytest.raises(ValueError, match=where):
+            read_times(file, 1.0)
+
+
+def test_confidence_intervals_cover_the_mean_as_often_as_they_say():
+    random = np.random.RandomState(0)
+    samples = random.standard_normal((4000, 5))
+    covered = np.mean([abs(each.mean()) <= half_width(each) for each in samples])
+    assert covered == pytest.approx(0.95, abs=0.015)
+    # Quantiles from printed tables.
+    assert [round(student_95(n), 3) for n in (1, 10, 30)] == [12.706, 2.228, 2.042]
+    assert [round(student_95(n), 3) for n in (40, 120, 100000)] == [2.021, 1.980, 1.960]
+
+
+def test_summaries():
+    seen = summarize([[1.0, 2.0, 3.0, 4.0]])
+    assert (seen.count, seen.mean, seen.p50, seen.half_width) == (4, 2.5, 2.5, None)
+    assert summarize([[1.0, 3.0], [], [3.0, 5.0]]).half_width == pytest.approx(12.706)
+    with pytest.raises(ValueError, match="nothing"):
+        summarize([[]])
