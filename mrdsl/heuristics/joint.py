@@ -17,6 +17,7 @@ import numpy as np
 
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
+from mrdsl.problems.joint.checks import too_small
 from mrdsl.problems.joint.plan import assemble
 from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload, ceiling, floor, parts, workload
 
@@ -43,8 +44,10 @@ def serve_least(draft: Draft) -> Draft:
     vms = least_vms(work, draft.relax)
     left = np.array([size - vms[:, part].sum(axis=1) for part, size in parts(work, draft.relax)])
     impossible = bool((left < -ROUNDING * work.size).any())
-    termination = Termination.INFEASIBLE if impossible else draft.termination
-    return replace(draft, work=Allocation(work, vms, np.maximum(left, 0.0)), termination=termination)
+    if impossible:
+        found = tuple(too_small(draft.spec, work, draft.relax))
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=draft.diagnostics + found)
+    return replace(draft, work=Allocation(work, vms, np.maximum(left, 0.0)))
 
 
 def fill_by_penalty(draft: Draft) -> Draft:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
 from mrdsl.problems.joint.checks import check, find_impossible
 from mrdsl.problems.joint.facts import JointFacts
+from mrdsl.problems.joint.quantities import compares_responses, compares_worst_period
 from mrdsl.spec.spec import Spec
 
 
-def _linear(_: Spec, relax: bool) -> Needs:
-    return Needs("LP" if relax else "MILP")
+def _linear(spec: Spec, relax: bool) -> Needs:
+    whole = not relax or compares_worst_period(spec)
+    if compares_responses(spec):
+        return Needs("MINLP" if whole else "NLP")
+    return Needs("MILP" if whole else "LP")
+
+
+def _nonlinear(spec: Spec, relax: bool) -> Needs:
+    return Needs("MINLP" if not relax or compares_worst_period(spec) else "NLP")
 
 
 _CODE = "mrdsl.problems.joint"
@@ -19,7 +27,7 @@ FAMILY = Family(
     summary="One private cluster shared by MapReduce classes and web services, period by period.",
     paper="Cano, Carello, Ardagna: Joint Resource Allocation of MapReduce and Web Service Applications",
     facts=JointFacts,
-    goals=(GoalKind("minimize", "cost", "USD", "operation and penalties over all periods"),),
+    goals=(GoalKind("minimize", "cost", "currency", "operation and penalties over all periods"),),
     formulations=(
         Formulation(
             name="P2",
@@ -33,6 +41,20 @@ FAMILY = Family(
             doc="The reduced problem with bounds rounded up, as the paper solves it for whole VMs: near the optimum.",
             needs=_linear,
             run=f"{_CODE}.formulations:run_rounded",
+        ),
+        Formulation(
+            name="P0",
+            doc="The problem as printed: jobs, slots, rates and VMs, with nonlinear deadlines and response times.",
+            needs=_nonlinear,
+            build=f"{_CODE}.nonlinear:build_p0",
+            decode=f"{_CODE}.nonlinear:decode_p0",
+        ),
+        Formulation(
+            name="P1",
+            doc="P0 in the reciprocals of the jobs: convex constraints, a concave objective.",
+            needs=_nonlinear,
+            build=f"{_CODE}.nonlinear:build_p1",
+            decode=f"{_CODE}.nonlinear:decode_p1",
         ),
     ),
     methods=("greedy",),
@@ -49,4 +71,5 @@ FAMILY = Family(
     choose=f"{_CODE}.choose:choose",
     verify=f"{_CODE}.verify:verify",
     measure=f"{_CODE}.verify:measure",
+    quantity=f"{_CODE}.quantities:quantity",
 )

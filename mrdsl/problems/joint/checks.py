@@ -37,8 +37,18 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
-    """Deadlines, response bounds and least demands that this cluster cannot meet."""
-    return _unreachable(spec.facts) or list(_too_small(spec))
+    """Deadlines, response bounds and least demands that this cluster cannot meet, not even with fractional VMs.
+
+    Least demands that only whole VMs cannot meet are told by whoever looks for whole VMs.
+    """
+    from mrdsl.problems.joint.workload import workload
+
+    found = _unreachable(spec.facts)
+    if found:
+        return found
+    work = workload(spec)
+    fractional = bool(list(too_small(spec, work, relax=True)))
+    return list(too_small(spec, work, relax=False)) if fractional else ()
 
 
 def _anything(spec: Spec) -> Iterator[Diagnostic]:
@@ -174,13 +184,16 @@ def _responses(facts: JointFacts) -> Iterator[Diagnostic]:
                          "more VMs it takes")
 
 
-def _too_small(spec: Spec) -> Iterator[Diagnostic]:
-    """The least demand of some period is more than the cluster, or than its part, holds: by how much, per period."""
-    from mrdsl.problems.joint.workload import ROUNDING, ceiling, parts, workload
+def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:
+    """The least demand of some period is more than the cluster, or than its part, holds: by how much, per period.
 
-    work = workload(spec)
-    for part, size in parts(work, relax=False):
-        least = ceiling(work.need_low[:, part]).sum(axis=1)
+    A plan with fractional VMs may exist where one with whole VMs does not.
+    """
+    from mrdsl.problems.joint.workload import ROUNDING, ceiling, parts
+
+    for part, size in parts(work, relax):
+        need = work.need_low[:, part]
+        least = (need if relax else ceiling(need)).sum(axis=1)
         short = _indices(least > size + ROUNDING * size)
         if short:
             yield _shortage(spec, work, part, size, least, short)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pyomo.environ as pyo
 
-from mrdsl.outcome import Limits, Outcome, SolutionStatus
+from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination
 from mrdsl.problems.joint.plan import JointPlan, assemble
+from mrdsl.problems.joint.quantities import offer
 from mrdsl.problems.joint.workload import Floats, Workload, ceiling, parts, workload
 from mrdsl.solving.answer import Answer
 from mrdsl.spec.spec import Spec
@@ -19,19 +20,21 @@ def build_p2(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
     Relaxed it is the LP as printed: a unit's VMs between those of its least and of all its expected demand. With
     whole VMs a unit's ``served`` work, in VMs and fractional, is at most its VMs, so that the last VM is worth only
-    what is left for it to serve.
+    what is left for it to serve. ``subject to`` may ask for idle VMs: then ``served`` and VMs are two in any case.
     """
     work = workload(spec)
     model = _skeleton(work)
-    if relax:
+    if relax and not spec.constraints:
         model.vms = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
         model.served = pyo.Expression(model.cells, rule=lambda m, t, u: m.vms[t, u])
     else:
-        limits = _between(work, ceiling(work.need_low), ceiling(work.need_high))
-        model.vms = pyo.Var(model.cells, bounds=limits, within=pyo.NonNegativeIntegers)
+        least = work.need_low if relax else ceiling(work.need_low)
+        most = np.full_like(least, work.size) if spec.constraints else ceiling(work.need_high)
+        within = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
+        model.vms = pyo.Var(model.cells, bounds=_between(work, least, np.maximum(least, most)), within=within)
         model.served = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
         model.fits = pyo.Constraint(model.cells, rule=lambda m, t, u: m.served[t, u] <= m.vms[t, u])
-    return _close(model, work, relax)
+    return _close(spec, model, work, relax)
 
 
 def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
@@ -47,7 +50,7 @@ def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
         within=pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers,
     )
     model.served = pyo.Expression(model.cells, rule=lambda m, t, u: m.vms[t, u])
-    return _close(model, work, False)
+    return _close(spec, model, work, False)
 
 
 def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
@@ -57,18 +60,24 @@ def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., An
     if answer.solution is SolutionStatus.NONE:
         return Outcome(answer.termination)
     plan = decode_p2(spec, model, relax)
-    bound = answer.bound if answer.bound is not None else None
-    proven = bound is not None and plan.total - bound <= 1e-9 * max(1.0, abs(plan.total))
-    status = SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE
-    return Outcome(answer.termination, status, plan, plan.total, bound)
+    bound = answer.bound
+    if bound is not None and plan.total - bound <= 1e-9 * max(1.0, abs(plan.total)):
+        return Outcome(Termination.OPTIMAL, SolutionStatus.OPTIMAL, plan, plan.total, bound)
+    ended = Termination.COMPLETED if answer.termination is Termination.OPTIMAL else answer.termination
+    return Outcome(ended, SolutionStatus.FEASIBLE, plan, plan.total, bound)
 
 
 def decode_p2(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
-    """The plan of the VMs that a solver left in the model."""
+    """The plan of the VMs and the served work that a solver left in the model."""
     work = workload(spec)
-    vms = np.array([[pyo.value(model.vms[t, u]) for u in work.names] for t in range(work.periods)])
+    vms, served = (
+        np.array([[pyo.value(component[t, u]) for u in work.names] for t in range(work.periods)])
+        for component in (model.vms, model.served)
+    )
     vms = np.maximum(vms, 0.0) if relax else np.round(vms)
-    return assemble(work, vms, np.minimum(vms, work.need_high))
+    if not spec.constraints:
+        served = vms
+    return assemble(work, vms, np.minimum(np.minimum(vms, served), work.need_high))
 
 
 def _skeleton(work: Workload) -> pyo.ConcreteModel:
@@ -79,7 +88,7 @@ def _skeleton(work: Workload) -> pyo.ConcreteModel:
     return model
 
 
-def _close(model: pyo.ConcreteModel, work: Workload, relax: bool) -> pyo.ConcreteModel:
+def _close(spec: Spec, model: pyo.ConcreteModel, work: Workload, relax: bool) -> pyo.ConcreteModel:
     """Adds what all forms of P2 share: the cluster's size (55) and the cost."""
     names = work.names
     shares = parts(work, relax)
@@ -92,6 +101,9 @@ def _close(model: pyo.ConcreteModel, work: Workload, relax: bool) -> pyo.Concret
     operation = pyo.quicksum(work.vm_cost * model.vms[key] for key in model.cells)
     avoided = pyo.quicksum(worth[u] * model.served[t, u] for t, u in model.cells)
     model.cost = pyo.Objective(expr=operation - avoided + float((work.high @ work.penalty).sum()), sense=pyo.minimize)
+
+    per_vm = (1.0 / work.vms_per_demand).tolist()
+    offer(spec, model, work, lambda t, u: model.vms[t, names[u]], lambda t, u: per_vm[u] * model.served[t, names[u]])
     return model
 
 

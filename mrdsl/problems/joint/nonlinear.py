@@ -4,8 +4,9 @@ P0 (3)-(11) is not convex in its functions, though its feasible set is; P1 (14)-
 concave objective. A local solver's answer is feasible, not optimal. Both get bounds on the slots from the data, which
 cut off no optimum: no unit needs more VMs than those of all its expected demand.
 
-Corrections to the paper: (15) prints r_M for v_M. (6) and (17) are strict; they follow from (5) and (16), so that the
-closed form written here admits no more.
+Corrections to the paper: (15) prints r_M for v_M. (6) and (17) are strict, which no solver knows, and at equality (5)
+divides by 0. Any plan that keeps (5) leaves a VM at least 1 / G unused; here (6) and (17) ask for half of that, so that
+they cut off nothing and keep away from the division.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyomo.environ as pyo
 
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.problems.joint.plan import JointPlan, assemble
+from mrdsl.problems.joint.quantities import offer
 from mrdsl.problems.joint.workload import Workload, ceiling, parts, workload
 from mrdsl.spec.spec import Spec
 
@@ -42,7 +44,7 @@ def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
     model.deadline = pyo.Constraint(model.class_cells, rule=deadline)
     model.response = pyo.Constraint(model.service_cells, rule=response)
-    return _price(model, work, {cell: model.jobs[cell] for cell in model.class_cells})
+    return _price(spec, model, work, {cell: model.jobs[cell] for cell in model.class_cells})
 
 
 def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
@@ -67,7 +69,7 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
     model.deadline = pyo.Constraint(model.class_cells, rule=deadline)
     model.response = pyo.Constraint(model.service_cells, rule=response)
-    return _price(model, work, {cell: 1 / model.reciprocal[cell] for cell in model.class_cells})
+    return _price(spec, model, work, {cell: 1 / model.reciprocal[cell] for cell in model.class_cells})
 
 
 def decode_p0(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
@@ -89,7 +91,8 @@ def _common(spec: Spec, name: str, relax: bool) -> tuple[pyo.ConcreteModel, Work
     model.class_cells = pyo.Set(initialize=[(t, u) for t, u in used if u < work.classes], dimen=2)
     model.service_cells = pyo.Set(initialize=[(t, u - work.classes) for t, u in used if u >= work.classes], dimen=2)
     model.cells = pyo.Set(initialize=[(t, u) for t, u in used], dimen=2)
-    most, run = ceiling(work.need_high), work.execution
+    run = work.execution
+    most = np.full_like(work.high, work.size) if spec.constraints else ceiling(work.need_high)
     least = work.need_low
     model.vms = pyo.Var(
         model.cells,
@@ -111,8 +114,10 @@ def _common(spec: Spec, name: str, relax: bool) -> tuple[pyo.ConcreteModel, Work
     model.hosted = pyo.Constraint(model.class_cells, rule=lambda m, t, i: (
         m.map_slots[t, i] / run.map_slots[i] + m.reduce_slots[t, i] / run.reduce_slots[i]
         <= run.reuse[i] * m.vms[t, i]))
+    queues = work.queues
+    most_taken = queues.service_rate - 0.5 / (queues.response - queues.delay)
     model.unsaturated = pyo.Constraint(model.service_cells, rule=lambda m, t, k: (
-        m.rate[t, k] <= float(work.queues.service_rate[k]) * m.vms[t, work.classes + k]))
+        m.rate[t, k] <= float(most_taken[k]) * m.vms[t, work.classes + k]))
     _limit_size(model, work, relax)
     return model, work
 
@@ -127,13 +132,20 @@ def _limit_size(model: pyo.ConcreteModel, work: Workload, relax: bool) -> None:
                 model.size.add(pyo.quicksum(inside) <= size)
 
 
-def _price(model: pyo.ConcreteModel, work: Workload, jobs: dict[Any, Any]) -> pyo.ConcreteModel:
+def _price(spec: Spec, model: pyo.ConcreteModel, work: Workload, jobs: dict[Any, Any]) -> pyo.ConcreteModel:
     penalties = work.penalty.tolist()
     admitted = pyo.quicksum(penalties[i] * jobs[t, i] for t, i in model.class_cells)
     served = pyo.quicksum(penalties[work.classes + k] * model.rate[t, k] for t, k in model.service_cells)
     operation = work.vm_cost * pyo.quicksum(model.vms.values())
     constant = float((work.high @ work.penalty).sum())
     model.cost = pyo.Objective(expr=operation - admitted - served + constant, sense=pyo.minimize)
+
+    def demand(t: int, u: int) -> Any:
+        if u < work.classes:
+            return jobs.get((t, u), 0.0)
+        return model.rate[t, u - work.classes] if (t, u - work.classes) in model.service_cells else 0.0
+
+    offer(spec, model, work, lambda t, u: model.vms[t, u] if (t, u) in model.cells else 0.0, demand)
     return model
 
 

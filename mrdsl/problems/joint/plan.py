@@ -119,6 +119,7 @@ def assemble(work: Workload, vms: Floats, served: Floats) -> JointPlan:
     printed give the slots of all jobs of a period; one round of them is held at once, so they are divided by Xi.
     """
     demand = np.clip(served / work.vms_per_demand, work.low, work.high)
+    demand = np.where(served >= work.need_high, work.high, demand)
     split = work.classes
     at_once = demand[:, :split] / work.execution.reuse
     map_each, reduce_each = work.execution.slots_per_job

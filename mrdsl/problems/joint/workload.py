@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from mrdsl.performance import service
 from mrdsl.problems.estimates import estimates_of, guaranteed
 from mrdsl.problems.joint.demand import expected_demand
+from mrdsl.problems.joint.quantities import response_limits
 from mrdsl.spec.columns import column, names_of
 
 if TYPE_CHECKING:
     from mrdsl.problems.joint.facts import Cluster, JobClass, JointFacts, Service
-    from mrdsl.spec.spec import Spec
+    from mrdsl.spec.spec import Constraint, Spec
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-9
@@ -158,7 +159,7 @@ def workload(spec: Spec) -> Workload:
     facts: JointFacts = spec.facts
     cluster = facts.cluster
     low, high = expected_demand(spec)
-    execution, queues = executions(facts.classes, cluster), service_queues(facts.services)
+    execution, queues = executions(facts.classes, cluster), service_queues(facts.services, spec.constraints)
     per_request = cluster.period * column(facts.services, "penalty")
     return Workload(
         class_names=names_of(facts.classes),
@@ -190,9 +191,13 @@ def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
     )
 
 
-def service_queues(services: Sequence[Service]) -> Queues:
-    """The services' queues."""
-    return Queues(column(services, "service_rate"), column(services, "delay"), column(services, "response"))
+def service_queues(services: Sequence[Service], constraints: Sequence[Constraint] = ()) -> Queues:
+    """The services' queues, their bounds tightened by comparisons like ``response(checkout) <= 1 s``."""
+    bound = column(services, "response")
+    limits = response_limits(constraints)
+    if limits:
+        bound = np.minimum(bound, [limits.get(name, np.inf) for name in names_of(services)])
+    return Queues(column(services, "service_rate"), column(services, "delay"), bound)
 
 
 def reuse_factor(period: float, deadline: Floats, reuse: str) -> Floats:

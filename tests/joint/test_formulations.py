@@ -1,0 +1,127 @@
+"""P0 and P1 through SCIP agree with P2; ``subject to`` in the models and on the plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mrdsl import loads
+from mrdsl.outcome import Result, SolutionStatus, Termination
+from mrdsl.problems.joint.quantities import quantity
+from mrdsl.solving.run import solve
+from mrdsl.spec.schema import Range
+from mrdsl.spec.spec import Spec
+
+from .specs import random_spec
+from .test_greedy import greedy
+
+pytest.importorskip("pyscipopt")
+
+
+def positive(spec: Spec) -> Spec:
+    """P0 and P1 divide by the least demand: raise those below a tenth of the expected one."""
+    facts = spec.facts
+
+    def raised(wanted: Range) -> Range:
+        return Range(max(wanted.low, wanted.high / 10), wanted.high)
+
+    return replace(spec, facts=replace(
+        facts,
+        classes=tuple(replace(one, jobs=raised(one.jobs)) for one in facts.classes),
+        services=tuple(replace(one, rate=raised(one.rate)) for one in facts.services),
+    ))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("relax", [True, False])
+@pytest.mark.parametrize("formulation", ["P0", "P1"])
+def test_printed_forms_agree_with_the_reduced_one(seed: int, relax: bool, formulation: str) -> None:
+    """Theorems 3.1 to 3.3; with whole VMs P0 is what the exact P2 must equal, not the rounded one."""
+    spec = positive(random_spec(seed))
+    expected = greedy(spec, relax)
+    found = solve(spec, "scip", formulation, relax)
+    if expected.plan is None:
+        assert found.termination is Termination.INFEASIBLE
+        return
+    assert found.solution is SolutionStatus.OPTIMAL
+    assert found.objective.value == pytest.approx(expected.value, rel=1e-5)
+    for key in ("map_slots", "reduce_slots"):
+        closed = getattr(found.plan.classes, key)  # type: ignore[union-attr]
+        assert closed == pytest.approx(getattr(expected.plan.classes, key), rel=1e-2, abs=1e-2)  # type: ignore[attr-defined]
+
+
+def test_zero_minimum_is_refused_by_the_printed_forms() -> None:
+    from mrdsl import MrdslError
+
+    spec = random_spec(1)
+    service = replace(spec.facts.services[0], rate=Range(0.0, 5.0))
+    spec = replace(spec, facts=replace(spec.facts, services=(service,)))
+    with pytest.raises(MrdslError) as caught:
+        solve(spec, "scip", "P1", True)
+    assert [d.code for d in caught.value.diagnostics] == ["needs-minimum"]
+
+
+TWO_PERIODS = """
+problem joint "a class and a service over three periods"
+cluster { size = 130 vms, vm_cost = 1 cent/h }
+class r {
+  coefficients { A = 9000 s, B = 3000 s, C = 100 s }
+  slots { map = 2, reduce = 2 }
+  jobs = 0..16
+  deadline = 900 s
+  penalty = 45 cent
+}
+service checkout {
+  rate = 0/s .. 600/s
+  service_rate = 15/s, delay = 0.25 s, response = 1.4 s, penalty = 0.002 cent
+}
+demand { periods = 3 }
+minimize cost
+subject to { COMPARISON }
+"""
+
+
+def constrained(comparison: str, relax: bool, solver: str = "auto") -> Result:
+    return solve(loads(TWO_PERIODS.replace("COMPARISON", comparison)), solver, None, relax)
+
+
+@pytest.mark.parametrize("relax", [True, False])
+@pytest.mark.parametrize(("comparison", "name", "argument", "value"), [
+    ("vms <= 50", "vms", "", 50.0),
+    ("vms >= 125", "vms", "", 125.0),
+    ("utilization >= 90%", "utilization", "", 0.9),
+    ("utilization <= 40%", "utilization", "", 0.4),
+    ("admitted(r) <= 30", "admitted", "r", 30.0),
+    ("rate(checkout) = 300/s", "rate", "checkout", 300.0),
+    ("response(checkout) <= 0.5 s", "response", "checkout", 0.5),
+])
+def test_a_comparison_that_binds(comparison: str, name: str, argument: str, value: float, relax: bool) -> None:
+    """Each of these cuts off the unconstrained optimum; the plan ends at the limit (for whole VMs, within one VM)."""
+    result = constrained(comparison, relax)
+    spec = loads(TWO_PERIODS.replace("COMPARISON", comparison))
+    assert result.solution is SolutionStatus.OPTIMAL, result.diagnostics
+    got = quantity(spec, result.plan, name, argument)  # type: ignore[arg-type]
+    slack = {"response": 0.03}.get(name, 1e-3)
+    assert got == pytest.approx(value, abs=slack)
+    free = solve(loads(TWO_PERIODS.replace("subject to { COMPARISON }", "")), relax=relax)
+    assert result.objective.value > free.objective.value  # type: ignore[operator]
+
+
+def test_a_response_limit_is_a_smaller_bound() -> None:
+    limited: Any = constrained("response(checkout) <= 0.5 s", True)
+    smaller = TWO_PERIODS.replace("response = 1.4 s", "response = 0.5 s").replace("subject to { COMPARISON }", "")
+    assert limited.objective.value == pytest.approx(solve(loads(smaller), relax=True).objective.value, rel=1e-9)
+
+
+def test_a_response_compared_freely_goes_to_a_global_solver() -> None:
+    result = constrained("response(checkout) * 2 <= 1 s", True)
+    assert result.solver["name"] == "scip"
+    limited = constrained("response(checkout) <= 0.5 s", True)
+    assert result.objective.value == pytest.approx(limited.objective.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("comparison", ["vms <= 10, admitted(r) >= 40", "cost <= 0.1 USD"])
+def test_comparisons_that_exclude_each_other(comparison: str) -> None:
+    assert constrained(comparison, False).termination is Termination.INFEASIBLE
