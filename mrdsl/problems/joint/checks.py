@@ -26,7 +26,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     facts: JointFacts = spec.facts
     found = [
         *_anything(spec), *check_descriptions(facts.classes), *check_profiles(facts.classes), *_names(facts),
-        *_demand_given(facts), *_shifts(facts), *_table(spec),
+        *_demand_given(spec), *_shifts(facts), *_table(spec),
     ]
     yield from found
     if not has_errors(found):
@@ -67,7 +67,8 @@ def _names(facts: JointFacts) -> Iterator[Diagnostic]:
                         Related(f"class {name} is here", places[name].span))
 
 
-def _demand_given(facts: JointFacts) -> Iterator[Diagnostic]:
+def _demand_given(spec: Spec) -> Iterator[Diagnostic]:
+    facts: JointFacts = spec.facts
     from_table = facts.demand is not None and facts.demand.from_ is not None
     for word, item, example, nodes in (
         ("class", "jobs", "jobs = 8 .. 10", facts.classes),
@@ -88,6 +89,9 @@ def _demand_given(facts: JointFacts) -> Iterator[Diagnostic]:
     if demand.from_ is not None and demand.day != "flat":
         yield error("demand-twice", "the demand comes from a table and from a typical day", demand.span_of("day"),
                     "keep `from` or `day`")
+    if demand.day != "flat" and spec.seed is None:
+        yield error("missing-seed", "a typical day is drawn at random, but the spec has no seed",
+                    demand.span_of("day"), "write `seed = 42` at the top level")
     if demand.noise > 0 and demand.day == "flat":
         yield warning("unused", "`noise` is read with `day = bimodal` only", demand.span_of("noise"),
                       "leave it out, or add `day = bimodal`")
