@@ -6,43 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from mrdsl.diagnostics import Diagnostic, MrdslError, warning
+from mrdsl.diagnostics import warning
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.heuristics.schedule_frugal import Frugal
 from mrdsl.heuristics.schedule_policies import EpochEdf, EventEdf, Malleable, Naive
 from mrdsl.heuristics.schedule_sizing import InstanceTypes
 from mrdsl.outcome import Termination
 from mrdsl.problems.schedule import facts as said
-from mrdsl.problems.schedule.market import recorded_prices
+from mrdsl.problems.schedule.market import machine_type, price_process
 from mrdsl.problems.schedule.plan import plan_of
 from mrdsl.problems.schedule.stream import jobs
-from mrdsl.simulation.fleet import MachineType
-from mrdsl.simulation.prices import ConstantPrice, DrawnPrice, PriceProcess, RecordedPrice
-from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.scheduling import Observer, Policy, Simulation
-from mrdsl.spec.schema import Distribution
-
-
-def machine_type(vm: said.Vm) -> MachineType:
-    """The VM type as the simulation takes it."""
-    return MachineType(vm.slots.map, vm.slots.reduce, vm.on_demand.price, vm.billing, vm.boot)
-
-
-def price_process(vm: said.Vm, seed: int) -> PriceProcess | None:
-    """The spot market of a run; None without one."""
-    spot = vm.spot
-    if spot is None:
-        return None
-    if spot.history is not None:
-        mistakes: list[Diagnostic] = []
-        steps = recorded_prices(vm, mistakes)
-        if steps is None:
-            raise MrdslError(mistakes)
-        return RecordedPrice(steps.times, steps.prices)
-    if isinstance(spot.price, Distribution):
-        return DrawnPrice(spot.price, spot.every, stream(seed, "spot price"))
-    assert spot.price is not None
-    return ConstantPrice(spot.price)
 
 
 def policy_of(facts: said.ScheduleFacts) -> Policy:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
 
-from mrdsl.simulation.fleet import MachineType
 from mrdsl.simulation.jobs import Job
+from mrdsl.simulation.machines import MachineType
 
 TOLERANCE = 1e-7
 PHASES = ("map", "reduce")

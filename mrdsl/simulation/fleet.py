@@ -10,25 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from mrdsl.simulation.prices import started_periods
+from mrdsl.simulation.machines import started_periods
 
 MAP, REDUCE = 0, 1
 State = tuple[tuple[float, ...], tuple[float, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class MachineType:
-    """The one VM type: slots, on-demand price per second, billing period and start-up time in seconds."""
-
-    map_slots: int
-    reduce_slots: int
-    price: float
-    billing: float
-    boot: float = 0.0
-
-    @property
-    def slots(self) -> tuple[int, int]:
-        return self.map_slots, self.reduce_slots
 
 
 @dataclass(eq=False, slots=True)

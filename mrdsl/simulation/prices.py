@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf
+from math import ceil, inf
 from typing import Protocol
 
 import numpy as np
@@ -137,13 +137,3 @@ def _moves(process: PriceProcess, until: float) -> Iterator[float]:
         time = process.next_move
         process.advance()
         yield time
-
-
-def started_periods(start: float, end: float, period: float) -> int:
-    """How many billing periods have started by ``end`` (one that would start exactly there has not)."""
-    return max(ceil((end - start) / period - ROUNDING), 0)
-
-
-def finished_periods(start: float, end: float, period: float) -> int:
-    """How many whole periods lie between two times."""
-    return floor((end - start) / period + ROUNDING)

@@ -22,9 +22,10 @@ from heapq import heappop, heappush
 from math import ceil, inf
 from typing import Any, Protocol
 
-from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, MachineType, Piece, charge
+from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, Piece, charge
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.lateness import Lateness
+from mrdsl.simulation.machines import MachineType
 from mrdsl.simulation.prices import PriceProcess
 
 PIECE, PRICE, PERIOD, ARRIVAL, CLOCK = range(5)

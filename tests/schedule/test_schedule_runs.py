@@ -14,15 +14,16 @@ from hypothesis import strategies as st
 from schedule_specs import JOBS, ROOT, spec, swim, vm, work
 
 from mrdsl.heuristics.pipeline import Draft
-from mrdsl.heuristics.schedule import machine_type, run_policy, simulation
+from mrdsl.heuristics.schedule import run_policy, simulation
 from mrdsl.outcome import Limits, Termination
 from mrdsl.problems.schedule.checks import check
 from mrdsl.problems.schedule.facts import Spot
+from mrdsl.problems.schedule.market import machine_type
 from mrdsl.problems.schedule.stream import jobs
 from mrdsl.problems.schedule.verify import measure, verify
 from mrdsl.simulation.audit import Log, audit
-from mrdsl.simulation.fleet import MachineType
 from mrdsl.simulation.jobs import Job
+from mrdsl.simulation.machines import MachineType
 from mrdsl.simulation.prices import DrawnPrice
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.scheduling import Simulation

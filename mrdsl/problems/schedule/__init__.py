@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.problems.family import Family, GoalKind
+from mrdsl.problems.family import Family, Formulation, GoalKind, Needs
 from mrdsl.problems.schedule.checks import check, never_in_time
 from mrdsl.problems.schedule.facts import ScheduleFacts
 
@@ -12,6 +12,11 @@ FAMILY = Family(
     paper="003",
     facts=ScheduleFacts,
     goals=(GoalKind("minimize", "cost", "USD", "what the VMs cost over the trace"),),
+    formulations=(
+        Formulation("offline", "least cost had everything been known: a yardstick for small instances",
+                    needs=lambda _, relax: Needs("LP" if relax else "MILP"),
+                    build="mrdsl.problems.schedule.offline:build", decode="mrdsl.problems.schedule.offline:decode"),
+    ),
     methods=("policy",),
     check=check,
     impossible=never_in_time,

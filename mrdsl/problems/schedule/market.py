@@ -1,10 +1,17 @@
-"""The recorded spot prices that a spec names, or what is wrong with them."""
+"""The machines of a spec and what they cost: VM type, spot market, recorded prices and what is wrong with them."""
 
 from __future__ import annotations
 
-from mrdsl.diagnostics import Diagnostic, error, has_errors
+from typing import TYPE_CHECKING
+
+from mrdsl.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.problems.schedule.facts import Vm
 from mrdsl.reading.spot_history import PriceSteps, gaps, price_steps, read_spot_history
+from mrdsl.simulation.machines import MachineType
+from mrdsl.spec.schema import Distribution
+
+if TYPE_CHECKING:
+    from mrdsl.simulation.prices import PriceProcess
 
 
 def recorded_prices(vm: Vm, mistakes: list[Diagnostic], until: float = 0.0) -> PriceSteps | None:
@@ -33,3 +40,28 @@ def recorded_prices(vm: Vm, mistakes: list[Diagnostic], until: float = 0.0) -> P
         return None
     mistakes.extend(gaps(steps, until, spot.history.path))
     return steps
+
+
+def machine_type(vm: Vm) -> MachineType:
+    """The VM type as the simulation takes it."""
+    return MachineType(vm.slots.map, vm.slots.reduce, vm.on_demand.price, vm.billing, vm.boot)
+
+
+def price_process(vm: Vm, seed: int) -> PriceProcess | None:
+    """The spot market of a run; None without one."""
+    from mrdsl.simulation.prices import ConstantPrice, DrawnPrice, RecordedPrice
+    from mrdsl.simulation.sampling import stream
+
+    spot = vm.spot
+    if spot is None:
+        return None
+    if spot.history is not None:
+        mistakes: list[Diagnostic] = []
+        steps = recorded_prices(vm, mistakes)
+        if steps is None:
+            raise MrdslError(mistakes)
+        return RecordedPrice(steps.times, steps.prices)
+    if isinstance(spot.price, Distribution):
+        return DrawnPrice(spot.price, spot.every, stream(seed, "spot price"))
+    assert spot.price is not None
+    return ConstantPrice(spot.price)

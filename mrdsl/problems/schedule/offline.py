@@ -1,0 +1,233 @@
+"""The offline optimum: what the cheapest schedule would have cost, had every job and price been known (a MILP).
+
+A yardstick for small instances: no policy, however clever, pays less with as few late jobs. Time runs in steps that
+divide every time of the instance, which loses nothing: in some optimal schedule every start lies an exact sum of
+durations after an arrival or a price move, since whatever does not can be moved earlier.
+
+VMs that start at the same step and are paid for equally many periods are one whole number; tasks of a phase that
+start at the same step on such VMs are another. Tasks that are intervals fit on the slots of alike VMs exactly when no
+step has more of them than slots, so that counting is exact. A spot VM is never lost here, since a bid costs nothing:
+it pays the market price at the start of each of its periods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor, gcd
+from typing import Any
+
+import pyomo.environ as pyo
+
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.problems.schedule.facts import ScheduleFacts
+from mrdsl.problems.schedule.market import machine_type, price_process
+from mrdsl.problems.schedule.plan import HOUR, Cost, Jobs, SchedulePlan, Tardiness, VmHours
+from mrdsl.problems.schedule.stream import jobs
+from mrdsl.simulation.jobs import Job
+from mrdsl.simulation.prices import PricePath, path
+from mrdsl.spec.spec import Spec
+
+TICK = 1e-3
+MOST_JOBS, MOST_STARTS = 500, 200_000
+Lease = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A small schedule in whole steps of ``step`` seconds; ``late`` jobs may be late."""
+
+    jobs: tuple[Job, ...]
+    slots: tuple[int, int]
+    step: float
+    period: int
+    boot: int
+    on_demand: float
+    prices: PricePath | None
+    kind: str
+    late: int
+
+    def steps(self, time: float) -> int:
+        """A time of the instance in steps."""
+        return round(time / self.step)
+
+    @cached_property
+    def horizon(self) -> int:
+        """The last step that is looked at: the last due time, then, where jobs may be late, all late work in a row.
+
+        On demand nothing is gained by waiting longer; on the spot market late jobs could wait for a lower price.
+        """
+        latest = max(floor(job.punctual_until / self.step) for job in self.jobs)
+        if not self.late:
+            return latest
+        latest = max(latest, *(self.steps(job.submit) for job in self.jobs))
+        works = sorted((self.steps(job.work) for job in self.jobs), reverse=True)
+        return latest + self.boot + sum(works[: self.late])
+
+    @cached_property
+    def leases(self) -> dict[Lease, tuple[float, bool]]:
+        """Cost of a VM from a step on for so many periods, and whether it is a spot VM, the cheaper kind if allowed."""
+        first = min(self.steps(job.submit) for job in self.jobs)
+        found = {}
+        for start in range(first, self.horizon):
+            most = ceil((self.horizon - start) / self.period)
+            for periods in range(1, most + 1):
+                found[start, periods] = self._price(start, periods)
+        return found
+
+    def end(self, lease: Lease) -> int:
+        """The step at which a lease ends."""
+        return lease[0] + lease[1] * self.period
+
+    def starts(self, job: Job, phase: int) -> range:
+        """The steps at which a task of a job may start."""
+        map_steps = self.steps(job.map_time)
+        first = self.steps(job.submit) + (map_steps if phase else 0)
+        return range(first, self.horizon - self.steps(job.durations[phase]) + 1)
+
+    def _price(self, start: int, periods: int) -> tuple[float, bool]:
+        length = self.period * self.step
+        on_demand = periods * length * self.on_demand
+        if self.kind == "on_demand" or self.prices is None:
+            return on_demand, False
+        spot = sum(length * self.prices.at((start + i * self.period) * self.step + 1e-9) for i in range(periods))
+        return (spot, True) if self.kind == "spot" or spot < on_demand else (on_demand, False)
+
+
+def instance_of(spec: Spec) -> Instance:
+    """The instance of a spec; raises MrdslError ``too-large`` or ``off-grid`` where it is none for this model."""
+    facts: ScheduleFacts = spec.facts
+    machine = machine_type(facts.vms[0])
+    found = []
+    for job in jobs(facts, spec.seed or 0):
+        found.append(job)
+        if len(found) > MOST_JOBS:
+            raise _too_large(spec)
+    spot = facts.vms[0].spot if facts.policy.instances != "on_demand" else None
+    moves = [spot.every] if spot is not None and spot.history is None else []
+    times = [machine.billing, machine.boot, *moves]
+    for job in found:
+        times += [job.submit, *(d for d, n in zip(job.durations, job.tasks, strict=True) if n)]
+    step = _step(times, spec)
+    late = floor(facts.policy.tardy_share * len(found) + 1e-9)
+    prices = price_process(facts.vms[0], spec.seed or 0) if spot is not None else None
+    until = max(job.punctual_until for job in found) + sum(job.work for job in found) + machine.boot
+    instance = Instance(
+        tuple(found), machine.slots, step, round(machine.billing / step), round(machine.boot / step), machine.price,
+        path(prices, until) if prices is not None else None, facts.policy.instances, late)
+    if instance.horizon ** 2 * len(found) / max(instance.period / 2, 1) > MOST_STARTS:
+        raise _too_large(spec)
+    return instance
+
+
+def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
+    """Least cost of leases such that every task runs on one and no more jobs are late than may be."""
+    one = instance_of(spec)
+    whole = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
+    model = pyo.ConcreteModel("schedule_offline")
+    model.lease = pyo.Var(list(one.leases), domain=whole)
+    places = _places(one)
+    model.start = pyo.Var([key for keys in places.values() for key in keys], domain=whole)
+    numbers = range(len(one.jobs))
+    yes = pyo.UnitInterval if relax else pyo.Binary
+    model.late = pyo.Var(numbers, domain=yes)
+    model.maps_done = pyo.Var([(i, t) for i in numbers if one.jobs[i].reduce_tasks for t in one.starts(one.jobs[i], 1)],
+                              domain=yes)
+    model.rows = pyo.ConstraintList()
+    for i, job in enumerate(one.jobs):
+        _add_job(model, one, places, i, job)
+    _add_slots(model, one)
+    if len(one.jobs):
+        model.rows.add(sum(model.late[i] for i in numbers) <= one.late)
+    model.cost = pyo.Objective(expr=sum(cost * model.lease[lease] for lease, (cost, _) in one.leases.items()))
+    model.plan_quantities = {}
+    return model
+
+
+def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> SchedulePlan:
+    """The plan of an optimal schedule; lateness from the starts."""
+    one = instance_of(spec)
+    ends: dict[int, int] = {}
+    work = 0.0
+    for (i, phase, start, *_), variable in model.start.items():
+        if (variable.value or 0.0) > 1e-6:
+            job = one.jobs[i]
+            work += variable.value * job.durations[phase]
+            ends[i] = max(ends.get(i, 0), start + one.steps(job.durations[phase]))
+    late = [end * one.step - one.jobs[i].due for i, end in ends.items()
+            if end * one.step > one.jobs[i].punctual_until]
+    cost, hours = [0.0, 0.0], [0.0, 0.0]
+    for lease, variable in model.lease.items():
+        price, spot = one.leases[lease]
+        cost[spot] += price * (variable.value or 0.0)
+        hours[spot] += lease[1] * one.period * one.step / HOUR * (variable.value or 0.0)
+    late.sort()
+    paid = sum(hours) * HOUR * sum(one.slots)
+    count = len(one.jobs)
+    return SchedulePlan(
+        Jobs(count, len(late), len(late) / count), Cost(cost[0], cost[1], sum(cost)), VmHours(hours[0], hours[1]), 0,
+        tardiness=Tardiness(sum(late) / len(late), late[(len(late) - 1) // 2], late[-1], late[-1]) if late
+        else Tardiness(), utilization=work / paid if paid else 0.0,
+        rented=round(sum(variable.value or 0.0 for variable in model.lease.values())),
+        finished=max(ends.values(), default=0) * one.step)
+
+
+#: Job and phase, to (job, phase, start, the lease's two numbers).
+Places = dict[tuple[int, int], list[tuple[int, int, int, int, int]]]
+
+
+def _places(one: Instance) -> Places:
+    """For every job and phase the keys at which a task of it may run."""
+    found: Places = {}
+    for i, job in enumerate(one.jobs):
+        for phase in (0, 1):
+            if not job.tasks[phase]:
+                continue
+            length = one.steps(job.durations[phase])
+            found[i, phase] = [(i, phase, start, *lease) for start in one.starts(job, phase) for lease in one.leases
+                               if lease[0] + one.boot <= start and start + length <= one.end(lease)]
+    return found
+
+
+def _add_job(model: Any, one: Instance, places: Places, i: int, job: Job) -> None:
+    """All tasks run, reduce tasks after the last map task, in time unless the job is late."""
+    for phase in (0, 1):
+        if job.tasks[phase]:
+            model.rows.add(sum(model.start[key] for key in places[i, phase]) == job.tasks[phase])
+    last = 1 if job.reduce_tasks else 0
+    latest = floor(job.punctual_until / one.step) - one.steps(job.durations[last])
+    in_time = [model.start[key] for key in places[i, last] if key[2] <= latest]
+    model.rows.add(sum(in_time) + job.tasks[last] * model.late[i] >= job.tasks[last])
+    if not job.reduce_tasks:
+        return
+    length = one.steps(job.map_time)
+    for t in one.starts(job, 1):
+        ended = sum(model.start[key] for key in places[i, 0] if key[2] + length <= t)
+        model.rows.add(job.map_tasks * model.maps_done[i, t] <= ended)
+        begun = [model.start[key] for key in places[i, 1] if key[2] == t]
+        if begun:
+            model.rows.add(sum(begun) <= job.reduce_tasks * model.maps_done[i, t])
+
+
+def _add_slots(model: Any, one: Instance) -> None:
+    """On the VMs of one lease no step has more running tasks of a phase than slots."""
+    running: dict[tuple[int, Lease, int], list[Any]] = {}
+    for (i, phase, start, *lease), variable in model.start.items():
+        for t in range(start, start + one.steps(one.jobs[i].durations[phase])):
+            running.setdefault((phase, (lease[0], lease[1]), t), []).append(variable)
+    for (phase, lease, _), variables in running.items():
+        model.rows.add(sum(variables) <= one.slots[phase] * model.lease[lease])
+
+
+def _step(times: list[float], spec: Spec) -> float:
+    """The greatest step that divides all times, in whole milliseconds."""
+    ticks = [round(time / TICK) for time in times]
+    if any(abs(tick * TICK - time) > 1e-7 for tick, time in zip(ticks, times, strict=True)):
+        raise MrdslError([error("off-grid", "the offline optimum needs times in whole milliseconds, and some are not",
+                                spec.span, "round the task times, or simulate a policy instead: --solver policy")])
+    return gcd(*ticks) * TICK
+
+
+def _too_large(spec: Spec) -> MrdslError:
+    return MrdslError([error("too-large", "the offline optimum is for small instances: a few jobs over some hundred "
+                             "steps of time", spec.span, "simulate a policy instead: --solver policy")])

@@ -1,0 +1,28 @@
+"""The machine that is rented, and how its time is billed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class MachineType:
+    """The one VM type: slots, on-demand price per second, billing period and start-up time in seconds."""
+
+    map_slots: int
+    reduce_slots: int
+    price: float
+    billing: float
+    boot: float = 0.0
+
+    @property
+    def slots(self) -> tuple[int, int]:
+        return self.map_slots, self.reduce_slots
+
+
+def started_periods(start: float, end: float, period: float) -> int:
+    """How many billing periods have started by ``end`` (one that would start exactly there has not)."""
+    return max(ceil((end - start) / period - ROUNDING), 0)
