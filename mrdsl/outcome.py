@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
@@ -66,6 +66,14 @@ class Bar:
 
 
 @dataclass(frozen=True)
+class Trace:
+    """What happened, event by event, for a CSV file; ``rows`` may be read once."""
+
+    columns: tuple[str, ...]
+    rows: Iterable[Sequence[Any]]
+
+
+@dataclass(frozen=True)
 class Plan:
     """Base of every family's plan. All numbers are SI and plain Python or numpy; every output is a view of it."""
 
@@ -80,6 +88,11 @@ class Plan:
     def bars(self) -> tuple[Bar, ...]:
         """The Gantt chart, empty where the family has none."""
         return ()
+
+    def trace(self) -> Trace:
+        """Every event behind the plan; by default the bars of its chart."""
+        return Trace(("lane", "label", "start [s]", "end [s]", "kind"),
+                     ((bar.lane, bar.label, bar.start, bar.end, bar.kind) for bar in self.bars()))
 
 
 @dataclass(frozen=True)

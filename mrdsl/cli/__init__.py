@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": "mrdsl.cli.explain:explain",
     "show": "mrdsl.cli.show:show",
     "solve": "mrdsl.cli.solve:solve",
+    "simulate": "mrdsl.cli.simulate:simulate",
     "why": "mrdsl.cli.why:why",
     "experiment": "mrdsl.cli.experiment:experiment",
 }

@@ -38,20 +38,20 @@ def solve(as_json: bool, output: Path | None, gantt: Path | None, verbose: bool,
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     parsed = {"parse": time.perf_counter() - started}
     if loaded.spec is None:
-        return _fail(
+        return fail(
             MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics)), loaded, as_json, output, parsed
         )
     try:
         result = _solve(loaded, options)
     except MrdslError as failure:
-        return _fail(failure, loaded, as_json, output, parsed)
+        return fail(failure, loaded, as_json, output, parsed)
     found = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
     result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=found)
-    _print(result, loaded, as_json, verbose)
+    show(result, loaded, as_json, verbose)
     if output is not None:
         write_whole(output, to_json(result_document(result)))
     if gantt is not None:
-        _draw(result, gantt)
+        draw(result, gantt)
     return exit_code(result)
 
 
@@ -72,7 +72,8 @@ def exit_code(result: Result) -> int:
     return SOLVER_FAILED if result.termination is Termination.ERROR else STOPPED
 
 
-def _print(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None:
+def show(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None:
+    """Prints a result as a table or as JSON, its diagnostics, and how long the stages took where that is asked."""
     if as_json:
         click.echo(to_json(result_document(result)), nl=False)
     elif sys.stdout.isatty():
@@ -92,7 +93,8 @@ def _print(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None
         click.echo(stages, err=True)
 
 
-def _fail(failure: MrdslError, loaded: Loaded, as_json: bool, output: Path | None, parsed: dict[str, float]) -> int:
+def fail(failure: MrdslError, loaded: Loaded, as_json: bool, output: Path | None, parsed: dict[str, float]) -> int:
+    """Reports that there is no result, in the form that was asked for, and gives the exit code."""
     document = to_json(failure_document(failure.diagnostics, parsed))
     if as_json:
         click.echo(document, nl=False)
@@ -103,7 +105,8 @@ def _fail(failure: MrdslError, loaded: Loaded, as_json: bool, output: Path | Non
     return failure.exit_code
 
 
-def _draw(result: Result, path: Path) -> None:
+def draw(result: Result, path: Path) -> None:
+    """Writes the plan's Gantt chart, or says that it has none."""
     from mrdsl.drawing import gantt
 
     bars = result.plan.bars() if result.plan is not None else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,7 @@ def together(first: Draw, second: Draw) -> Draw:
     return lambda: first() + second()
 
 
+@lru_cache(maxsize=16)
 def read_times(path: Path, unit: float) -> NDArray[np.float64]:
     """Recorded times in seconds: one positive number a line, in units of ``unit`` seconds; empty lines are skipped.
 

@@ -16,7 +16,8 @@ class Work:
     """What the jobs of one class do: how many tasks, and where their times [s] come from, one call per task.
 
     The time of a reduce task contains its shuffle: ``first_reduce_time`` is drawn for tasks that start before any
-    reduce task of their job has ended, the first wave, whose shuffle runs beside the map phase in part.
+    reduce task of their job has ended, the first wave, whose shuffle runs beside the map phase in part. No more than
+    ``map_limit`` map tasks and ``reduce_limit`` reduce tasks of one job run at once.
     """
 
     map_tasks: int
@@ -24,6 +25,8 @@ class Work:
     map_time: Draw
     first_reduce_time: Draw
     reduce_time: Draw
+    map_limit: float = inf
+    reduce_limit: float = inf
 
     @classmethod
     def of_times(cls, maps: Iterable[float], reduces: Iterable[float] = ()) -> Work:
@@ -43,18 +46,18 @@ class Job:
     """One job on its way: what waits, what runs, what is left of its current stage; a handful of numbers, no tasks.
 
     ``kind`` is its class's index and ``user`` its user's, -1 without one; ``limit`` is how many of its tasks may run at
-    once. ``number`` is its place in the order of submission.
+    once now. ``number`` is its place in the order of submission.
     """
 
     __slots__ = ("ended", "kind", "left", "limit", "map_ended", "number", "pending", "queued", "redo", "running",
                  "stage", "started", "submitted", "time", "user", "work")
 
-    def __init__(self, kind: int, work: Work, submitted: float, user: int = -1, limit: float = inf) -> None:
+    def __init__(self, kind: int, work: Work, submitted: float, user: int = -1) -> None:
         self.kind = kind
         self.work = work
         self.submitted = submitted
         self.user = user
-        self.limit = limit
+        self.limit = work.map_limit
         self.number = -1
         self.started = self.map_ended = self.ended = -1.0
         self.running = 0
@@ -71,6 +74,7 @@ class Job:
         if work.reduce_tasks == 0:
             return False
         self.stage = REDUCE
+        self.limit = work.reduce_limit
         self.pending = self.left = work.reduce_tasks
         self.time = work.first_reduce_time
         return True

@@ -1,5 +1,6 @@
 """The simulator against a known queue, a plain second implementation, brute force, and schedules worked out by hand."""
 
+from dataclasses import replace
 from itertools import permutations, product
 
 import numpy as np
@@ -161,7 +162,7 @@ def test_a_queue_of_oldest_first_runs_jobs_one_after_the_other():
 
 
 def test_a_limit_per_job_leaves_slots_idle():
-    job = Job(0, Work.of_equal_tasks(6, 1.0), 0.0, limit=2)
+    job = Job(0, replace(Work.of_equal_tasks(6, 1.0), map_limit=2), 0.0)
     run([Pool(4, [Queue(FewestRunning())])], [job])
     assert job.ended == 3.0
 

@@ -39,4 +39,5 @@ FAMILY = Family(
     verify=f"{_HERE}.verify:verify",
     measure=f"{_HERE}.verify:measure",
     quantity=f"{_HERE}.verify:quantity",
+    simulate=f"{_HERE}.simulate:simulate",
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mrdsl.diagnostics import Diagnostic, error, has_errors, impossible, note, warning
-from mrdsl.problems.bounds.facts import BoundsFacts, is_fifo
+from mrdsl.problems.bounds.facts import BoundsFacts, JobClass, is_fifo
 from mrdsl.problems.profiles import check_few_tasks, check_profiles
 from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
@@ -26,7 +27,7 @@ def minimizes_slots(spec: Spec) -> bool:
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes and warnings."""
     facts: BoundsFacts = spec.facts
-    found = [*_classes(spec), *check_profiles(facts.classes), *_data(facts), *_shares(facts)]
+    found = [*_classes(spec), *check_profiles(facts.classes), *_data(facts), *_shares(facts), *_recorded(facts)]
     found += _deadlines(spec) if minimizes_slots(spec) else _slots(spec)
     yield from found
     if not has_errors(found):
@@ -67,6 +68,39 @@ def _data(facts: BoundsFacts) -> Iterator[Diagnostic]:
         has, lacks = ("profiled_on", "data") if node.data is None else ("data", "profiled_on")
         yield error("missing-item", f"class {node.name} gives {has} but not {lacks}", node.span_of(has),
                     f"add {lacks}: the profile is scaled by data / profiled_on")
+
+
+def _recorded(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    from mrdsl.simulation.task_times import read_times
+
+    for node in facts.classes:
+        if node.recorded is None:
+            continue
+        phases = (("map", node.recorded.map, node.map), ("reduce", node.recorded.reduce, node.reduce))
+        for name, source, phase in phases:
+            if source is None or phase is None:
+                continue
+            try:
+                times = read_times(Path(source.path), node.recorded.unit)
+            except (OSError, ValueError) as problem:
+                yield error("wrong-recording", f"`{source.written}` is no list of task times: {problem}",
+                            source.span or node.recorded.span_of(name),
+                            "write one positive number a line, such as 23.5; unit says what 1 stands for")
+                continue
+            longest = _longest(node, name)
+            if times.max() > longest * (1.0 + SUM_TOLERANCE):
+                yield warning("wrong-recording",
+                              f"the longest recorded {name} time of class {node.name} is {times.max():g} s, its "
+                              f"profile says at most {longest:g} s: the upper estimate does not bound what runs",
+                              source.span or node.recorded.span_of(name),
+                              f"the recording has avg = {times.mean():g} s, max = {times.max():g} s")
+
+
+def _longest(node: JobClass, phase: str) -> float:
+    if phase == "map":
+        return node.map.max
+    shuffle = node.shuffle.max if node.shuffle is not None else 0.0
+    return shuffle + (node.reduce.max if node.reduce is not None else 0.0)
 
 
 def _shares(facts: BoundsFacts) -> Iterator[Diagnostic]:
@@ -113,6 +147,31 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
                     f"{jobs} jobs run at the same time on {fewest} slots: no job has a slot of its own, and the "
                     "estimates mean nothing then", cluster.slots.span or cluster.span,
                     f"give at least {jobs} slots of each kind, lower jobs, or write scheduler = fifo")
+    yield from _overload(facts)
+
+
+def _overload(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    """Classes that arrive at random and bring more work than the slots can do: their queues grow without end."""
+    import numpy as np
+
+    from mrdsl.performance import mapreduce
+    from mrdsl.problems.profiles import profile_of
+
+    assert facts.cluster is not None
+    assert facts.cluster.slots is not None
+    rate = column(facts.classes, "arrivals", missing=0.0)
+    work = mapreduce.lower(profile_of(facts.classes))
+    loads = {"map": float(rate @ work.map_work) / facts.cluster.slots.map,
+             "reduce": float(rate @ np.nan_to_num(work.reduce_work)) / facts.cluster.slots.reduce}
+    if facts.cluster.pools == "common":
+        loads = {"": sum(loads.values())}
+    for kind, load in loads.items():
+        if load >= 1.0:
+            first = facts.classes[_indices(rate > 0.0)[0]]
+            yield error("overloaded-cluster",
+                        f"the arriving jobs keep {load:.0%} of the {kind + ' ' if kind else ''}slots busy: jobs pile "
+                        "up without end", first.span_of("arrivals"),
+                        f"lower arrivals, or give {load / 0.9:.2g} times the slots")
 
 
 def _deadlines(spec: Spec) -> Iterator[Diagnostic]:

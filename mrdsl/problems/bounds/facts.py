@@ -68,7 +68,7 @@ class JobClass(Node):
 class Simulation(Node):
     """How long is simulated."""
 
-    jobs_per_user: int = quantity("jobs", "completed jobs per user", default=100, at_least=2, whole=True)
+    jobs_per_user: int = quantity("jobs", "completed jobs per user", default=20, at_least=2, whole=True)
     warm_up: float = quantity("share", "the first part of every class's jobs, which no figure counts", default=0.1,
                               at_least=0.0, below=1.0)
 

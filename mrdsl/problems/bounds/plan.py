@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrdsl.outcome import Bar, Plan, Table, plain
+from mrdsl.outcome import Bar, Plan, Table, Trace, plain
 from mrdsl.performance.mapreduce import Floats
+
+if TYPE_CHECKING:
+    from mrdsl.simulation.tasks import TaskRun
 
 SHOWN = 50
 """How many classes the terminal shows."""
+BARS = 3000
+"""How many tasks a Gantt chart shows."""
+STAGES = ("map", "reduce")
 ESTIMATES = ("lower", "average", "upper", "waves")
 
 
@@ -35,7 +42,7 @@ class BoundsPlan(Plan):
     """Arrays have one element per class; slots are those of one job, unrounded, times in seconds.
 
     ``jobs`` run side by side in each class. ``deadline`` is NaN where the class has none. ``observed`` is empty unless
-    the plan was simulated.
+    the plan was simulated; ``replay`` then gives every task run of the first run again.
     """
 
     names: Sequence[str]
@@ -46,7 +53,7 @@ class BoundsPlan(Plan):
     deadline: Floats
     sizes: bool
     observed: Mapping[str, Observed] = field(default_factory=dict)
-    timeline: tuple[Bar, ...] = ()
+    replay: Callable[[], Iterator[TaskRun]] | None = None
 
     @property
     def slots(self) -> float:
@@ -72,8 +79,17 @@ class BoundsPlan(Plan):
         return tuple(found)
 
     def bars(self) -> tuple[Bar, ...]:
-        """The tasks on their slots, where the plan was simulated."""
-        return self.timeline
+        """The first tasks on their slots, where the plan was simulated."""
+        runs = self.replay() if self.replay is not None else iter(())
+        return tuple(Bar(f"{STAGES[run.stage]} {run.slot + 1:04d}", f"{self.names[run.kind]} {run.job + 1}", run.start,
+                         run.end, self.names[run.kind]) for run in islice(runs, BARS))
+
+    def trace(self) -> Trace:
+        """Every task run of the first run."""
+        runs = self.replay() if self.replay is not None else iter(())
+        return Trace(("job", "class", "stage", "pool", "slot", "start [s]", "end [s]", "killed"), (
+            (run.job + 1, self.names[run.kind], STAGES[run.stage], run.pool + 1, run.slot + 1, run.start, run.end,
+             int(run.killed)) for run in runs))
 
     def _class(self, index: int, name: str) -> dict[str, Any]:
         times = {each: plain(float(self.completion[each][index])) for each in ESTIMATES}

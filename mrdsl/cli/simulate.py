@@ -1,0 +1,85 @@
+"""``mrdsl simulate``: a spec in, what was observed out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl import __version__
+from mrdsl.cli.boundary import PLAN
+from mrdsl.cli.check import exit_code as diagnostics_exit_code
+from mrdsl.cli.inputs import load_spec, spec_options, write_whole
+from mrdsl.cli.solve import draw, exit_code, fail, show
+from mrdsl.diagnostics import MrdslError
+from mrdsl.language.loading import Loaded, sort
+from mrdsl.outcome import Objective, Outcome, Result
+from mrdsl.reporting.document import result_document, to_json
+from mrdsl.spec.spec import Spec
+
+
+@click.command()
+@spec_options
+@click.option("--runs", type=click.IntRange(1), default=10, show_default=True, help="Independent runs.")
+@click.option("--jobs", type=click.IntRange(2), help="Completed jobs per user in each run; default: as in the spec.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the JSON object to a file.")
+@click.option("--gantt", type=click.Path(path_type=Path), help="Draw the first run as an SVG Gantt chart.")
+@click.option("--trace", type=click.Path(path_type=Path), help="Write the first run, event by event, to a CSV file.")
+@click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
+def simulate(as_json: bool, output: Path | None, gantt: Path | None, trace: Path | None, verbose: bool,
+             **options: Any) -> int:
+    """Run the spec in FILE and report what happens."""
+    started = time.perf_counter()
+    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    parsed = {"parse": time.perf_counter() - started}
+    if loaded.spec is None:
+        failure = MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
+        return fail(failure, loaded, as_json, output, parsed)
+    try:
+        outcome = _run(loaded, options)
+    except MrdslError as problem:
+        return fail(problem, loaded, as_json, output, parsed)
+    seconds = {**parsed, "simulate": time.perf_counter() - started - parsed["parse"]}
+    result = _result(loaded.spec, outcome, loaded, seconds)
+    show(result, loaded, as_json, verbose)
+    if output is not None:
+        write_whole(output, to_json(result_document(result)))
+    if gantt is not None:
+        draw(result, gantt)
+    if trace is not None and result.plan is not None:
+        write_whole(trace, _csv(result))
+    return exit_code(result) if result.plan is None else PLAN
+
+
+def _run(loaded: Loaded, options: dict[str, Any]) -> Outcome:
+    from mrdsl.api import simulate as run
+
+    assert loaded.spec is not None
+    return run(loaded.spec, runs=options["runs"], jobs=options["jobs"])
+
+
+def _result(spec: Spec, outcome: Outcome, loaded: Loaded, seconds: dict[str, float]) -> Result:
+    goal = spec.goal
+    objective = Objective(goal.sense if goal else "estimate", goal.quantity if goal else "", outcome.value, "",
+                          outcome.bound, None)
+    return Result(
+        problem=spec.problem, title=spec.title, formulation=None,
+        solver={"name": "simulation", "version": __version__}, seed=spec.seed or 0, termination=outcome.termination,
+        solution=outcome.solution, objective=objective, plan=outcome.plan,
+        diagnostics=tuple(sort((*loaded.diagnostics, *outcome.diagnostics))), seconds=seconds,
+    )
+
+
+def _csv(result: Result) -> str:
+    assert result.plan is not None
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    found = result.plan.trace()
+    writer.writerow(found.columns)
+    writer.writerows(found.rows)
+    return text.getvalue()

@@ -1,0 +1,157 @@
+"""A bounds spec as a simulation: what its formulas estimate, observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import floor, inf
+from pathlib import Path
+
+import numpy as np
+
+from mrdsl.outcome import Outcome, SolutionStatus, Termination
+from mrdsl.performance.wave_profiles import least
+from mrdsl.problems.bounds.checks import minimizes_slots
+from mrdsl.problems.bounds.estimates import Estimates, estimates_of, growth_of, shares_of
+from mrdsl.problems.bounds.facts import BoundsFacts, Cluster, JobClass, Simulation, is_fifo
+from mrdsl.problems.bounds.formulas import plan_of
+from mrdsl.problems.bounds.plan import BoundsPlan, Observed
+from mrdsl.simulation.cluster import Pool
+from mrdsl.simulation.queues import FewestRunning, OldestFirst, Order, Queue
+from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.statistics import summarize
+from mrdsl.simulation.task_times import exponential, read_times, recorded, spread, together
+from mrdsl.simulation.tasks import Draw, TaskRun, Work
+from mrdsl.simulation.users import Submitters, observe
+from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.spec import Spec
+
+
+def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Outcome:
+    """``runs`` independent runs, each until every class has completed ``jobs`` jobs per user (default: the spec's).
+
+    `minimize slots` is simulated on the slots that the formulas give, rounded up.
+    """
+    plan = plan_of(spec)
+    scenario = scenario_of(spec, plan, seed or 0, jobs)
+    times = [_run(scenario, run) for run in range(runs)]
+    names = names_of(spec.facts.classes)
+    observed = {}
+    for kind, name in enumerate(names):
+        kept = [seen[kind][floor(scenario.warm_up * len(seen[kind])):] for seen in times]
+        found = summarize(kept)
+        observed[name] = Observed(found.count, found.mean, found.p50, found.p95, found.half_width)
+    return Outcome(Termination.COMPLETED, SolutionStatus.FEASIBLE,
+                   replace(plan, observed=observed, replay=lambda: replayed(scenario)))
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One cluster with its classes, ready to run: ``submitters(run)`` and ``pools()`` make a fresh start."""
+
+    pools: Callable[[], tuple[Pool, ...]]
+    submitters: Callable[[int], tuple[Submitters, ...]]
+    enough: tuple[int, ...]
+    warm_up: float
+    patience: float | None
+
+
+def scenario_of(spec: Spec, plan: BoundsPlan, seed: int, jobs: int | None = None) -> Scenario:
+    """What the spec says of cluster and classes, for a plan's estimates and slots."""
+    facts: BoundsFacts = spec.facts
+    cluster = facts.cluster or Cluster()
+    length = facts.simulation or Simulation()
+    estimates = estimates_of(facts)
+    sizes = _slots(spec, plan, cluster)
+    per_user = jobs if jobs is not None else length.jobs_per_user
+
+    def submitters(run: int) -> tuple[Submitters, ...]:
+        return tuple(_submitters(facts, estimates, plan, sizes, kind, (seed, run)) for kind in range(len(plan.names)))
+
+    return Scenario(lambda: _pools(facts, cluster, sizes), submitters, tuple(per_user * int(h) for h in plan.jobs),
+                    length.warm_up, cluster.preemption)
+
+
+def replayed(scenario: Scenario) -> Iterator[TaskRun]:
+    """Every task run of the first run, as the run goes: only those of one stretch of time are held at once."""
+    held: list[TaskRun] = []
+    _, simulation = observe(scenario.pools(), scenario.submitters(0), scenario.enough, held.append, scenario.patience)
+    simulation.run(0.0)
+    while simulation.events:
+        simulation.run(simulation.events[0][0] + 60.0)
+        yield from held
+        held.clear()
+
+
+def _run(scenario: Scenario, run: int) -> list[list[float]]:
+    seen, simulation = observe(scenario.pools(), scenario.submitters(run), scenario.enough, None, scenario.patience)
+    simulation.run()
+    return seen
+
+
+def _slots(spec: Spec, plan: BoundsPlan, cluster: Cluster) -> tuple[int, int]:
+    if minimizes_slots(spec) or cluster.slots is None:
+        whole = [np.ceil(slots * plan.jobs * (1.0 - 1e-9)).sum() for slots in (plan.map_slots, plan.reduce_slots)]
+        return max(1, int(whole[0])), max(1, int(whole[1]))
+    return cluster.slots.map, cluster.slots.reduce
+
+
+def _pools(facts: BoundsFacts, cluster: Cluster, sizes: tuple[int, int]) -> tuple[Pool, ...]:
+    chosen = sizes[:1] if cluster.pools == "common" else sizes
+    return tuple(Pool(slots, _queues(facts, cluster, slots)) for slots in chosen)
+
+
+def _queues(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[Queue]:
+    """One queue for all where jobs are alike; otherwise one per class, weighed by its share."""
+    kept = cluster.work_conserving == "no"
+    if is_fifo(facts) or not (by_class(facts) or kept):
+        return [Queue(OldestFirst() if is_fifo(facts) else FewestRunning())]
+    order: Callable[[], Order] = OldestFirst if cluster.scheduler == "capacity" else FewestRunning
+    minima = column(facts.classes, "minimum_share", missing=0.0)
+    return [Queue(order(), float(share), float(minimum) * slots, max(1, floor(share * slots + 1e-9)) if kept else inf)
+            for share, minimum in zip(shares_of(facts), minima, strict=True)]
+
+
+def by_class(facts: BoundsFacts) -> bool:
+    """Whether slots are shared among classes first, and then among the jobs of each."""
+    return (facts.cluster is not None and facts.cluster.scheduler == "capacity") or any(
+        bool((~np.isnan(column(facts.classes, item))).any()) for item in ("share", "minimum_share"))
+
+
+def _submitters(facts: BoundsFacts, estimates: Estimates, plan: BoundsPlan, sizes: tuple[int, int], kind: int,
+                run: tuple[int, int]) -> Submitters:
+    node = facts.classes[kind]
+    random = stream(run[0], "gap", run[1], node.name)
+    work = _work(facts, node, estimates, kind, run)
+    if facts.cluster is not None and facts.cluster.work_conserving == "no" and facts.cluster.scheduler == "fair":
+        each = [max(1, floor(max(1, floor(shares_of(facts)[kind] * slots + 1e-9)) / node.jobs)) for slots in sizes]
+        work = replace(work, map_limit=each[0], reduce_limit=each[1])
+    if node.arrivals is not None:
+        return Submitters(work, exponential(1.0 / node.arrivals, random), open=True)
+    think = node.think if node.think is not None else 0.1 * float(plan.completion["average"][kind])
+    return Submitters(work, exponential(think, random), users=node.jobs)
+
+
+def _work(facts: BoundsFacts, node: JobClass, estimates: Estimates, kind: int, run: tuple[int, int]) -> Work:
+    p, growth = estimates.profile, float(growth_of(facts)[kind])
+
+    def draw(what: str, avg: float, longest: float, given: float | None, scale: float = 1.0) -> Draw:
+        shortest = np.nan if given is None else given * scale
+        low = float(least(*(np.array(time) for time in (avg, longest, shortest))))
+        return spread(low, avg, longest, stream(run[0], what, run[1], node.name))
+
+    maps = draw("map", float(p.map_avg[kind]), float(p.map_max[kind]), node.map.min)
+    first = later = maps
+    if node.reduce is not None and node.shuffle is not None and node.reduce.tasks:
+        reduce = draw("reduce", float(p.reduce_avg[kind]), float(p.reduce_max[kind]), node.reduce.min, growth)
+        first = together(draw("first shuffle", float(p.shuffle_first_avg[kind]), float(p.shuffle_first_max[kind]),
+                              node.shuffle.first_min, growth), reduce)
+        later = together(draw("shuffle", float(p.shuffle_avg[kind]), float(p.shuffle_max[kind]), node.shuffle.min,
+                              growth), reduce)
+    if node.recorded is not None:
+        maps = recorded(read_times(Path(node.recorded.map.path), node.recorded.unit),
+                        stream(run[0], "recorded map", run[1], node.name))
+        if node.recorded.reduce is not None:
+            first = later = recorded(read_times(Path(node.recorded.reduce.path), node.recorded.unit),
+                                     stream(run[0], "recorded reduce", run[1], node.name))
+    return Work(int(p.map_tasks[kind]), int(p.reduce_tasks[kind]), maps, first, later)
