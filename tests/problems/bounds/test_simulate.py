@@ -34,7 +34,7 @@ def test_partitioned_slots_keep_every_mean_between_lower_and_upper():
         low, high = plan.completion["lower"][index], plan.completion["upper"][index]
         assert low < plan.observed[name].mean < high
         assert plan.observed[name].p95 < high
-    assert plan.observed["a"].jobs == pytest.approx(3 * 2 * 18, rel=0.1)
+    assert plan.observed["a"].jobs >= 3 * 2 * 18
 
 
 def test_lent_slots_make_jobs_faster_than_the_lower_estimate():
