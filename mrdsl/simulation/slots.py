@@ -11,6 +11,7 @@ Where there are fewer phases than slots, slots that are free at the same time ar
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -149,20 +150,13 @@ def _machine(slots: Integers, phases: int) -> _Machine:
     return _Groups(slots, phases) if 8 * phases <= int(slots.max()) else _Slots(slots)
 
 
-def map_ends(phases: Phases, orders: Integers, slots: Integers, counts: Floats | None = None) -> Floats:
-    """When each entry of each row's sequence of map tasks ends, shape of ``orders``; 0 where the row is padded.
+def map_ends(phases: Phases, orders: Integers, slots: Integers) -> Floats:
+    """When the map phase of each entry of each row's order ends, shape of ``orders``; 0 where the row is padded.
 
-    ``orders``: shape (rows, entries), jobs as indices, -1 for nothing; ``slots``: shape (rows,). ``counts`` says how
-    many tasks of its job an entry stands for; all of them where it is left out.
+    ``orders``: shape (rows, entries), jobs as indices, -1 for nothing; ``slots``: shape (rows,).
     """
     tasks, time = _entries(phases.map_tasks, phases.map_time, orders)
-    if counts is not None:
-        tasks = np.where(orders >= 0, counts, 0.0)
-    machine = _machine(slots, orders.shape[1])
-    ends = np.empty(orders.shape)
-    for k in range(orders.shape[1]):
-        ends[:, k] = machine.place(tasks[:, k], time[:, k], None)
-    return np.where(tasks > 0, ends, 0.0)
+    return np.where(tasks > 0, _run(tasks, time, None, slots), 0.0)
 
 
 def reduce_ends(phases: Phases, orders: Integers, release: Floats, slots: Integers) -> Floats:
@@ -171,12 +165,58 @@ def reduce_ends(phases: Phases, orders: Integers, release: Floats, slots: Intege
     Same shapes as :func:`map_ends`. A job without reduce tasks ends at its release.
     """
     tasks, time = _entries(phases.reduce_tasks, phases.reduce_time, orders)
-    machine = _machine(slots, orders.shape[1])
-    ends = np.empty(orders.shape)
-    begin = np.where(tasks > 0, release, 0.0)
-    for k in range(orders.shape[1]):
-        ends[:, k] = machine.place(tasks[:, k], time[:, k], begin[:, k])
-    return np.where(tasks > 0, ends, release)
+    return np.where(tasks > 0, _run(tasks, time, np.where(tasks > 0, release, 0.0), slots), release)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """One list of task counts per row: ``jobs``, shape (rows, entries), -1 for nothing, and ``counts`` of each."""
+
+    jobs: Integers
+    counts: Floats
+
+
+def free_makespans(phases: Phases, maps: Lists, reduces: Lists, map_slots: int,
+                   reduce_slots: int) -> tuple[Floats, Floats]:
+    """Makespans of free lists of tasks, where a job may come up several times; and when each job's map phase ends.
+
+    Tasks start in the sequence of their list, none before one that stands earlier. The makespans, shape (2, rows),
+    are those of the listed reduces, and of whole reduce phases as the map phases end, ties by index. The ends of the
+    map phases have shape (rows, n).
+    """
+    rows = np.arange(len(maps.jobs))
+    mapped = np.zeros((len(rows), len(phases.map_tasks)))
+    time = _entries(phases.map_tasks, phases.map_time, maps.jobs)[1]
+    ends = _run(maps.counts, time, None, np.full(len(rows), map_slots))
+    for k in range(ends.shape[1]):
+        job = np.maximum(maps.jobs[:, k], 0)
+        mapped[rows, job] = np.where(maps.counts[:, k] > 0, ends[:, k], mapped[rows, job])
+    turn = mapped.argsort(axis=1, kind="stable")
+    both = _stacked(reduces, Lists(turn, phases.reduce_tasks[turn]))
+    released = np.take_along_axis(np.tile(mapped, (2, 1)), np.maximum(both.jobs, 0), axis=1)
+    time = _entries(phases.reduce_tasks, phases.reduce_time, both.jobs)[1]
+    release = np.where(both.counts > 0, released, 0.0)
+    last = _run(both.counts, time, release, np.full(2 * len(rows), reduce_slots))
+    last = np.where(both.counts > 0, last, 0.0).max(axis=1).reshape(2, len(rows))
+    return np.maximum(mapped.max(axis=1), last), mapped
+
+
+def _stacked(first: Lists, second: Lists) -> Lists:
+    """The rows of both, padded to one width."""
+    rows, width = len(first.jobs), max(first.jobs.shape[1], second.jobs.shape[1])
+    jobs, counts = np.full((2 * rows, width), -1, dtype=np.intp), np.zeros((2 * rows, width))
+    for at, part in ((0, first), (rows, second)):
+        jobs[at : at + rows, : part.jobs.shape[1]] = part.jobs
+        counts[at : at + rows, : part.jobs.shape[1]] = part.counts
+    return Lists(jobs, counts)
+
+
+def _run(tasks: Floats, time: Floats, release: Floats | None, slots: Integers) -> Floats:
+    machine = _machine(slots, tasks.shape[1])
+    ends = np.empty(tasks.shape)
+    for k in range(tasks.shape[1]):
+        ends[:, k] = machine.place(tasks[:, k], time[:, k], None if release is None else release[:, k])
+    return ends
 
 
 def makespans(phases: Phases, orders: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, reduce
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,15 @@ class Batch:
     def reduce_work(self) -> Floats:
         """Slot-ticks of each job's reduce phase."""
         return self.reduce_tasks * self.reduce_time
+
+    @cached_property
+    def unit(self) -> float:
+        """The greatest common divisor of all task times, in ticks.
+
+        The least makespan is a multiple of it: in some best schedule every task starts where others end, so at a sum
+        of task times.
+        """
+        return float(reduce(gcd, [int(t) for t in (*self.map_time, *self.reduce_time[self.reduce_tasks > 0])]))
 
     def phases(self, map_slots: int, reduce_slots: int) -> tuple[Floats, Floats]:
         """M_j and R_j (5.3): what each phase takes when it alone holds so many slots, in whole waves, in ticks."""

@@ -6,7 +6,7 @@ assumed, so a bound holds for pools, for orders, and for schedules that are neit
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +20,19 @@ class LowerBounds:
     """``work``: all work of one phase on all its slots, and the least that comes before or after it;
     ``critical_job``: the longest job, alone on the cluster; ``johnson``: the best order on two machines that take each
     phase's work over all slots; ``energetic``: the work that windows of time must hold, at least the others.
-    In ticks."""
+    In ticks; ``unit`` divides the least makespan."""
 
     work: float
     critical_job: float
     johnson: float
     energetic: float
+    unit: float = 1.0
 
     @property
     def best(self) -> float:
-        """The greatest of them."""
-        return max(float(getattr(self, f.name)) for f in fields(self))
+        """The greatest of them, up to the next multiple of ``unit``."""
+        greatest = max(self.work, self.critical_job, self.johnson, self.energetic)
+        return float(np.ceil(greatest / self.unit)) * self.unit
 
 
 def lower_bounds(batch: Batch) -> LowerBounds:
@@ -43,7 +45,7 @@ def lower_bounds(batch: Batch) -> LowerBounds:
         heads.min() + _whole(batch.reduce_work.sum() / batch.reduce_slots),
     )
     simple = float(work), float((heads + tails).max()), johnson_relaxation(batch)
-    return LowerBounds(*simple, energetic_bound(batch, max(simple)))
+    return LowerBounds(*simple, energetic_bound(batch, max(simple)), batch.unit)
 
 
 def johnson_relaxation(batch: Batch) -> float:
