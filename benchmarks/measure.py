@@ -1,10 +1,12 @@
-"""Whole processes measured side by side: median seconds of interleaved runs, ratios against a named peer, peak memory.
+"""Whole processes measured side by side: medians of interleaved runs, ratios against a named peer, peak memory.
 
     from measure import Case, compare, show
     print(show(compare([Case("mrdsl", [...]), Case("peer", [...])], runs=5), against="peer"))
 
-Runs take turns, so that a busy moment of the machine hits all cases alike. Peak memory is that of the whole process
-tree (proportional set size, sampled every 20 ms) in one extra run that is not timed.
+Runs take turns, so that a busy moment of the machine hits all cases alike. Seconds are those of a clock on the wall;
+CPU seconds (of the process and all that it waited for) beside them tell how much of it a busy machine stretched.
+Peak memory is that of the whole process tree (proportional set size, sampled every 20 ms) in one extra run that is
+not timed.
 """
 
 from __future__ import annotations
@@ -33,10 +35,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Measured:
-    """The seconds of every run, the peak memory in MB (None where it was not measured), what the last run printed."""
+    """Seconds and CPU seconds of every run, peak memory in MB (None: not measured), what the last run printed."""
 
     name: str
     seconds: tuple[float, ...]
+    cpu_seconds: tuple[float, ...]
     memory: float | None
     output: str
 
@@ -44,10 +47,14 @@ class Measured:
     def median(self) -> float:
         return statistics.median(self.seconds)
 
+    @property
+    def cpu(self) -> float:
+        return statistics.median(self.cpu_seconds)
+
 
 def compare(cases: Sequence[Case], runs: int = 5, memory: bool = False, timeout: float = 600.0) -> list[Measured]:
     """Runs every case ``runs`` times, taking turns, after one run of each to warm the file cache."""
-    seconds: dict[str, list[float]] = {case.name: [] for case in cases}
+    seconds: dict[str, list[tuple[float, float]]] = {case.name: [] for case in cases}
     output: dict[str, str] = {}
     for turn in range(runs + 1):
         for case in cases:
@@ -55,18 +62,20 @@ def compare(cases: Sequence[Case], runs: int = 5, memory: bool = False, timeout:
             if turn:
                 seconds[case.name].append(taken)
     peaks = {case.name: peak_memory(case, timeout) for case in cases} if memory else {}
-    return [Measured(case.name, tuple(seconds[case.name]), peaks.get(case.name), output[case.name]) for case in cases]
+    return [Measured(case.name, *zip(*seconds[case.name], strict=True), peaks.get(case.name), output[case.name])
+            for case in cases]
 
 
 def show(measured: Sequence[Measured], against: str) -> str:
     """A Markdown table with ratios against the case of that name."""
     base = next(m for m in measured if m.name == against)
-    lines = [f"| case | median s | min .. max s | ratio to {against} | peak MB | ratio |", "|---|---|---|---|---|---|"]
+    lines = [f"| case | median s | min .. max s | ratio to {against} | CPU s | CPU ratio | peak MB | ratio |",
+             "|---|---|---|---|---|---|---|---|"]
     for m in measured:
         peak = "" if m.memory is None else f"{m.memory:.0f}"
         ratio = "" if m.memory is None or not base.memory else f"{m.memory / base.memory:.2f}"
         lines.append(f"| {m.name} | {m.median:.3f} | {min(m.seconds):.3f} .. {max(m.seconds):.3f} | "
-                     f"{m.median / base.median:.2f} | {peak} | {ratio} |")
+                     f"{m.median / base.median:.2f} | {m.cpu:.3f} | {m.cpu / base.cpu:.2f} | {peak} | {ratio} |")
     return "\n".join(lines)
 
 
@@ -99,14 +108,15 @@ def peak_memory(case: Case, timeout: float = 600.0) -> float:
     return peak[0] / 1024.0
 
 
-def _timed(case: Case, timeout: float) -> tuple[float, str]:
-    started = time.perf_counter()
+def _timed(case: Case, timeout: float) -> tuple[tuple[float, float], str]:
+    before, started = os.times(), time.perf_counter()
     done = subprocess.run(case.command, cwd=case.folder, env={**os.environ, **case.environment}, text=True,
                           capture_output=True, timeout=timeout, check=False)
-    taken = time.perf_counter() - started
+    taken, after = time.perf_counter() - started, os.times()
+    cpu = after.children_user - before.children_user + after.children_system - before.children_system
     if done.returncode not in case.codes:
         raise RuntimeError(f"{case.name} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return taken, done.stdout
+    return (taken, cpu), done.stdout
 
 
 def _tree(root: int) -> list[int]:
