@@ -15,9 +15,10 @@ from mrdsl.diagnostics import MrdslError, error, impossible
 from mrdsl.heuristics.knapsack import VmCost, exchange
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination, relative_gap
-from mrdsl.problems.capacity.instance import WHOLE, Floats, Instance, instance_of
+from mrdsl.problems.capacity.instance import Floats, Instance, instance_of
 from mrdsl.problems.capacity.plan import plan_of
 from mrdsl.problems.capacity.promises import promises_of
+from mrdsl.problems.capacity.rounding import rounded_down, rounded_up
 from mrdsl.spec.spec import Spec
 
 PROVEN = 1e-6
@@ -65,7 +66,7 @@ def prepare(draft: Draft) -> Draft:
     low = promises.tighten(instance.names, "admitted", instance.low, at_most=False)
     high = promises.tighten(instance.names, "admitted", instance.expected, at_most=True)
     if not draft.relax:
-        low, high = np.ceil(low - WHOLE), np.floor(high + WHOLE)
+        low, high = rounded_up(low), rounded_down(high)
     if bool((low > high).any()):
         found = _contradictions(spec, instance, low > high)
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=found)

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.source import Span
-from mrdsl.spec.columns import column, words
+from mrdsl.spec.columns import column
+from mrdsl.spec.matching import Reader, matching
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from mrdsl.performance.mapreduce import Profile
 
 _PAIRS = (("map", "avg", "max"), ("shuffle", "first_avg", "first_max"), ("shuffle", "avg", "max"),
@@ -49,33 +47,29 @@ def profile_of(classes: Sequence[Any]) -> Profile:
 def check_profiles(classes: Sequence[Any]) -> Iterator[Diagnostic]:
     """What is wrong within single profiles: a longest time below the average, reduce tasks without their times."""
     for block, small, large in _PAIRS:
-        low, high = column(classes, f"{block}.{small}"), column(classes, f"{block}.{large}")
-        for index in _indices(high < low):
-            yield _max_below_avg(classes[index], block, small, large, float(low[index]), float(high[index]))
+        lower, higher = f"{block}.{small}", f"{block}.{large}"
+        for index in matching(classes, lambda c, lower=lower, higher=higher: c(higher) < c(lower)):  # type: ignore[misc]
+            yield _max_below_avg(classes[index], block, small, large)
     for block, small, large in _LEAST:
-        low, high = column(classes, f"{block}.{small}"), column(classes, f"{block}.{large}")
-        for index in _indices(low > high):
-            yield _min_above_avg(classes[index], block, small, large, float(low[index]), float(high[index]))
+        lower, higher = f"{block}.{small}", f"{block}.{large}"
+        for index in matching(classes, lambda c, lower=lower, higher=higher: c(lower) > c(higher)):  # type: ignore[misc]
+            yield _min_above_avg(classes[index], block, small, large)
     yield from _check_reduce(classes)
 
 
 def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    import numpy as np
-
-    tasks = column(classes, "reduce.tasks", missing=0.0)
-    no_times = (column(classes, "reduce.avg") == 0.0) & (column(classes, "reduce.max") == 0.0)
-    for index in _indices((tasks > 0) & no_times):
+    for index in matching(classes, lambda c: (
+            (c("reduce.tasks") > 0) & (c("reduce.avg") == 0.0) & (c("reduce.max") == 0.0))):
         node = classes[index]
         yield error("missing-item", f"the reduce tasks of class {node.name} have no duration",
                     node.reduce.span_of("tasks"),
                     "add avg and max to the reduce block, or set its tasks to 0 for map-only jobs")
-    has_shuffle = ~np.isnan(column(classes, "shuffle.avg"))
-    for index in _indices((tasks > 0) & ~has_shuffle):
+    for index in matching(classes, lambda c: (c("reduce.tasks") > 0) & c.lacks("shuffle.avg")):
         node = classes[index]
         yield error("missing-block", f"class {node.name} has reduce tasks but no shuffle",
                     node.reduce.span or node.span,
                     "add shuffle { first_max = ..., avg = ..., max = ... }, all 0 s where nothing is transferred")
-    for index in _indices(has_shuffle & np.isnan(column(classes, "reduce.tasks"))):
+    for index in matching(classes, lambda c: c.has("shuffle.avg") & c.lacks("reduce.tasks")):
         node = classes[index]
         yield error("missing-block", f"class {node.name} has a shuffle but no reduce block",
                     node.shuffle.span or node.span,
@@ -84,22 +78,18 @@ def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
     """What describes a class: a profile, or coefficients and no choice of an estimate beside them."""
-    import numpy as np
-
-    given = ~np.isnan(column(classes, "coefficients.A"))
-    has_map = ~np.isnan(column(classes, "map.avg"))
-    for index in _indices(~given & ~has_map):
+    for index in matching(classes, lambda c: c.lacks("coefficients.A") & c.lacks("map.avg")):
         node = classes[index]
         yield error("missing-block", f"class {node.name} has neither a map phase nor coefficients", node.span,
                     "add map { tasks = ..., avg = ..., max = ... }, or coefficients { A = ..., B = ..., C = ... }")
     for block, path in _PROFILE:
-        for index in _indices(given & ~np.isnan(column(classes, path))):
+        for index in matching(classes, lambda c, path=path: c.has("coefficients.A") & c.has(path)):  # type: ignore[misc]
             node = classes[index]
             yield error("coefficients-and-profile",
                         f"class {node.name} has coefficients and a {block} block: they say the same thing twice",
                         getattr(node, block).span or node.span, f"keep the coefficients or the profile of {node.name}",
                         _coefficients(node))
-    for index in _indices(given & (words(classes, "guarantee") != "")):
+    for index in matching(classes, lambda c: c.has("coefficients.A") & (c.word("guarantee") != "")):
         node = classes[index]
         yield error("guarantee-with-coefficients",
                     f"class {node.name} is given by coefficients, which are one estimate: there is no "
@@ -110,12 +100,8 @@ def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 def check_few_tasks(classes: Sequence[Any]) -> Iterator[Diagnostic]:
     """Warnings where the upper estimate is looser than the paper's: see mapreduce.upper."""
-    from mrdsl.performance import mapreduce
-
-    profile = profile_of(classes)
-    uses_upper = words(classes, "guarantee", "average") != "lower"
-    for block, flags in zip(("map", "reduce"), mapreduce.few_tasks(profile), strict=True):
-        for index in _indices(flags & uses_upper):
+    for block, few in (("map", _few_map_tasks), ("reduce", _few_reduce_tasks)):
+        for index in matching(classes, lambda c, few=few: few(c) & (c.word("guarantee") != "lower")):  # type: ignore[misc]
             node: Any = classes[index]
             yield warning("few-tasks",
                           f"class {node.name} has few {block} tasks: their work is no more than twice the longest of "
@@ -124,14 +110,25 @@ def check_few_tasks(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                           "nothing to do: the deadline is kept, at a few slots more than strictly needed")
 
 
-def _max_below_avg(node: Any, block: str, small: str, large: str, low: float, high: float) -> Diagnostic:
+def _few_map_tasks(c: Reader) -> Any:
+    return c("map.tasks") * c("map.avg") <= 2.0 * c("map.max")
+
+
+def _few_reduce_tasks(c: Reader) -> Any:
+    work = c("reduce.tasks") * (c("shuffle.avg") + c("reduce.avg"))
+    return (c("reduce.tasks") > 0) & (work <= 2.0 * (c("shuffle.max") + c("reduce.max")))
+
+
+def _max_below_avg(node: Any, block: str, small: str, large: str) -> Diagnostic:
+    low, high = getattr(getattr(node, block), small), getattr(getattr(node, block), large)
     return error("max-below-avg",
                  f"{block}.{large} of class {node.name} is {high:g} s, below the average {block}.{small} of {low:g} s",
                  _span(node, block, large),
                  f"the longest time is at least the average: write {large} = {low:g} s or more, or lower {small}")
 
 
-def _min_above_avg(node: Any, block: str, small: str, large: str, low: float, high: float) -> Diagnostic:
+def _min_above_avg(node: Any, block: str, small: str, large: str) -> Diagnostic:
+    low, high = getattr(getattr(node, block), small), getattr(getattr(node, block), large)
     return error("min-above-avg",
                  f"{block}.{small} of class {node.name} is {low:g} s, above the average {block}.{large} of {high:g} s",
                  _span(node, block, small),
@@ -146,7 +143,3 @@ def _span(node: Any, block: str, item: str) -> Span | None:
     inner = getattr(node, block)
     span: Span | None = inner.span_of(item)
     return span or node.span
-
-
-def _indices(flags: NDArray[np.bool_]) -> Iterator[int]:
-    return (int(index) for index in flags.nonzero()[0])

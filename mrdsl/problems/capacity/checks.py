@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 from mrdsl.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
 from mrdsl.problems.capacity.facts import CapacityFacts
+from mrdsl.problems.capacity.rounding import rounded_down, rounded_up
 from mrdsl.problems.profiles import check_descriptions, check_few_tasks, check_profiles
-from mrdsl.spec.columns import column
+from mrdsl.spec.matching import Reader, matching
 from mrdsl.spec.spec import Spec
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
@@ -27,10 +24,12 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     """Deadlines that the constant part of the guaranteed estimate alone exceeds."""
+    if not spec.constraints and not any(True for _ in matching(spec.facts.classes, _may_be_too_early)):
+        return
     from mrdsl.problems.capacity.instance import instance_of
 
     instance = instance_of(spec)
-    for index in _indices(instance.slack <= 0.0):
+    for index in (instance.slack <= 0.0).nonzero()[0].tolist():
         node = spec.facts.classes[index]
         deadline, earliest = float(instance.promise[index]), float(instance.work.constant[index])
         estimate = node.guarantee or "average"
@@ -41,6 +40,12 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             node.span_of("deadline"),
             f"write deadline = {_later(earliest):g} s or more: {earliest:g} s is what no cluster can reach, and the "
             "nearer to it, the more VMs it takes")
+
+
+def _may_be_too_early(c: Reader) -> Any:
+    """No estimate's constant part exceeds the upper one's; a look at that spares most specs the exact arithmetic."""
+    upper = (c("shuffle.first_max", 0.0) + 2.0 * (c("map.max", 0.0) + c("shuffle.max", 0.0) + c("reduce.max", 0.0)))
+    return (c("deadline") <= upper) | (c("deadline") <= c("coefficients.C"))
 
 
 def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
@@ -62,28 +67,22 @@ def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    from mrdsl.problems.capacity.instance import whole_jobs
-
     classes = facts.classes
-    written_low, written_high = column(classes, "jobs.low"), column(classes, "jobs.high")
-    low, high = whole_jobs(facts)
-    for index in _indices(written_high <= 0.0):
+    for index in matching(classes, lambda c: c("jobs.high") <= 0.0):
         node = classes[index]
         yield error("out-of-range", f"class {node.name} expects no job", node.span_of("jobs"),
                     "write how many jobs are expected, such as jobs = 1 .. 10, or leave the class out")
-    for index in _indices((written_high > 0.0) & (low > high)):
+    for index in matching(classes, lambda c: (
+            (c("jobs.high") > 0.0) & (rounded_up(c("jobs.low")) > rounded_down(c("jobs.high"))))):
         node = classes[index]
+        low, high = rounded_up(node.jobs.low), rounded_down(node.jobs.high)
         yield error("empty-range",
-                    f"no whole number of jobs lies in {written_low[index]:g} .. {written_high[index]:g} of class "
-                    f"{node.name}", node.span_of("jobs"),
-                    f"jobs are whole here: the low end is rounded up to {low[index]:g}, the high end down to "
-                    f"{high[index]:g}; write jobs = {high[index]:g} .. {low[index]:g}")
+                    f"no whole number of jobs lies in {node.jobs.low:g} .. {node.jobs.high:g} of class {node.name}",
+                    node.span_of("jobs"),
+                    f"jobs are whole here: the low end is rounded up to {low:g}, the high end down to {high:g}; "
+                    f"write jobs = {high:g} .. {low:g}")
 
 
 def _later(earliest: float) -> float:
     """A round deadline a little above the earliest, to propose."""
     return float(round(earliest * 1.05 + 1.0))
-
-
-def _indices(flags: NDArray[np.bool_]) -> list[int]:
-    return [int(index) for index in flags.nonzero()[0]]

@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from mrdsl.performance.mapreduce import Coefficients
 from mrdsl.problems.capacity.facts import CapacityFacts
 from mrdsl.problems.capacity.promises import promises_of
+from mrdsl.problems.capacity.rounding import rounded_down, rounded_up
 from mrdsl.problems.estimates import estimates_of, guaranteed
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
-
-WHOLE = 1e-9
-"""How far, relatively, a number of jobs may lie from a whole number and still count as that number."""
-
 
 @dataclass(frozen=True)
 class Prices:
@@ -117,5 +114,4 @@ def prices_of(facts: CapacityFacts) -> Prices:
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
     """The range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
-    low, high = column(facts.classes, "jobs.low"), column(facts.classes, "jobs.high")
-    return np.ceil(low * (1 - WHOLE)), np.floor(high * (1 + WHOLE))
+    return rounded_up(column(facts.classes, "jobs.low")), rounded_down(column(facts.classes, "jobs.high"))

@@ -11,7 +11,8 @@ import numpy as np
 
 from mrdsl.outcome import Plan, Table, plain
 from mrdsl.performance import mapreduce
-from mrdsl.problems.capacity.instance import WHOLE, Floats, Instance
+from mrdsl.problems.capacity.instance import Floats, Instance
+from mrdsl.problems.capacity.rounding import rounded_up
 
 SHOWN = 20
 """How many classes the terminal shows."""
@@ -124,7 +125,7 @@ class CapacityPlan(Plan):
         columns = [
             *(np.rint(count).astype(np.int64).tolist() if self.whole else count.tolist() for count in counts),
             *(values[part].tolist() for values in (self.map_slots, self.reduce_slots)),
-            *(rounded_up(values[part]).tolist() for values in (self.map_slots, self.reduce_slots)),
+            *(rounded_up(values[part]).astype(np.int64).tolist() for values in (self.map_slots, self.reduce_slots)),
             *(values[part].tolist() for values in (
                 self.vms, self.completion_lower, self.completion_average, self.completion_upper, self.deadline,
                 self.penalty)),
@@ -156,11 +157,6 @@ def plan_of(instance: Instance, vms: tuple[float, float], admitted: Sequence[flo
         completion_upper=completion["upper"], deadline=instance.deadline, penalty=instance.penalty * rejected,
         vm_cost=instance.prices.cost(on_demand, reserved), whole=not relax,
     )
-
-
-def rounded_up(values: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Whole slots that hold at least the unrounded ones."""
-    return np.ceil(values * (1 - WHOLE)).astype(np.int64)
 
 
 def _class_plan(admitted: float, rejected: float, map_slots: float, reduce_slots: float, whole_map: int,
