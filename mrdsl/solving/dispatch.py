@@ -14,10 +14,10 @@ from mrdsl.problems.family import Needs
 from mrdsl.solving import registry
 from mrdsl.solving.answer import Answer
 from mrdsl.solving.command import solve_with_command
-from mrdsl.solving.declaration import SolverFile, Worker
-from mrdsl.solving.extract import fill_the_unused, linear_program, load_values
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.extract import fill_the_unused, linear_program, load_values, without_goal
 from mrdsl.solving.installed import require, version
-from mrdsl.solving.nonlinear import NonlinearModel, nonlinear_model
+from mrdsl.solving.nonlinear import NonlinearModel, nonlinear_model, variables_of
 from mrdsl.solving.program import FEASIBILITY, Array, LinearProgram, Names
 from mrdsl.solving.request import DEFAULT_GAP, Reply, Request
 from mrdsl.solving.worker import run_in_worker
@@ -46,13 +46,15 @@ def solve_model(
     """
     declared = registry.find(solver, project, span) if isinstance(solver, str) else solver
     needs = needs or Needs("LP")
-    limits = limits or Limits()
+    limits = _with_gap(limits or Limits())
     found = linear_program(model)
     kind = found[0].kind if found else None
     nonlinear = None if found else nonlinear_model(model)
     refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), project, span)
     require(declared, span)
-    if found:
+    if declared.pyomo is not None:
+        answer = _solve_through_pyomo(declared, model, found, nonlinear, limits)
+    elif found:
         answer = _solve_linear(declared, *found, limits, needs.duals, start)
     else:
         assert nonlinear is not None
@@ -74,6 +76,10 @@ def refuse_what_it_cannot(solver: SolverFile, needs: Needs, project: str | None 
         raise MrdslError([error("unable-solver", f"{solver.title or solver.name} {lacks}", span, hint)], exit_code=2)
 
 
+def _with_gap(limits: Limits) -> Limits:
+    return replace(limits, gap=DEFAULT_GAP) if limits.gap is None else limits
+
+
 @dataclass(frozen=True)
 class _Point:
     """A checked point of a program."""
@@ -84,7 +90,6 @@ class _Point:
 
 def _solve_linear(solver: SolverFile, program: LinearProgram, names: Names, limits: Limits, want_duals: bool,
                   start: Array | None) -> Answer:
-    limits = replace(limits, gap=DEFAULT_GAP if limits.gap is None else limits.gap)
     reply = solve_program(solver, program, limits, want_duals, start)
     return judge(solver.name, version(solver), reply, program, names, limits)
 
@@ -92,7 +97,7 @@ def _solve_linear(solver: SolverFile, program: LinearProgram, names: Names, limi
 def judge(solver: str, solver_version: str | None, reply: Reply, program: LinearProgram, names: Names, limits: Limits
           ) -> Answer:
     """A reply, checked against the program; its point, if it holds, is loaded into the Pyomo variables."""
-    limits = replace(limits, gap=DEFAULT_GAP if limits.gap is None else limits.gap)
+    limits = _with_gap(limits)
     point = None
     if reply.values is not None:
         values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
@@ -123,9 +128,9 @@ def solve_program(solver: SolverFile, program: LinearProgram, limits: Limits, wa
 def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool, start: Array | None) -> Reply:
     if solver.command is not None:
         return solve_with_command(solver, program, limits, start)
-    call = solver.worker.call if isinstance(solver.worker, Worker) else "mrdsl.solving.through_pyomo:solve"
+    assert solver.worker is not None
     request = Request(program=program, options=_options(solver, limits), start=start, want_duals=want_duals)
-    return run_in_worker(call, request, limits.time)
+    return run_in_worker(solver.worker.call, request, limits.time)
 
 
 def _settle(solver: SolverFile, program: LinearProgram, limits: Limits) -> Reply:
@@ -160,11 +165,32 @@ def _options(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
 
 
 def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) -> Answer:
-    limits = replace(limits, gap=DEFAULT_GAP if limits.gap is None else limits.gap)
+    if solver.worker is None:
+        message = "mrdsl hands models that are not linear to solvers by [worker] or [pyomo] only"
+        return Answer(Termination.ERROR, SolutionStatus.NONE, solver=solver.name, message=message)
     with model.as_file() as path:
-        call = solver.worker.call if isinstance(solver.worker, Worker) else "mrdsl.solving.through_pyomo:solve"
         options = {**model.hints.get(solver.name, {}), **_options(solver, limits)}
-        reply = run_in_worker(call, Request(nl=path, model=model.model, options=options), limits.time)
+        reply = run_in_worker(solver.worker.call, Request(nl=path, options=options), limits.time)
+    return _judge_nonlinear(solver, reply, model, limits)
+
+
+def _solve_through_pyomo(solver: SolverFile, model: Any, linear: tuple[LinearProgram, Names] | None,
+                         nonlinear: NonlinearModel | None, limits: Limits) -> Answer:
+    assert solver.pyomo is not None
+    request = Request(model=model, factory=solver.pyomo.factory, options=_options(solver, limits))
+    reply = run_in_worker("mrdsl.solving.through_pyomo:solve", request, limits.time)
+    if reply.undecided:
+        with without_goal(model):
+            again = run_in_worker("mrdsl.solving.through_pyomo:solve", request, limits.time)
+        reply = Reply(Termination.UNBOUNDED) if again.values is not None else replace(again, undecided=False)
+    if linear is not None:
+        return judge(solver.name, version(solver), reply, *linear, limits)
+    assert nonlinear is not None
+    nonlinear.variables = variables_of(model)
+    return _judge_nonlinear(solver, reply, nonlinear, limits)
+
+
+def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, limits: Limits) -> Answer:
     point = None
     if reply.values is not None:
         worst, row, value = model.load_checked(reply.values)

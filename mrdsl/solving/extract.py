@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.common.modeling import unique_component_name
 from pyomo.repn.linear import LinearRepnVisitor
 from pyomo.repn.util import OrderedVarRecorder
 
@@ -116,6 +118,20 @@ def _columns(variables: dict[int, Any]) -> tuple[Any, Any, Any]:
             upper[i] = high
         integer[i] = variable.is_integer() or variable.is_binary()
     return lower, upper, integer
+
+
+@contextmanager
+def without_goal(model: Any) -> Iterator[None]:
+    """The model with nothing to minimize, for as long as the block lasts."""
+    goal = objective_of(model)
+    goal.deactivate()
+    name = unique_component_name(model, "nothing_to_minimize")
+    model.add_component(name, pyo.Objective(expr=0.0))
+    try:
+        yield
+    finally:
+        model.del_component(name)
+        goal.activate()
 
 
 def load_values(variables: Any, values: Any) -> None:

@@ -93,6 +93,11 @@ def nonlinear_model(model: Any) -> NonlinearModel:
     )
 
 
+def variables_of(model: Any) -> list[Any]:
+    """The unfixed variables of a model, in the order of their declaration."""
+    return [v for v in model.component_data_objects(pyo.Var, descend_into=True) if not v.fixed]
+
+
 def _whole(variable: Any, value: float) -> float:
     low, high = variable.bounds
     value = min(max(value, low if low is not None else value), high if high is not None else value)

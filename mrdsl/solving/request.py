@@ -17,14 +17,16 @@ DEFAULT_GAP = 1e-6
 class Request:
     """One model for one solver.
 
-    A linear model comes as ``program``; one that is not linear as the AMPL file ``nl`` (beside it a ``.col``
-    file with the columns' names), or as ``model`` for those that Pyomo itself calls. ``options`` are in the solver's
-    own names and hold the limits already. ``start`` is a point to begin with, ``want_duals`` asks for shadow prices.
+    A linear model comes as ``program``; one that is not linear as the AMPL file ``nl`` (beside it a ``.col`` file with
+    the columns' names); one for a solver that Pyomo itself calls as ``model``, with that solver's name in ``factory``.
+    ``options`` are in the solver's own names and hold the limits already. ``start`` is a point to begin with,
+    ``want_duals`` asks for shadow prices.
     """
 
     program: LinearProgram | None = None
     nl: str | None = None
     model: Any = None
+    factory: str = ""
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     start: Array | None = None
     want_duals: bool = False

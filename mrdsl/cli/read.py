@@ -1,0 +1,41 @@
+"""``mrdsl read``: an external solver's solution file as a checked plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli.check import exit_code as diagnostics_exit_code
+from mrdsl.cli.inputs import load_spec, spec_options, write_whole
+from mrdsl.cli.solve import exit_code, show
+from mrdsl.diagnostics import MrdslError
+from mrdsl.language.loading import sort
+from mrdsl.reporting.document import result_document, to_json
+
+
+@click.command()
+@spec_options
+@click.option("--solution", type=click.Path(path_type=Path), required=True, help="The solver's solution file.")
+@click.option("--format", "form", type=click.Choice(["cbc", "glpk", "highs", "scip"]),
+              help="Whose file it is; by default its own look decides.")
+@click.option("--formulation", metavar="P", help="The formulation that was compiled.")
+@click.option("--relax", is_flag=True, help="The relaxation was compiled.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the JSON object to a file.")
+def read(solution: Path, form: str | None, formulation: str | None, relax: bool, as_json: bool, output: Path | None,
+         **options: Any) -> int:
+    """Turn a solution of the compiled model of FILE into its plan, checked like any other."""
+    from mrdsl.solving.read_back import read_solution
+
+    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    if loaded.spec is None:
+        raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
+    result = read_solution(loaded.spec, solution, form, formulation, relax)
+    result = replace(result, diagnostics=tuple(sort((*loaded.diagnostics, *result.diagnostics))))
+    show(result, loaded, as_json, False)
+    if output is not None:
+        write_whole(output, to_json(result_document(result)))
+    return exit_code(result)

@@ -1,0 +1,59 @@
+"""``mrdsl solvers``: which there are, what each can do, where it is found, and the line that installs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, print_diagnostics
+from mrdsl.diagnostics import Diagnostic, MrdslError
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--check", "try_out", is_flag=True, help="Solve a tiny problem of each kind with each installed solver.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+@click.option("--project", type=click.Path(path_type=Path), help="The spec or folder whose own solver files count.")
+def solvers(name: str | None, try_out: bool, as_json: bool, project: Path | None) -> int:
+    """List the solvers and pipelines, or tell all of NAME."""
+    from mrdsl.reporting.document import to_json
+    from mrdsl.solving.inventory import entries
+
+    found, problems = entries(project, name, try_out)
+    if as_json:
+        click.echo(to_json({"format": 1, "solvers": found}), nl=False)
+    else:
+        click.echo(_text(found, name is not None), nl=False)
+        print_diagnostics(problems, {})
+    return _exit_code(found, problems)
+
+
+def _exit_code(found: list[dict[str, Any]], problems: tuple[Diagnostic, ...]) -> int:
+    if problems:
+        raise MrdslError((), 2)
+    complaints = [entry for entry in found if entry["complaints"]]
+    return SOLVER_FAILED if complaints else PLAN
+
+
+def _text(found: list[dict[str, Any]], everything: bool) -> str:
+    lines = []
+    for entry in found:
+        state = entry["version"] or "yes" if entry["installed"] else "not installed"
+        lines.append(f"{entry['name']:<24} {state:<16} {entry['summary']}")
+        if entry["kind"] == "solver":
+            lines.append(f"{'':<24} solves {', '.join(entry['solves'])}; offers {', '.join(entry['offers']) or 'no more'}")
+        else:
+            lines.append(f"{'':<24} serves {', '.join(entry['serves'])}")
+        if entry["installed"] and entry["kind"] == "solver":
+            lines.append(f"{'':<24} found at {entry['where']}")
+        if not entry["installed"] or everything:
+            lines.append(f"{'':<24} install with: {entry['install'] or 'it comes with mrdsl'}")
+        if entry["origin"] != "shipped" or everything:
+            lines.append(f"{'':<24} declared in {entry['source']} ({entry['origin']})")
+        if entry["checked"]:
+            verdict = "passes" if not entry["complaints"] else "fails"
+            lines.append(f"{'':<24} {verdict}: {', '.join(entry['checked'])}")
+        lines.extend(f"{'':<24} ! {complaint}" for complaint in entry["complaints"])
+    return "".join(f"{line}\n" for line in lines)

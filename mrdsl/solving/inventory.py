@@ -1,0 +1,61 @@
+"""All that ``mrdsl solvers`` tells of each solver, as plain values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mrdsl.diagnostics import Diagnostic, MrdslError
+from mrdsl.solving import registry
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.installed import version, where
+
+
+def entries(project: Path | None = None, name: str | None = None, try_out: bool = False
+            ) -> tuple[list[dict[str, Any]], tuple[Diagnostic, ...]]:
+    """One entry per solver or pipeline, solvers first, and the diagnostics of the files that cannot be read.
+
+    With ``try_out`` every installed solver solves the quick case of each kind that its file claims. Raises MrdslError
+    where ``name`` is unknown.
+    """
+    problems: list[Diagnostic] = []
+    declared: list[SolverFile] = []
+    for known in [name] if name is not None else registry.names(project):
+        try:
+            declared.append(registry.find(known, project))
+        except MrdslError as mistake:
+            if name is not None:
+                raise
+            problems.extend(mistake.diagnostics)
+    declared.sort(key=lambda solver: solver.is_pipeline)
+    return [_entry(solver, try_out) for solver in declared], tuple(problems)
+
+
+def _entry(solver: SolverFile, try_out: bool) -> dict[str, Any]:
+    place = where(solver)
+    checked, complaints = _try_out(solver) if try_out and place and not solver.is_pipeline else ([], [])
+    return {
+        "name": solver.name,
+        "kind": solver.kind,
+        "title": solver.title or solver.name,
+        "summary": solver.summary,
+        "installed": place is not None,
+        "version": version(solver) if place else None,
+        "where": place,
+        "solves": list(solver.solves),
+        "offers": list(solver.offers),
+        "serves": list(solver.pipelines),
+        "install": solver.install,
+        "homepage": solver.homepage,
+        "source": solver.source,
+        "origin": solver.origin,
+        "checked": checked,
+        "complaints": complaints,
+    }
+
+
+def _try_out(solver: SolverFile) -> tuple[list[str], list[str]]:
+    from mrdsl.solving import contract
+
+    cases = [case for case in contract.CASES if case.quick and case.kind in solver.solves]
+    return [case.kind for case in cases], [text for case in cases for text in contract.complaints(solver, case)]
