@@ -19,6 +19,9 @@ COMMANDS = {
     "solve": "mrdsl.cli.solve:solve",
     "simulate": "mrdsl.cli.simulate:simulate",
     "why": "mrdsl.cli.why:why",
+    "compile": "mrdsl.cli.compile:compile_command",
+    "read": "mrdsl.cli.read:read",
+    "solvers": "mrdsl.cli.solvers:solvers",
     "experiment": "mrdsl.cli.experiment:experiment",
 }
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, print_diagnostics
-from mrdsl.diagnostics import Diagnostic, MrdslError
+from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
+from mrdsl.diagnostics import Diagnostic
 
 
 @click.command()
@@ -32,7 +32,7 @@ def solvers(name: str | None, try_out: bool, as_json: bool, project: Path | None
 
 def _exit_code(found: list[dict[str, Any]], problems: tuple[Diagnostic, ...]) -> int:
     if problems:
-        raise MrdslError((), 2)
+        return WRONG_INPUT
     complaints = [entry for entry in found if entry["complaints"]]
     return SOLVER_FAILED if complaints else PLAN
 
@@ -43,7 +43,8 @@ def _text(found: list[dict[str, Any]], everything: bool) -> str:
         state = entry["version"] or "yes" if entry["installed"] else "not installed"
         lines.append(f"{entry['name']:<24} {state:<16} {entry['summary']}")
         if entry["kind"] == "solver":
-            lines.append(f"{'':<24} solves {', '.join(entry['solves'])}; offers {', '.join(entry['offers']) or 'no more'}")
+            offers = ", ".join(entry["offers"]) or "no more"
+            lines.append(f"{'':<24} solves {', '.join(entry['solves'])}; offers {offers}")
         else:
             lines.append(f"{'':<24} serves {', '.join(entry['serves'])}")
         if entry["installed"] and entry["kind"] == "solver":

@@ -63,13 +63,21 @@ def find_family(spec: Spec) -> Family:
     found = family_of(spec.problem)
     if found is None:
         hint = "there are: " + ", ".join(family_names())
-        raise MrdslError([error("unknown-name", f"there is no problem family {spec.problem!r}", spec.span, hint)])
+        raise MrdslError([error("unknown-problem", f"there is no problem kind `{spec.problem}`", spec.span, hint)])
     return found
 
 
 def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
     """The Pyomo model of a spec, ``subject to`` included."""
     return _build(spec, formulation_named(find_family(spec), formulation), relax)
+
+
+def compile_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
+    """The Pyomo model of a checked spec; raises MrdslError for a spec that is wrong."""
+    found = tuple(find_family(spec).check(spec))
+    if has_errors(found):
+        raise MrdslError(found)
+    return build_model(spec, formulation, relax)
 
 
 def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
