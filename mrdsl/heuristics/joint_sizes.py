@@ -53,7 +53,7 @@ def sweep(work: Workload, sizes: Floats, relax: bool, part: slice | None = None)
     unserved = work.need_high[:, part] - np.minimum(base, work.need_high[:, part])
     return Sweep(
         operation=work.vm_cost * (all_base + vms),
-        penalties=unserved @ work.worth[part] - avoided,
+        penalties=_without_noise(unserved @ work.worth[part], avoided),
         class_vms=class_base + by_classes,
         service_vms=all_base - class_base + vms - by_classes,
     )
@@ -84,6 +84,12 @@ class _Curves:
             avoided[:, t] = self.avoided[t, i] + part * self.keys[t, i]
             by_classes[:, t] = self.by_classes[t, i] + part * self.is_class[t, i]
         return vms, avoided, by_classes
+
+
+def _without_noise(all_penalties: Floats, avoided: Floats) -> Floats:
+    """The penalties that are left, 0 where all are avoided but for rounding."""
+    left = all_penalties - avoided
+    return np.where(left < 1e-12 * all_penalties, 0.0, left)
 
 
 def _from_zero(steps: Floats) -> Floats:

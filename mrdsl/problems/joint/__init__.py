@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.problems.family import Experiment, Family, Formulation, GoalKind, Needs, QuantityKind
 from mrdsl.problems.joint.checks import check, find_impossible
 from mrdsl.problems.joint.facts import JointFacts
 from mrdsl.problems.joint.quantities import compares_responses, compares_worst_period
@@ -21,6 +21,9 @@ def _nonlinear(spec: Spec, relax: bool) -> Needs:
 
 
 _CODE = "mrdsl.problems.joint"
+_STUDIES = "mrdsl.experiments.joint"
+_SMALL = {"small": (30, "how many instances of each of S1 to S5")}
+_LARGE = {"large": (10, "how many instances of each of L1 to L5")}
 
 FAMILY = Family(
     name="joint",
@@ -72,4 +75,15 @@ FAMILY = Family(
     verify=f"{_CODE}.verify:verify",
     measure=f"{_CODE}.verify:measure",
     quantity=f"{_CODE}.quantities:quantity",
+    why=f"{_CODE}.why:why",
+    experiments=(
+        Experiment("joint", "all studies of shared against partitioned clusters, beside the printed values",
+                   f"{_STUDIES}:everything", {**_SMALL, **_LARGE}),
+        Experiment("joint-sizes", "savings over the cluster's size (figure 3) and gain in utilization (table 6)",
+                   f"{_STUDIES}:sizes", {**_SMALL, **_LARGE}),
+        Experiment("joint-hours", "a day of S4: cost over the size (figure 4), hour by hour (figures 5 and 6)",
+                   f"{_STUDIES}:hours", {"number": (5, "which instance of S4")}),
+        Experiment("joint-integrality", "what whole VMs cost beyond fractional ones",
+                   f"{_STUDIES}:integrality", {**_SMALL}),
+    ),
 )

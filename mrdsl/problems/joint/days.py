@@ -16,7 +16,7 @@ SAMPLE = 600.0
 """Seconds between two samples of a day."""
 DAY = 86400.0
 _NIGHT = 0.25
-_PEAKS = ((11.0, 2.0, 0.75), (16.0, 3.0, 0.7))
+_PEAKS = ((11.0, 1.75, 0.75), (16.0, 2.5, 0.7))
 """Hour, width in hours and height of each peak above the night."""
 
 
@@ -25,8 +25,8 @@ def sampled_days(draw: np.random.Generator) -> Floats:
     hours = np.arange(0.0, DAY, SAMPLE) / 3600.0
     levels = np.full((DAYS, len(hours)), _NIGHT)
     for center, width, height in _PEAKS:
-        moved = center + draw.normal(0.0, 0.25, (DAYS, 1))
-        scaled = height * (1.0 + draw.normal(0.0, 0.08, (DAYS, 1)))
+        moved = center + draw.normal(0.0, 0.5, (DAYS, 1))
+        scaled = height * (1.0 + draw.normal(0.0, 0.2, (DAYS, 1)))
         away = (hours - moved + 12.0) % 24.0 - 12.0
         levels = levels + scaled * np.exp(-0.5 * (away / width) ** 2)
     rough = levels * (1.0 + draw.normal(0.0, 0.03, levels.shape))

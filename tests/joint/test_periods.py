@@ -1,0 +1,147 @@
+"""Demand over time: tables, shifts, typical days, the split by daily peaks; the plan's own identities."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mrdsl import load
+from mrdsl.experiments.joint_instances import instance
+from mrdsl.problems.joint.days import sampled_days, typical_demand
+from mrdsl.problems.joint.demand import expected_demand
+from mrdsl.problems.joint.verify import verify
+from mrdsl.problems.joint.workload import parts, reuse_factor, workload
+from mrdsl.solving.run import solve
+from mrdsl.spec.spec import Spec
+
+from .specs import random_spec, reference
+
+TABLE = """
+problem joint "two columns"
+cluster { size = 60 vms, vm_cost = 1 cent/h, period = 2 h }
+demand { periods = 4, from = "day.csv", floor = 50% }
+class r {
+  coefficients { A = 9000 s, B = 3000 s, C = 100 s }
+  slots { map = 2, reduce = 2 }
+  deadline = 900 s, penalty = 45 cent, shift = -2 h
+}
+service checkout {
+  service_rate = 15/s, delay = 0.25 s, response = 1.4 s, penalty = 0.002 cent, shift = +4 h
+}
+minimize cost
+"""
+
+
+def table_spec(folder: Path) -> Spec:
+    (folder / "day.csv").write_text("hour,r,checkout [1/min]\n0,1,600\n2,2,1200\n4,3,1800\n6,4,2400\n")
+    (folder / "day.mrspec").write_text(TABLE)
+    return load(folder / "day.mrspec")
+
+
+def test_a_table_is_shifted_by_time_zones(tmp_path: Path) -> None:
+    """What is 4 h ahead happens two rows earlier; what is 2 h behind, one row later; rates per minute become 1/s."""
+    low, high = expected_demand(table_spec(tmp_path))
+    np.testing.assert_allclose(high, [[4, 30], [1, 40], [2, 10], [3, 20]])
+    np.testing.assert_allclose(low, high / 2)
+
+
+def test_every_period_is_as_if_alone(tmp_path: Path) -> None:
+    spec = table_spec(tmp_path)
+    result = solve(spec)
+    assert result.plan is not None
+    document = result.plan.document()
+    assert document["cost"]["total"] == pytest.approx(sum(p["cost"]["total"] for p in document["periods"]))
+    assert list(document) == ["periods", "cost"]
+    assert list(document["periods"][0]) == ["classes", "services", "vms", "utilization", "cost"]
+    for solver in ("highs", "scip"):
+        assert solve(spec, solver).objective.value == pytest.approx(result.objective.value, rel=1e-7)
+
+
+@pytest.mark.parametrize("relax", [True, False])
+@pytest.mark.parametrize("sharing", ["shared", "partitioned"])
+def test_a_day_of_s4(sharing: str, relax: bool) -> None:
+    """24 periods of 9 units on 85 % of V_max: greedy and HiGHS agree, and the plan keeps the paper's equations."""
+    spec = instance("S4", 5)
+    size = 728
+    spec = replace(spec, facts=replace(spec.facts, cluster=replace(spec.facts.cluster, size=size, sharing=sharing)))
+    result = solve(spec, relax=relax)
+    plan = result.plan
+    assert plan is not None
+    other = solve(spec, "highs", relax=relax)
+    assert other.objective.value == pytest.approx(result.objective.value, rel=1e-9)
+    work = workload(spec)
+    got = plan.classes  # type: ignore[attr-defined]
+    assert got.weight.sum(axis=1) == pytest.approx(np.ones(24))
+    at_once = got.admitted / work.execution.reuse
+    run = work.execution
+    time = run.A * at_once / got.map_slots + run.B * at_once / got.reduce_slots + run.C
+    np.testing.assert_allclose(time, np.broadcast_to(run.deadline, time.shape), rtol=1e-12)
+    hosted = got.map_slots / run.map_slots + got.reduce_slots / run.reduce_slots
+    assert (hosted <= got.vms * (1 + 1e-9)).all()
+    if relax:
+        np.testing.assert_allclose(hosted, got.vms, rtol=1e-9)
+    if sharing == "partitioned":
+        large = replace(spec.facts, cluster=replace(spec.facts.cluster, size=10_000, sharing="shared"))
+        free = solve(replace(spec, facts=large), relax=True).plan
+        peaks = [vms.sum(axis=1).max() for vms in (free.classes.vms, free.services.vms)]  # type: ignore[union-attr]
+        wanted = [size * peak / sum(peaks) for peak in peaks]
+        assert [held for _, held in parts(work, relax)] == pytest.approx(wanted, abs=1e-6 if relax else 0.5)
+
+
+def test_a_plan_that_breaks_its_spec_is_noticed() -> None:
+    """Verification from the facts alone: each of these is a different promise."""
+    spec = reference()
+    plan = solve(spec).plan
+    assert plan is not None
+    got, served = plan.classes, plan.services  # type: ignore[attr-defined]
+    for broken in (
+        replace(plan, classes=replace(got, admitted=got.admitted + 10)),
+        replace(plan, classes=replace(got, map_slots=got.map_slots * 0.9)),
+        replace(plan, classes=replace(got, vms=got.vms - 1)),
+        replace(plan, services=replace(served, rate=served.rate * 0.5)),
+        replace(plan, services=replace(served, vms=served.vms - [1, 0])),
+        replace(plan, services=replace(served, vms=served.vms + [1, 0])),
+        replace(plan, services=replace(served, vms=served.vms - 0.5)),
+    ):
+        assert [d.code for d in verify(spec, broken)], broken
+    assert not list(verify(spec, plan))
+
+
+def test_reuse_by_whole_rounds() -> None:
+    """An hour holds 4, 3 and 2 whole rounds of 15, 18 and 25 min; jobs of 61 min and 2 h hold VMs for 2 periods."""
+    deadlines = np.array([900.0, 1080.0, 1500.0, 3660.0, 7200.0])
+    assert reuse_factor(3600.0, deadlines, "floor").tolist() == [4.0, 3.0, 2.0, 0.5, 0.5]
+    np.testing.assert_allclose(reuse_factor(3600.0, deadlines, "exact"), 3600.0 / deadlines)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_safe_reuse_costs_more(seed: int) -> None:
+    exact, safe = (solve(random_spec(seed, reuse=reuse)).objective.value for reuse in ("exact", "floor"))
+    assert safe is None or (exact is not None and safe >= exact - 1e-9)
+
+
+def test_typical_days_peak_at_11_and_16() -> None:
+    days = sampled_days(np.random.default_rng(0))
+    assert days.shape == (12, 144)
+    assert (days.max(axis=1) == 1.0).all()
+    hours = days.mean(axis=0).reshape(24, 6).mean(axis=1)
+    assert max(range(14), key=hours.__getitem__) in (10, 11)
+    assert max(range(14, 24), key=hours.__getitem__) in (15, 16)
+    assert hours[13] < hours[11]
+    assert hours[3] < 0.5 * hours[11]
+
+
+def test_a_day_is_averaged_exactly_and_moved_by_any_shift() -> None:
+    shifts = np.array([0.0, 9 * 3600.0, -1800.0])
+    draw = np.random.default_rng(4)
+    hourly = typical_demand(draw, shifts, 24, 3600.0, 0.0)
+    draw = np.random.default_rng(4)
+    fine = typical_demand(draw, shifts, 144, 600.0, 0.0)
+    np.testing.assert_allclose(hourly, fine.reshape(24, 6, 3).mean(axis=1))
+    draw = np.random.default_rng(4)
+    unmoved = typical_demand(draw, shifts * 0, 144, 600.0, 0.0)
+    np.testing.assert_allclose(fine[:, 1], np.roll(unmoved[:, 1], -54))
+    np.testing.assert_allclose(fine[:, 2], np.roll(unmoved[:, 2], 3))
