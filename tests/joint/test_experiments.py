@@ -79,6 +79,6 @@ def test_claims_of_the_paper(tmp_path: Path) -> None:
     assert savings["S1"] < 7
     assert 20 < savings["S5"] < 35
     assert 35 < savings["L5"] < 55
-    whole = list(joint.integrality(tmp_path, small=5))[0]
+    whole = next(iter(joint.integrality(tmp_path, small=5)))
     assert max(row[2] for row in whole.rows) <= 4.0
     assert np.mean([row[1] for row in whole.rows]) < 2.0

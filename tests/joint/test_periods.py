@@ -102,8 +102,8 @@ def test_a_plan_that_breaks_its_spec_is_noticed() -> None:
         replace(plan, classes=replace(got, map_slots=got.map_slots * 0.9)),
         replace(plan, classes=replace(got, vms=got.vms - 1)),
         replace(plan, services=replace(served, rate=served.rate * 0.5)),
-        replace(plan, services=replace(served, vms=served.vms - [1, 0])),
-        replace(plan, services=replace(served, vms=served.vms + [1, 0])),
+        replace(plan, services=replace(served, vms=served.vms - np.array([1, 0]))),
+        replace(plan, services=replace(served, vms=served.vms + np.array([1, 0]))),
         replace(plan, services=replace(served, vms=served.vms - 0.5)),
     ):
         assert [d.code for d in verify(spec, broken)], broken
