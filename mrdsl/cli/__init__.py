@@ -22,6 +22,7 @@ COMMANDS = {
     "compile": "mrdsl.cli.compile:compile_command",
     "read": "mrdsl.cli.read:read",
     "solvers": "mrdsl.cli.solvers:solvers",
+    "sweep": "mrdsl.cli.sweep:sweep",
     "experiment": "mrdsl.cli.experiment:experiment",
 }
 

@@ -1,0 +1,73 @@
+"""``mrdsl sweep``: every combination of parameter values and seeds, one row per run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli.boundary import PLAN, STOPPED
+from mrdsl.cli.inputs import parameters, seconds, share
+from mrdsl.outcome import Limits
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--over", "axes", multiple=True, metavar="NAME=VALUES",
+              help="A param and its values: `peak=0.8:1.4:0.1` (the end included) or `scale=1,2`. Repeatable.")
+@click.option("--seeds", metavar="A..B", help="Run every combination with each of these seeds.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A .csv, .jsonl or .parquet file.")
+@click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param in all runs.")
+@click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")
+@click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
+@click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
+@click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
+@click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
+@click.option("--time-limit", callback=seconds, metavar="T", help="Stop each run after T.")
+@click.option("--gap", callback=share, metavar="G", help="Stop each run at this relative gap.")
+@click.option("--threads", type=click.IntRange(1), help="Threads for each run's solver.")
+@click.option("-j", "--jobs", type=click.IntRange(1), help="Parallel processes; by default one per core.")
+@click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
+def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, **options: Any) -> int:
+    """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""
+    from mrdsl.sweep import Setting
+    from mrdsl.sweep import sweep as run
+    from mrdsl.sweep_axes import parse_axis, parse_seeds
+    from mrdsl.sweep_table import check_ending
+
+    check_ending(output)
+    limits = Limits(options["time_limit"], options["gap"], None, options["threads"], None)
+    setting = Setting(str(file), options["solver"], options["formulation"], options["relax"], limits,
+                      options["allow_outside"], parameters(options["defines"], options["data"]))
+    with _Bar() as progress:
+        done = run(setting, [parse_axis(text) for text in axes], parse_seeds(seeds) if seeds else (), output,
+                   workers=options["jobs"], executor=options["executor"], progress=progress)
+    resumed = f", {done.resumed} of them from before" if done.resumed else ""
+    click.echo(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
+    if done.interrupted:
+        click.echo("interrupted; the same command goes on where it stopped", err=True)
+        return STOPPED
+    return PLAN
+
+
+class _Bar:
+    """A progress bar on a terminal, nothing elsewhere."""
+
+    def __enter__(self) -> Any:
+        self.progress: Any = None
+        if not sys.stderr.isatty():
+            return lambda done, total: None
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.progress = Progress(TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                                 console=Console(stderr=True))
+        self.progress.start()
+        task = self.progress.add_task("runs", total=None)
+        return lambda done, total: self.progress.update(task, completed=done, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        if self.progress is not None:
+            self.progress.stop()

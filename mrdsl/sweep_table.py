@@ -1,0 +1,61 @@
+"""The table of a sweep: CSV, JSON lines or Parquet, one row per run, written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from mrdsl.diagnostics import MrdslError, error
+
+ENDINGS = (".csv", ".jsonl", ".parquet")
+_LAST = ("seconds", "message")
+
+
+def check_ending(path: Path) -> None:
+    """Raises MrdslError ``wrong-option`` for an ending that no table has, or Parquet without pyarrow."""
+    if path.suffix not in ENDINGS:
+        hint = "end it in " + ", ".join(ENDINGS)
+        raise MrdslError([error("wrong-option", f"`{path.name}` does not say what kind of table to write", None, hint)])
+    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+        hint = "pip install pyarrow, or write .csv or .jsonl"
+        raise MrdslError([error("missing-solver", "Parquet needs the package pyarrow", None, hint)], exit_code=3)
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes the rows; a column that some rows lack is empty there."""
+    columns = _columns(rows)
+    temporary = path.with_name(path.name + ".new")
+    if path.suffix == ".parquet":
+        _write_parquet(temporary, columns, rows)
+    else:
+        text = _csv(columns, rows) if path.suffix == ".csv" else "".join(json.dumps(row) + "\n" for row in rows)
+        temporary.write_text(text, encoding="utf-8", newline="")
+    os.replace(temporary, path)
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """All columns in the order of the fullest row, time and message last."""
+    seen = dict.fromkeys(key for row in sorted(rows, key=len, reverse=True) for key in row)
+    return [key for key in seen if key not in _LAST] + [key for key in _LAST if key in seen]
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if row.get(c) is None else row[c] for c in columns] for row in rows)
+    return stream.getvalue()
+
+
+def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.table({c: [row.get(c) for row in rows] for c in columns})
+    pyarrow.parquet.write_table(table, path)
