@@ -168,7 +168,8 @@ def test_what_is_wrong_is_told_before_the_first_run(spec: Path, tmp_path: Path) 
 
 
 def test_columns_that_some_rows_lack(tmp_path: Path) -> None:
-    write_table(tmp_path / "x.csv", [{"run": 1, "message": "no"}, {"run": 2, "value": 3.5, "seconds": 1, "message": ""}])
+    rows = [{"run": 1, "message": "no"}, {"run": 2, "value": 3.5, "seconds": 1, "message": ""}]
+    write_table(tmp_path / "x.csv", rows)
     assert (tmp_path / "x.csv").read_text(encoding="utf-8") == "run,value,seconds,message\n1,,,no\n2,3.5,1,\n"
 
 
