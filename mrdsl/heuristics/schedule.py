@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from mrdsl.diagnostics import warning
@@ -15,7 +15,8 @@ from mrdsl.outcome import Termination
 from mrdsl.problems.schedule import facts as said
 from mrdsl.problems.schedule.market import machine_type, price_process
 from mrdsl.problems.schedule.plan import plan_of
-from mrdsl.problems.schedule.stream import jobs
+from mrdsl.problems.schedule.stream import jobs as jobs_of
+from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.scheduling import Observer, Policy, Simulation
 
 
@@ -37,11 +38,13 @@ def policy_of(facts: said.ScheduleFacts) -> Policy:
     raise ValueError(f"no policy {chosen.algorithm!r}")
 
 
-def simulation(facts: said.ScheduleFacts, seed: int, observer: Observer | None = None) -> Simulation:
-    """A run that is ready to start: jobs, prices and policy of the facts, drawn from ``seed``."""
+def simulation(facts: said.ScheduleFacts, seed: int, observer: Observer | None = None,
+               jobs: Iterable[Job] | None = None) -> Simulation:
+    """A run that is ready to start: prices and policy of the facts and, unless given, their jobs, from ``seed``."""
     vm = facts.vms[0]
     prices = price_process(vm, seed) if facts.policy.instances != "on_demand" else None
-    return Simulation(machine_type(vm), prices, jobs(facts, seed), policy_of(facts), observer)
+    arrivals = jobs_of(facts, seed) if jobs is None else jobs
+    return Simulation(machine_type(vm), prices, arrivals, policy_of(facts), observer)
 
 
 def run_policy(draft: Draft) -> Draft:

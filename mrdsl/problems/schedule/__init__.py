@@ -23,4 +23,6 @@ FAMILY = Family(
     choose="mrdsl.problems.schedule.choose:choose",
     verify="mrdsl.problems.schedule.verify:verify",
     measure="mrdsl.problems.schedule.verify:measure",
+    simulate="mrdsl.heuristics.schedule_observe:simulate",
+    trace="mrdsl.heuristics.schedule_observe:trace",
 )
