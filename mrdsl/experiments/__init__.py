@@ -1,0 +1,1 @@
+"""Studies that one command repeats: ``mrdsl experiment NAME``."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -14,13 +14,16 @@ import numpy as np
 
 from mrdsl.drawing.chart import Series, line_chart
 from mrdsl.heuristics.schedule import simulation
-from mrdsl.outcome import Outcome, SolutionStatus, Table, Termination
+from mrdsl.outcome import Outcome, SolutionStatus, Table, Termination, Trace
 from mrdsl.problems.schedule.plan import HOUR, Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.problems.schedule.stream import jobs as jobs_of
+from mrdsl.simulation.audit import Log
 from mrdsl.simulation.statistics import half_width
 from mrdsl.spec.spec import Spec
 
 POINTS = 1000
+DETAILS = ("job", "phase", "cohort", "kind", "vms", "slots", "tasks_each", "start", "end", "due", "tardy", "bid",
+           "price", "periods", "lost_tasks")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,21 @@ class SimulatedSchedule(SchedulePlan):
     utilization: float = field(default=0.0)
     runs: int = field(default=0)
     observed: Mapping[str, Interval] = field(default_factory=dict)
+    first: tuple[Spec, int, int | None] | None = field(default=None, compare=False, repr=False,
+                                                       metadata={"document": False})
+
+    def trace(self) -> Trace:
+        """Every decision of the first run, which is run again for it."""
+        return Trace(("time [s]", "what", *DETAILS), self._decisions())
+
+    def _decisions(self) -> Iterator[tuple[Any, ...]]:
+        if self.first is None:
+            return
+        spec, seed, jobs = self.first
+        log = Log()
+        simulation(spec.facts, seed, log, islice(jobs_of(spec.facts, seed), jobs)).run()
+        for entry in log.entries:
+            yield entry.time, entry.what, *(entry.facts.get(detail) for detail in DETAILS)
 
     def tables(self) -> tuple[Table, ...]:
         """The mean run, and how far the runs lie apart."""
@@ -55,7 +73,7 @@ def run_once(spec: Spec, seed: int, jobs: int | None = None) -> SchedulePlan:
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Outcome:
     """The policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn anew."""
     first = seed or 0
-    plan = mean_of([run_once(spec, first + i, jobs) for i in range(runs)])
+    plan = replace(mean_of([run_once(spec, first + i, jobs) for i in range(runs)]), first=(spec, first, jobs))
     return Outcome(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, plan.cost.total)
 
 
@@ -122,7 +140,7 @@ class Recorder:
         self.steps[kind].append((time, float(self._fleet[kind])))
 
 
-def trace(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
+def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
     """One run into a folder: ``decisions.jsonl``, and ``price.svg``, ``fleet.svg`` and ``backlog.svg`` over time."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "decisions.jsonl", "w", encoding="utf-8") as log:

@@ -216,7 +216,8 @@ def _resolve_single(
         report.add(mistake.diagnostic)
         values[field_name] = _BROKEN
         return
-    extra = block.words[1:] if source is None else block.words[2:]
+    of_source = 0 if source is None else 1 if block.call is not None else 2
+    extra = block.words[1 + of_source:]
     if extra or block.more or block.indexed is not None:
         report.add(
             error(

@@ -112,8 +112,7 @@ class Family:
     from the facts. ``quantity(spec, plan, name, argument) -> float``: a quantity for ``subject to``; in Pyomo models
     the component ``model.plan_quantities`` is a dict from (name, argument) to expressions.
     ``why(spec, result) -> tuple[Table | str, ...]``: what ``mrdsl why`` prints.
-    ``simulate(spec, runs, seed, jobs) -> Outcome``: what ``mrdsl simulate`` runs. ``trace(spec, seed, folder) ->
-    tuple[Path, ...]``: one run with its log of decisions and its plots, written into a folder.
+    ``simulate(spec, runs, seed, jobs) -> Outcome``: what ``mrdsl simulate`` runs.
     """
 
     name: str
@@ -132,5 +131,4 @@ class Family:
     quantity: Reference = ""
     why: Reference = ""
     simulate: Reference = ""
-    trace: Reference = ""
     experiments: tuple[Experiment, ...] = ()

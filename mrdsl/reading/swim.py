@@ -48,27 +48,27 @@ def read_swim(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
                 found.append(_mistake(str(path), number, text, *job))
 
 
-def _parse(text: str, last: float) -> SwimJob | tuple[str, str, str]:
-    """The job, or code, message and hint."""
+def _parse(text: str, last: float) -> SwimJob | tuple[str, str]:
+    """The job, or message and hint."""
     fields = text.split("\t")
     if len(fields) != len(COLUMNS):
-        return ("broken-trace", f"{len(fields)} fields where a SWIM trace has {len(COLUMNS)}",
+        return (f"{len(fields)} fields where a SWIM trace has {len(COLUMNS)}",
                 "separate by tabs: " + ", ".join(COLUMNS))
     numbers = []
     for column, field in zip(COLUMNS[1:], fields[1:], strict=True):
         try:
             value = float(field)
         except ValueError:
-            return "broken-trace", f"{column} is {field!r}, not a number", "write a plain number, such as 4096"
+            return f"{column} is {field!r}, not a number", "write a plain number, such as 4096"
         if not 0.0 <= value < float("inf"):
-            return "broken-trace", f"{column} is {field}: it cannot be negative or infinite", "write 0 or more"
+            return f"{column} is {field}: it cannot be negative or infinite", "write 0 or more"
         numbers.append(value)
     submit, _, input_bytes, shuffle_bytes, output_bytes = numbers
     if submit < last:
-        return ("broken-trace", f"{fields[0]} is submitted at {submit:g} s, before the job above it ({last:g} s)",
+        return (f"{fields[0]} is submitted at {submit:g} s, before the job above it ({last:g} s)",
                 "sort the trace by its second column: sort -t$'\\t' -k2,2n")
     return SwimJob(fields[0], submit, input_bytes, shuffle_bytes, output_bytes)
 
 
-def _mistake(path: str, number: int, text: str, code: str, message: str, hint: str) -> Diagnostic:
-    return error(code, message, Span(path, number, 1, number, len(text) + 1), hint)
+def _mistake(path: str, number: int, text: str, message: str, hint: str) -> Diagnostic:
+    return error("broken-trace", message, Span(path, number, 1, number, len(text) + 1), hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.problems.family import Family, Formulation, GoalKind, Needs
+from mrdsl.problems.family import Experiment, Family, Formulation, GoalKind, Needs
 from mrdsl.problems.schedule.checks import check, never_in_time
 from mrdsl.problems.schedule.facts import ScheduleFacts
 
@@ -24,5 +24,18 @@ FAMILY = Family(
     verify="mrdsl.problems.schedule.verify:verify",
     measure="mrdsl.problems.schedule.verify:measure",
     simulate="mrdsl.heuristics.schedule_observe:simulate",
-    trace="mrdsl.heuristics.schedule_observe:trace",
+    experiments=(
+        Experiment("schedule-tables", "tables 4.1 to 4.4 of the thesis, printed values beside ours",
+                   "mrdsl.experiments.schedule:tables", {
+                       "trace": ("", "SWIM trace; default: the Facebook day beside the project, else 200 jobs"),
+                       "runs": (5, "seeds to average over")}),
+        Experiment("schedule-promise", "cost against the share of jobs that may be late, frugal beside MDASA",
+                   "mrdsl.experiments.schedule:promise", {
+                       "trace": ("", "SWIM trace; default as for schedule-tables"),
+                       "runs": (3, "seeds to average over")}),
+        Experiment("schedule-run", "one run: its decisions as JSON lines, plots of price, fleet and backlog",
+                   "mrdsl.experiments.schedule:one_run", {
+                       "spec": ("", "the spec; default: models/schedule/reference.mrspec"),
+                       "seed": (0, "the seed; default: the spec's own")}),
+    ),
 )

@@ -55,10 +55,10 @@ def _check_vms(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
                         facts.policy.span_of("instances"), f"add `spot {{ price = ... }}` to vm {vm.name}, or write "
                         "instances = on_demand")
         return
-    yield from _check_spot(vm)
+    yield from _check_spot(vm, facts)
 
 
-def _check_spot(vm: Vm) -> Iterator[Diagnostic]:
+def _check_spot(vm: Vm, facts: ScheduleFacts) -> Iterator[Diagnostic]:
     spot = vm.spot
     assert spot is not None
     if spot.price is None and spot.history is None:
@@ -69,7 +69,7 @@ def _check_spot(vm: Vm) -> Iterator[Diagnostic]:
                     spot.span_of("history"), "keep one of them")
     elif spot.history is not None:
         found: list[Diagnostic] = []
-        recorded_prices(vm, found)
+        recorded_prices(vm, found, _last_arrival(facts))
         yield from found
     elif isinstance(spot.price, Distribution) and spot.price.name == "mixture":
         yield from _check_mixture(spot.price, spot.span_of("price"))
@@ -148,6 +148,15 @@ def _lines(arrivals: Arrivals, mistakes: list[Diagnostic]) -> Iterator[float]:
     except OSError as cause:
         mistakes.append(error("missing-file", f"{arrivals.source.written} cannot be read: {cause.strerror}",
                               arrivals.source.span or arrivals.span, "check the name; it is relative to the spec"))
+
+
+def _last_arrival(facts: ScheduleFacts) -> float:
+    """When the last job arrives, in seconds after the run's start; 0 where that cannot be told."""
+    arrivals, last = facts.arrivals, facts.horizon or 0.0
+    if arrivals is None or arrivals.source is None:
+        return last
+    inside = [time for time in _lines(arrivals, []) if arrivals.end is None or time < arrivals.end]
+    return max([last, *(time - arrivals.begin for time in inside)])
 
 
 def _least(factor: Distribution) -> float:

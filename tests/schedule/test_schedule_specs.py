@@ -1,0 +1,145 @@
+"""Specs from text: the models, what they come to, and every bad input at its own place."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from schedule_specs import ROOT
+
+from mrdsl.heuristics.schedule_observe import SimulatedSchedule, simulate, watch
+from mrdsl.language.loading import Loaded, load_file, load_text
+from mrdsl.outcome import Termination
+from mrdsl.problems.schedule.plan import SchedulePlan
+from mrdsl.solving.run import solve
+from mrdsl.spec.spec import Spec
+
+MODELS = ROOT / "models" / "schedule"
+DATA = ROOT / "tests" / "language" / "data"
+SPEEDS = ("block = 64 MB, map_speed = 4 MB/s, shuffle_speed = 6 MB/s, reduce_speed = 5 MB/s, reduce_input = 256 MB")
+
+
+def reference() -> Spec:
+    spec = load_file(MODELS / "reference.mrspec").spec
+    assert spec is not None
+    return spec
+
+
+def written(vm: str = "", arrivals: str = f'from swim("swim.tsv") {{ {SPEEDS} }}',
+            policy: str = "instances = on_demand", more: str = "") -> Loaded:
+    vm = vm or 'vm "m3.medium" { slots { map = 1, reduce = 1 }, on_demand { price = 0.07 USD/h } }'
+    return load_text(f"problem schedule \"x\"\nseed = 1\n{vm}\narrivals {arrivals}\n"
+                     f"policy {{ algorithm = mdasa, {policy} }}\n{more}\nminimize cost\n", folder=DATA)
+
+
+def spot(items: str) -> str:
+    return 'vm "m3.medium" { slots { map = 1, reduce = 1 }, on_demand { price = 0.07 USD/h }, spot { ' + items + "} }"
+
+
+def test_the_reference_solves() -> None:
+    result = solve(reference())
+    assert result.termination is Termination.COMPLETED
+    assert result.solver["name"] == "policy"
+    plan = result.plan
+    assert isinstance(plan, SchedulePlan)
+    assert plan.jobs.count == 200
+    assert result.objective.value == plan.cost.total
+    assert result.objective.bound is None
+
+
+@pytest.mark.parametrize("model", sorted(MODELS.glob("*.mrspec")), ids=lambda path: path.stem)
+def test_models_solve(model: Path) -> None:
+    loaded = load_file(model)
+    assert loaded.diagnostics == ()
+    assert loaded.spec is not None
+    assert solve(loaded.spec).plan is not None
+
+
+def test_the_small_model_has_an_offline_optimum() -> None:
+    spec = load_file(MODELS / "small.mrspec").spec
+    assert spec is not None
+    result, policy = solve(spec, formulation="offline"), solve(spec)
+    assert result.termination is Termination.OPTIMAL
+    assert policy.objective.value == pytest.approx(result.objective.value)  # frugal is optimal here
+
+
+@pytest.mark.parametrize(("loaded", "codes"), [
+    (written(arrivals=f'from swim("swim-broken.tsv") {{ {SPEEDS} }}'), ["broken-trace"] * 3),
+    (written(arrivals=f'from swim("swim-empty.tsv") {{ {SPEEDS} }}'), ["empty-trace"]),
+    (written(arrivals=f'from swim("swim.tsv") {{ {SPEEDS}, begin = 1 h }}'), ["empty-trace"]),
+    (written(arrivals=f'from swim("swim.tsv") {{ {SPEEDS}, begin = 2 min, end = 1 min }}'), ["empty-range"]),
+    (written(arrivals='from swim("swim.tsv") { block = 64 MB, map_speed = 4 MB/s }'), ["missing-item"] * 3),
+    (written(arrivals=f'from swim("nowhere.tsv") {{ {SPEEDS} }}'), ["missing-file"]),
+    (written(arrivals='from "jobs-late.csv" { }'), ["broken-table"]),
+    (written(arrivals=f'from swim("swim.tsv") {{ {SPEEDS}, deadline_factor = 0.5 }}'), ["impossible-deadline"]),
+    (written(arrivals=f'from swim("swim.tsv") {{ {SPEEDS}, deadline_factor = uniform(0.5, 2) }}'), ["short-deadline"]),
+    (written(more="class a { rate = 2/h, map { tasks = 2, avg = 9 s, max = 9 s }, deadline = 5 s }\nhorizon = 1 h"),
+     ["impossible-deadline"]),
+    (written(more="class a { rate = 2/h, map { tasks = 2, avg = 9 s, max = 9 s } }"), ["missing-item"]),
+    (written(policy="instances = hybrid"), ["missing-block"]),
+    (written(more="vm b { slots { map = 1, reduce = 1 }, on_demand { price = 1 USD/h } }"), ["one-vm-type"]),
+    (written(vm=spot("every = 5 min")), ["missing-item"]),
+    (written(vm=spot("price = 0 USD/h")), ["out-of-range"]),
+    (written(vm=spot("price = mixture([0.5, 0.5], [0 USD/h, 1 USD/h], [0.1 USD/h, 0.1 USD/h])")), ["out-of-range"]),
+    (written(vm=spot('history = "spot-prices-broken.json"')), ["broken-history"] * 2),
+    (written(vm=spot('history = "spot-prices-gap.json"')), ["missing-hours"]),
+    (written(vm=spot('history = "spot-prices.json", zone = "eu-1"')), ["broken-history"]),
+    (written(vm=spot('history = "spot-prices.json", price = 0.1 USD/h')), ["price-and-history"]),
+])
+def test_bad_input_is_told(loaded: Loaded, codes: list[str]) -> None:
+    assert [each.code for each in loaded.diagnostics] == codes
+    assert all(each.span is not None and each.hint for each in loaded.diagnostics)
+
+
+def test_classes_and_tables_arrive_together() -> None:
+    loaded = written(arrivals='from "jobs-due.csv" { }', more="horizon = 10 h\nclass a {\n  rate = 6/h\n"
+                     "  map { tasks = 4, avg = 30 s, max = 40 s }\n"
+                     "  shuffle { first_max = 5 s, avg = 5 s, max = 5 s }\n"
+                     "  reduce { tasks = 2, avg = 10 s, max = 12 s }\n}")
+    assert loaded.diagnostics == ()
+    assert loaded.spec is not None
+    plan = solve(loaded.spec).plan
+    assert isinstance(plan, SchedulePlan)
+    assert 2 + 60 - 4 * 60 ** 0.5 < plan.jobs.count < 2 + 60 + 4 * 60 ** 0.5
+
+
+def test_many_runs_give_intervals() -> None:
+    outcome = simulate(reference(), 4, 7, 50)
+    plan = outcome.plan
+    assert isinstance(plan, SimulatedSchedule)
+    assert plan.jobs.count == 50
+    cost = plan.observed["cost"]
+    single = [simulate(reference(), 1, 7 + i, 50).value for i in range(4)]
+    assert cost.mean == pytest.approx(sum(value or 0.0 for value in single) / 4)
+    assert cost.half_width is not None
+    assert cost.half_width > 0
+    assert simulate(reference(), 1, 7, 50).plan.observed["cost"].half_width is None  # type: ignore[union-attr]
+    document = plan.document()
+    assert {"jobs", "cost", "vm_hours", "evictions", "tardiness", "utilization", "runs", "observed"} == set(document)
+    rows = list(plan.trace().rows)
+    assert len([row for row in rows if row[1] == "finish"]) == 50
+
+
+def test_a_watched_run_leaves_log_and_plots(tmp_path: Path) -> None:
+    files = watch(reference(), 7, tmp_path)
+    assert [file.name for file in files] == ["decisions.jsonl", "price.svg", "fleet.svg", "backlog.svg"]
+    lines = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
+    assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
+    assert sum(line["what"] == "finish" for line in lines) == 200
+    assert all(file.read_text(encoding="utf-8").startswith("<svg") for file in files[1:])
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    model = str(MODELS / "reference.mrspec")
+    solved = subprocess.run([sys.executable, "-m", "mrdsl", "solve", model, "--json"], capture_output=True, text=True,
+                            check=True, cwd=ROOT)
+    document = json.loads(solved.stdout)
+    assert document["objective"]["value"] == document["plan"]["cost"]["total"]
+    trace = tmp_path / "trace.csv"
+    simulated = subprocess.run([sys.executable, "-m", "mrdsl", "simulate", model, "--runs", "2", "--json", "--trace",
+                                str(trace)], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert json.loads(simulated.stdout)["plan"]["runs"] == 2
+    assert trace.read_text(encoding="utf-8").startswith("time [s],what,job")
