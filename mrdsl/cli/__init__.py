@@ -19,6 +19,7 @@ COMMANDS = {
     "solve": "mrdsl.cli.solve:solve",
     "simulate": "mrdsl.cli.simulate:simulate",
     "why": "mrdsl.cli.why:why",
+    "compare": "mrdsl.cli.compare:compare",
     "compile": "mrdsl.cli.compile:compile_command",
     "read": "mrdsl.cli.read:read",
     "solvers": "mrdsl.cli.solvers:solvers",

@@ -213,9 +213,10 @@ def _shortage(spec: Spec, work: Workload, part: slice, size: float, least: Float
         told = ", ".join(f"{t} ({least[t] - size:g})" for t in short[:MOST_TOLD])
         said += f" in period {worst}; VMs are missing in periods (how many) {told}"
         said += ", ..." if len(short) > MOST_TOLD else ""
-    hint = f"take size = {least[worst]:g} vms or more, or lower what must be served by {least[worst] - size:g} VMs"
+    missing = f"{least[worst] - size:g} VM{'' if least[worst] - size == 1 else 's'}"
+    hint = f"take size = {least[worst]:g} vms or more, or lower what must be served by {missing}"
     if not whole:
-        hint = f"take a larger cluster, lower what must be served by {least[worst] - size:g} VMs, or share the cluster"
+        hint = f"take a larger cluster, lower what must be served by {missing}, or share the cluster"
     return impossible("too-small-cluster", said, cluster.span_of("size"), hint)
 
 
