@@ -11,7 +11,7 @@ from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope
 from mrdsl.language.items import Files, convert
 from mrdsl.language.random_values import Draws
-from mrdsl.language.suggest import did_you_mean
+from mrdsl.language.suggest import did_you_mean, nearest
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
 from mrdsl.source import Span
 from mrdsl.spec.schema import Block, Item, Node, Source
@@ -108,6 +108,7 @@ def _resolve_item(
     known = words.items.get(key)
     if known is None or len(statement.words) > 1:
         scope.report.add(unknown_item(words, statement, place))
+        take_as_meant(words, key, statement, written, values)
         return
     field_name, item = known
     if field_name in written:
@@ -119,6 +120,17 @@ def _resolve_item(
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         values[field_name] = _BROKEN
+
+
+def take_as_meant(
+    words: Vocabulary, word: str, statement: Any, written: dict[str, Any], values: dict[str, Any]
+) -> None:
+    """Takes a misspelt word for the one that was meant, so that this is not reported as missing too."""
+    known = {**words.items, **words.singles, **words.repeated}
+    meant = word if word in known else nearest(word, known)
+    if meant is not None and known[meant][0] not in written:
+        written[known[meant][0]] = statement
+        values[known[meant][0]] = _BROKEN
 
 
 def unknown_item(words: Vocabulary, statement: tree.Assignment, place: Place) -> Any:
@@ -174,6 +186,7 @@ def _sort_block(
         repeated.setdefault(words.plurals[word][1].word, []).append(block)
     else:
         place.scope.report.add(unknown_block(words, word, block, place))
+        take_as_meant(words, word, block, written, values)
 
 
 def unknown_block(words: Vocabulary, word: str, block: tree.Block, place: Place) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mrdsl.diagnostics import error
 from mrdsl.language.evaluate import Report
+from mrdsl.language.reading import decode
 from mrdsl.source import Span
 from mrdsl.spec.schema import Source
 
@@ -85,12 +86,9 @@ def read_raw(source: Source, shown: str) -> RawTable:
     """Reads a table's text; ``shown`` is its name in messages. Raises ValueError in words where it is no table."""
     with open(source.path, "rb") as handle:
         data = handle.read()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise ValueError(f"byte {problem.start} is not UTF-8") from None
-    if "\0" in text:
-        raise ValueError("it holds binary data")
+    text, problem = decode(data)
+    if text is None:
+        raise ValueError(problem)
     head = next((line for line in text.splitlines() if line.strip()), "")
     if not head:
         raise ValueError("it is empty")

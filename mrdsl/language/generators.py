@@ -56,8 +56,12 @@ def collect(
     values: dict[str, Any],
     span: Span,
     given: frozenset[str] = frozenset(),
+    lacking: list[str] | None = None,
 ) -> None:
-    """Adds the value of every written item under its dotted path; ``given`` are paths that a table already holds."""
+    """Adds the value of every written item under its dotted path.
+
+    ``given`` are paths that a table already holds; what a table lacks is then added to ``lacking``, not reported.
+    """
     words = vocabulary(node_type)
     report = place.scope.report
     written: dict[str, Any] = {}
@@ -65,7 +69,7 @@ def collect(
         if isinstance(statement, tree.Assignment):
             _collect_item(words, statement, place, count, prefix, values, written, given)
         elif isinstance(statement, tree.Block):
-            _collect_block(words, statement, place, count, prefix, values, written, span, given)
+            _collect_block(words, statement, place, count, prefix, values, written, span, given, lacking)
         else:
             report.add(
                 error(
@@ -81,8 +85,16 @@ def collect(
     for word, (field_name, declared) in words.singles.items():
         inner_prefix = f"{prefix}{field_name}."
         if field_name in written and written[field_name] is None:
-            collect(declared.node, (), place.inner(word), count, inner_prefix, values, span, given)
-    require(words, written, place, span)
+            collect(declared.node, (), place.inner(word), count, inner_prefix, values, span, given, lacking)
+    if lacking is None:
+        require(words, written, place, span)
+    else:
+        lacking += [
+            f"{prefix}{word}" for word, (name, item) in words.items.items() if item.required and name not in written
+        ]
+        lacking += [
+            f"{prefix}{w}" for w, (name, block) in words.singles.items() if block.required and name not in written
+        ]
 
 
 def _collect_item(
@@ -131,6 +143,7 @@ def _collect_block(
     written: dict[str, Any],
     span: Span,
     given: frozenset[str],
+    lacking: list[str] | None,
 ) -> None:
     word = tree.word_text(block.words[0])
     if word in words.singles:
@@ -150,6 +163,7 @@ def _collect_block(
             values,
             tree.header_span(place.scope.files, block),
             given,
+            lacking,
         )
     elif word in words.repeated:
         _collect_repeated(words, word, block, place, prefix, values, written)

@@ -67,7 +67,7 @@ class Files:
         if not inside and not self.outside:
             raise outside_error(written, node, scope)
         if not path.exists():
-            near = [other.name for other in sorted(path.parent.iterdir())] if path.parent.is_dir() else []
+            near = [other.name for other in sorted(path.parent.glob(f"*{path.suffix}"))]
             raise scope.mistake(
                 "missing-file",
                 f"there is no file `{written}`",

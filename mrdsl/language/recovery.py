@@ -70,6 +70,7 @@ class _Recovery:
         self.open_brackets: list[Token] = []
         self.statement_start: Token | None = None
         self.previous: Token | None = None
+        self.gave_up = False
         self.parser: Any = grammar().parse_interactive("", start="document")
 
     def statements(self) -> tuple[tree.Statement, ...]:
@@ -77,6 +78,7 @@ class _Recovery:
         at_start = True
         for token in tokens:
             if len(self.found) >= MAX_SYNTAX_ERRORS:
+                self.gave_up = True
                 break
             if at_start and not self.open_brackets and token.type not in ("_NEWLINE", "COMMA", "RBRACE"):
                 self._close_blocks_left_open(token)
@@ -112,9 +114,9 @@ class _Recovery:
             if found.type == "LBRACE":
                 depth += 1
             elif found.type == "RBRACE":
-                if depth == 0:
+                if depth == 0 and self.open_blocks:
                     break
-                depth -= 1
+                depth = max(0, depth - 1)
             elif found.type == "_NEWLINE" and depth == 0:
                 break
             self.previous = found
@@ -167,7 +169,7 @@ class _Recovery:
             )
         while self.open_blocks:
             opener, brace = self.open_blocks[-1]
-            if len(self.found) < MAX_SYNTAX_ERRORS:
+            if not self.gave_up:
                 self._report_unclosed(opener, brace, "before the end of the file")
             self._close(end)
         state = self.parser.parser_state
@@ -198,6 +200,7 @@ class _Recovery:
                     "name the inner parts with `param`; the rest of the file was not read",
                 )
                 self.open_brackets = []
+                self.gave_up = True
                 return
             yield token
             if token.type in ("LBRACE", "RBRACE"):
@@ -251,6 +254,9 @@ class _Recovery:
         return character
 
     def _explain(self, token: Token) -> None:
+        last = self.found[-1] if self.found else None
+        if last is not None and last.code == "unexpected-character" and last.span and last.span.line == token.line:
+            return
         accepted = self.parser.accepts()
         if self.open_brackets and token.type in ("EQUAL", "LBRACE", "RBRACE", "$END", "_NEWLINE"):
             bracket = self.open_brackets[0]
@@ -270,7 +276,14 @@ class _Recovery:
         shown = _WORDS["_NEWLINE"] if token.type == "_NEWLINE" else f"`{_short(token)}`"
         previous = self.previous
         same_line = previous is not None and previous.line == token.line
-        if token.type in ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER") and "COMMA" in accepted and same_line:
+        if token.type == "NUMBER" and "EQUAL" in accepted and previous is not None and same_line:
+            self._report(
+                "syntax",
+                f"{shown} follows the name `{_short(previous)}` without a `=`",
+                token,
+                f"an item is `name = value`: write `{_short(previous)} = {_short(token)}`",
+            )
+        elif token.type in ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER") and "COMMA" in accepted and same_line:
             self._report(
                 "missing-comma",
                 f"{shown} follows an item that has not ended",

@@ -23,7 +23,7 @@ from mrdsl.language.evaluate import MistakeError, evaluate
 from mrdsl.language.generators import collect
 from mrdsl.language.items import acceptable, limits, shown
 from mrdsl.language.parsing import parse_expression
-from mrdsl.language.suggest import did_you_mean
+from mrdsl.language.suggest import did_you_mean, nearest
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.source import Span
@@ -81,7 +81,18 @@ def resolve_table(
     _check_columns(columns, raw, word, place)
     values: dict[str, Any] = {}
     given = frozenset(path for column in columns for path in _paths(column))
-    collect(node_type, statements, place, raw.rows, "", values, raw.header_span(), given)
+    lacking: list[str] = []
+    collect(node_type, statements, place, raw.rows, "", values, raw.header_span(), given, lacking)
+    if lacking:
+        shown_paths = ", ".join(f"`{path}`" for path in lacking)
+        report.add(
+            error(
+                "missing-column",
+                f"the table has no column {shown_paths}",
+                raw.header_span(),
+                f"add the column, or write `{lacking[0]}` once for all rows in the braces behind the table's name",
+            )
+        )
     if len(report.found) > before:
         return ()
     reader = CellReader(raw, report)
@@ -133,6 +144,7 @@ def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, place: 
         return Column(index, written, NAME_COLUMN, None, 1.0)
     found = _find(node_type, written.split("."))
     if found is None:
+        meant = nearest(written, all_paths(node_type))
         report.add(
             error(
                 "unknown-column",
@@ -141,13 +153,14 @@ def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, place: 
                 did_you_mean(written, [NAME_COLUMN, *all_paths(node_type)], "attributes: "),
             )
         )
-        return None
+        found = _find(node_type, meant.split(".")) if meant is not None else None
+        return None if found is None else Column(index, written, found[0], found[1], 1.0)
     path, item = found
     try:
         return Column(index, written, path, item, _factor(written, unit, item, span, place))
     except MistakeError as mistake:
         report.add(mistake.diagnostic)
-        return None
+        return Column(index, written, path, item, 1.0)
 
 
 def _find(node_type: type[Node], parts: list[str]) -> tuple[str, Item] | None:
