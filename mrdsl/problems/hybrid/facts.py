@@ -1,0 +1,56 @@
+"""What a hybrid spec states: a private cloud in time slots, queues of tasks, and the controller's weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrdsl.spec.schema import Distribution, Node, block, blocks, distribution, quantity, reference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vm(Node):
+    """A type of VM in the private cloud."""
+
+    available: int = quantity("vms", "VMs of this type in the private cloud", at_least=0, whole=True, symbol="m_i")
+    preemption_cost: float = quantity("money", "what one preemption on this type costs", default=0.0, at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queue(Node):
+    """Tasks of one kind: their VM type, size and promised delay."""
+
+    vm: str = reference("VM type on which the queue's tasks run")
+    size: int = quantity("slots", "slots of time that a task runs", at_least=1, whole=True, symbol="l")
+    delay: int = quantity(
+        "slots", "slots of time within which a task must be served", at_least=1, whole=True, symbol="d"
+    )
+    arrivals: float | Distribution = distribution("tasks", "tasks that arrive in one slot", at_least=0.0, symbol="A(t)")
+    arrivals_max: int = quantity("tasks", "most tasks that arrive in one slot", at_least=1, whole=True, symbol="S_max")
+    outsourcing: float = quantity("money", "what one task costs outside", at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control(Node):
+    """The weights of the drift-plus-penalty controller."""
+
+    V: float = quantity("number", "weight of cost against backlog", default=1.0, at_least=0.0, symbol="V")
+    preemption_weight: float = quantity(
+        "number", "weight of preemptions against other costs", default=1.0, at_least=0.0, symbol="beta"
+    )
+    acceptance: float = quantity(
+        "share", "share of each queue's tasks that is admitted", default=0.95, at_least=0.0, at_most=1.0, symbol="alpha"
+    )
+    outsource_limit: int = quantity(
+        "tasks", "most tasks of one queue that leave in one slot", default=40, at_least=0, whole=True, symbol="D_max"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridFacts(Node):
+    """A private cloud, its queues, and how long it is watched."""
+
+    horizon: int = quantity("slots", "how many slots of time are simulated", at_least=1, whole=True)
+    vms: Sequence[Vm] = blocks(Vm, "vm", "types of VMs in the private cloud", required=True)
+    queues: Sequence[Queue] = blocks(Queue, "queue", "kinds of tasks", required=True)
+    control: Control | None = block(Control, "the controller's weights")
