@@ -1,6 +1,6 @@
 """Wrong specs and the whole text of what is said about them.
 
-``NAME.mrspec`` in ``bad/`` stands beside ``NAME.txt``; a first line ``# options: -D x=1`` gives what the command line would.
+``NAME.mrspec`` in ``bad/`` stands beside ``NAME.txt``; a first line ``# options: -D x=1`` stands for the command line.
 After a deliberate change, ``python -m tests.language.test_bad_specs`` writes the texts anew; read the difference before
 keeping it.
 """

@@ -49,7 +49,8 @@ def test_shipped_models_keep_their_meaning(path: Path) -> None:
 def test_the_canonical_form() -> None:
     before = (
         "problem   capacity 'x'\n".replace("'", '"') + "\n\n\n# about the machine\nvm m5{on_demand{price=0.192USD/h}}\n"
-        "class a {  # why\n\n  jobs=9 .. 10,deadline = 15min\n\n\n  x = 0.8*1200 / s*peak ..  (1+ 2)*-3  # last\n  map {  }\n\n}\n"
+        "class a {  # why\n\n  jobs=9 .. 10,deadline = 15min\n\n\n"
+        "  x = 0.8*1200 / s*peak ..  (1+ 2)*-3  # last\n  map {  }\n\n}\n"
     )
     after = (
         'problem capacity "x"\n\n# about the machine\nvm m5 { on_demand { price = 0.192 USD/h } }\n'
