@@ -70,8 +70,8 @@ class _Search:
                 model.add(self.makespan >= reduces[-1] + length)
             else:
                 model.add(self.makespan >= end)
-        for phase, slots in (("map", batch.map_slots), ("reduce", batch.reduce_slots)):
-            model.add_cumulative(intervals[phase], [1] * len(intervals[phase]), slots)
+        model.add_cumulative(intervals["map"], [1] * len(intervals["map"]), batch.map_slots)
+        model.add_cumulative(intervals["reduce"], [1] * len(intervals["reduce"]), batch.reduce_slots)
         model.minimize(self.makespan)
         self._hint()
 

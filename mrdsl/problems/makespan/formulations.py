@@ -1,129 +1,116 @@
-"""The makespan problem as a mixed-integer program over time steps, with a count of tasks per step.
-
-One step is the greatest common divisor of all task times; where some schedule is optimal, so is one in which every
-task starts at a sum of task times, hence at a step. ``maps[j, t]`` and ``reduces[j, t]`` count the tasks of job j
-that start at step t; slots need no names, since tasks that never exceed the slots at any step can always be given
-one each. ``mapped[j, t]`` says that all maps of j have ended by step t, ``busy[t]`` that the batch still runs in step
-t. Between a proven lower bound and the makespan of a known schedule the objective counts the busy steps.
-"""
+"""The formulation that solvers get: the time-indexed program with the goal in seconds, and `subject to`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import pyomo.environ as pyo
 
-from mrdsl.problems.makespan.batch import Batch
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.problems.makespan.batch import Batch, batch_of
+from mrdsl.problems.makespan.decode import plan_of
+from mrdsl.problems.makespan.lower_bounds import johnson_order, lower_bounds
+from mrdsl.problems.makespan.plan import MakespanPlan
+from mrdsl.problems.makespan.schedule import earlier, in_order_of_start, simulate, whole_cluster
+from mrdsl.problems.makespan.time_indexed import Grid, grid_of, time_indexed, waves_of
+from mrdsl.spec.expression import Constant, Expression, Operation, quantities_in
+from mrdsl.spec.spec import Spec
+
+MOST_VARIABLES = 200_000
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A batch in steps: tasks, steps per task, the least steps of both phases alone on the cluster."""
-
-    jobs: range
-    map_tasks: tuple[int, ...]
-    map_steps: tuple[int, ...]
-    reduce_tasks: tuple[int, ...]
-    reduce_steps: tuple[int, ...]
-    heads: tuple[int, ...]
-    tails: tuple[int, ...]
-    map_slots: int
-    reduce_slots: int
-    unit: float
-
-    def steps(self, ticks: float) -> int:
-        """Ticks in steps, rounded up."""
-        return ceil(ticks / self.unit)
-
-
-def grid_of(batch: Batch) -> Grid:
-    """The batch on its own grid."""
-    unit = batch.unit
-    heads, tails = batch.phases(batch.map_slots, batch.reduce_slots)
-
-    def whole(values: Any, divisor: float = 1.0) -> tuple[int, ...]:
-        return tuple(int(value / divisor) for value in values)
-
-    return Grid(range(len(batch)), whole(batch.map_tasks), whole(batch.map_time, unit), whole(batch.reduce_tasks),
-                whole(batch.reduce_time, unit), whole(heads, unit), whole(tails, unit), batch.map_slots,
-                batch.reduce_slots, unit)
-
-
-def time_indexed(grid: Grid, floor: int, ceiling: int) -> pyo.ConcreteModel:
-    """The model for makespans from ``floor`` to ``ceiling`` steps; infeasible where none of them can be reached.
-
-    The objective is the makespan in steps.
-    """
-    model = pyo.ConcreteModel()
-    spans = {j: (range(ceiling - grid.tails[j] - grid.map_steps[j] + 1),
-                 range(grid.heads[j], ceiling - grid.reduce_steps[j] + 1) if grid.reduce_tasks[j] else range(0))
-             for j in grid.jobs}
-    model.maps = pyo.Var([(j, t) for j in grid.jobs for t in spans[j][0]], domain=pyo.NonNegativeIntegers)
-    model.reduces = pyo.Var([(j, t) for j in grid.jobs for t in spans[j][1]], domain=pyo.NonNegativeIntegers)
-    model.mapped = pyo.Var(
-        [(j, t) for j in grid.jobs if grid.reduce_tasks[j] for t in range(grid.heads[j], ceiling - grid.tails[j])],
-        domain=pyo.Binary,
-    )
-    model.busy = pyo.Var(range(floor, ceiling), domain=pyo.Binary)
-    model.steps_busy = pyo.Objective(expr=floor + pyo.quicksum(model.busy.values()))
-    _count_tasks(model, grid)
-    _reduces_follow_maps(model, grid, ceiling)
-    _share_slots(model, grid, floor, ceiling)
-    model.busy_in_one_piece = pyo.Constraint(
-        range(floor + 1, ceiling), rule=lambda m, t: m.busy[t] <= m.busy[t - 1]
-    )
+def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
+    """The model of a spec, its objective in seconds. Raises MrdslError ``too-many-steps`` and ``unable-solver``."""
+    if relax:
+        raise MrdslError([error("unable-solver", "the makespan problem has no relaxation that is a plan", spec.span,
+                                "leave out --relax: every plan comes with a lower_bound")])
+    batch = batch_of(spec)
+    grid = grid_of(batch)
+    floor, ceiling = grid.steps(lower_bounds(batch).best), grid.steps(_horizon(spec, batch))
+    if grid.variables(ceiling) > MOST_VARIABLES:
+        step = f"{batch.seconds(grid.unit):g} s"
+        raise MrdslError([error(
+            "too-many-steps", f"in steps of {step}, which divide all task times, the batch takes {ceiling} steps:"
+            " too many for one model", spec.span,
+            "round the task times, or let `portfolio` or `cp-sat` solve it",
+        )])
+    model = time_indexed(grid, floor, ceiling)
+    _offer_quantities(spec, batch, model, grid, ceiling)
+    model.steps_busy.deactivate()
+    model.makespan = pyo.Objective(expr=model.plan_quantities["makespan", ""])
+    model.spans = _spans(spec)
     return model
 
 
-def _count_tasks(model: pyo.ConcreteModel, grid: Grid) -> None:
-    starts = {"maps": {j: [] for j in grid.jobs}, "reduces": {j: [] for j in grid.jobs}}
-    for name, by_job in starts.items():
-        for (j, _), variable in getattr(model, name).items():
-            by_job[j].append(variable)
-            slots, tasks = (grid.map_slots, grid.map_tasks) if name == "maps" else (
-                grid.reduce_slots, grid.reduce_tasks)
-            variable.setub(min(slots, tasks[j]))
-    model.all_maps = pyo.Constraint(
-        grid.jobs, rule=lambda m, j: pyo.quicksum(starts["maps"][j]) == grid.map_tasks[j]
-    )
-    model.all_reduces = pyo.Constraint(
-        [j for j in grid.jobs if grid.reduce_tasks[j]],
-        rule=lambda m, j: pyo.quicksum(starts["reduces"][j]) == grid.reduce_tasks[j],
-    )
+def decode(spec: Spec, model: Any, relax: bool = False) -> MakespanPlan:
+    """The plan in a solved model: tasks pushed as early as their sequence lets them start."""
+    batch = batch_of(spec)
+    bound = lower_bounds(batch).best
+    if spec.constraints:
+        return plan_of(batch, in_order_of_start(batch, waves_of(batch, model)), bound)
+    return plan_of(batch, earlier(batch, waves_of(batch, model)), bound)
 
 
-def _reduces_follow_maps(model: pyo.ConcreteModel, grid: Grid, ceiling: int) -> None:
-    def maps_first(m: Any, j: int, t: int) -> Any:
-        ended = pyo.quicksum(m.maps[j, s] for s in range(t - grid.map_steps[j] + 1))
-        return ended >= grid.map_tasks[j] * m.mapped[j, t]
+def _horizon(spec: Spec, batch: Batch) -> float:
+    """Ticks within which a best plan ends: a known schedule's makespan, or with `subject to` what any list takes."""
+    if not spec.constraints:
+        orders = (range(len(batch)), johnson_order(*batch.phases(batch.map_slots, batch.reduce_slots)).tolist())
+        return min(simulate(batch, whole_cluster(batch, order)).makespan for order in orders)
+    lists = (batch.map_work.sum() / batch.map_slots + batch.map_time.max()
+             + batch.reduce_work.sum() / batch.reduce_slots + batch.reduce_time.max())
+    return float(lists) + max(_largest(c.left) + _largest(c.right) for c in spec.constraints) / batch.tick
 
-    def then_reduces(m: Any, j: int, t: int) -> Any:
-        started = pyo.quicksum(m.reduces[j, s] for s in range(grid.heads[j], t + 1) if (j, s) in m.reduces)
-        return started <= grid.reduce_tasks[j] * m.mapped[j, t]
+
+def _largest(expression: Expression) -> float:
+    """The largest constant in an expression: a plan may have to wait for that long."""
+    match expression:
+        case Constant(value):
+            return abs(value)
+        case Operation(_, operands):
+            return max(map(_largest, operands), default=0.0)
+        case _:
+            return 0.0
+
+
+def _offer_quantities(spec: Spec, batch: Batch, model: pyo.ConcreteModel, grid: Grid, ceiling: int) -> None:
+    """``model.plan_quantities``: the makespan, and the finish of every job that `subject to` mentions.
+
+    ``ended[j, t]`` says that all of job j has ended by step t.
+    """
+    second = batch.seconds(grid.unit)
+    model.plan_quantities = {("makespan", ""): second * model.steps_busy.expr}
+    mentioned = {q.argument for c in spec.constraints for side in (c.left, c.right) for q in quantities_in(side)
+                 if q.name == "finish"}
+    jobs = [j for j in grid.jobs if batch.names[j] in mentioned]
+    first = {j: grid.heads[j] + grid.tails[j] for j in jobs}
+    model.ended = pyo.Var([(j, t) for j in jobs for t in range(first[j], ceiling)], domain=pyo.Binary)
+
+    def nothing_later(m: Any, j: int, t: int) -> Any:
+        starts, steps, tasks = (m.reduces, grid.reduce_steps, grid.reduce_tasks) if grid.reduce_tasks[j] else (
+            m.maps, grid.map_steps, grid.map_tasks)
+        later = pyo.quicksum(starts[j, s] for s in range(t - steps[j] + 1, ceiling) if (j, s) in starts)
+        return later <= tasks[j] * (1 - m.ended[j, t])
 
     def stays(m: Any, j: int, t: int) -> Any:
-        return m.mapped[j, t] >= m.mapped[j, t - 1] if (j, t - 1) in m.mapped else pyo.Constraint.Skip
+        return m.ended[j, t] >= m.ended[j, t - 1] if (j, t - 1) in m.ended else pyo.Constraint.Skip
 
-    model.maps_first = pyo.Constraint(list(model.mapped), rule=maps_first)
-    model.then_reduces = pyo.Constraint(list(model.mapped), rule=then_reduces)
-    model.mapped_stays = pyo.Constraint(list(model.mapped), rule=stays)
+    model.nothing_later = pyo.Constraint(list(model.ended), rule=nothing_later)
+    model.ended_stays = pyo.Constraint(list(model.ended), rule=stays)
+    for j in jobs:
+        waits = pyo.quicksum(1 - model.ended[j, t] for t in range(first[j], ceiling))
+        model.plan_quantities["finish", batch.names[j]] = second * (first[j] + waits)
 
 
-def _share_slots(model: pyo.ConcreteModel, grid: Grid, floor: int, ceiling: int) -> None:
-    def running(starts: Any, steps: tuple[int, ...], t: int) -> Any:
-        return pyo.quicksum(starts[j, s] for j in grid.jobs for s in range(t - steps[j] + 1, t + 1) if (j, s) in starts)
-
-    def slots(m: Any, t: int, starts: Any, steps: tuple[int, ...], number: int) -> Any:
-        load = running(starts, steps, t)
-        if isinstance(load, int | float):
-            return pyo.Constraint.Skip
-        return load <= (number * m.busy[t] if t >= floor else number)
-
-    model.map_slots = pyo.Constraint(
-        range(ceiling), rule=lambda m, t: slots(m, t, m.maps, grid.map_steps, grid.map_slots)
-    )
-    model.reduce_slots = pyo.Constraint(
-        range(ceiling), rule=lambda m, t: slots(m, t, m.reduces, grid.reduce_steps, grid.reduce_slots)
-    )
+def _spans(spec: Spec) -> dict[Any, Any]:
+    """Which lines of the spec the constraints stand for."""
+    slots = spec.facts.cluster.slots
+    jobs = [job.span for job in spec.facts.jobs]
+    for cls in spec.facts.classes:
+        jobs += [cls.span] * cls.jobs
+    spans: dict[Any, Any] = {"map_slots": slots.span_of("map"), "reduce_slots": slots.span_of("reduce"),
+                             "busy_in_one_piece": spec.span}
+    for name in ("all_maps", "all_reduces", "maps_first", "then_reduces", "mapped_stays", "nothing_later",
+                 "ended_stays"):
+        spans[name] = spec.facts.cluster.span
+        spans |= {(name, j): span for j, span in enumerate(jobs)} if name.startswith("all") else {}
+    return spans

@@ -67,6 +67,15 @@ def whole_cluster(batch: Batch, order: Sequence[int]) -> tuple[PoolOrder, ...]:
     return (PoolOrder(batch.map_slots, batch.reduce_slots, tuple(int(j) for j in order)),)
 
 
+def earlier(batch: Batch, waves: Sequence[Wave]) -> Schedule:
+    """The same tasks in the same sequence on one pool, none later than before, without needless idle time."""
+    ordered = sorted(waves, key=lambda w: (w.start, w.job))
+    maps = run((Tasks(w.job, w.count, w.length) for w in ordered if w.phase == "map"), batch.map_slots, "map")
+    mapped = ends(maps)
+    reduces = [Tasks(w.job, w.count, w.length, mapped[w.job]) for w in ordered if w.phase == "reduce"]
+    return in_order_of_start(batch, maps + run(reduces, batch.reduce_slots, "reduce"))
+
+
 def in_order_of_start(batch: Batch, waves: Sequence[Wave]) -> Schedule:
     """A schedule on one pool whose waves were placed freely; its order is that of the jobs' first starts."""
     first: dict[int, float] = {}
