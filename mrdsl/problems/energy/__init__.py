@@ -38,7 +38,7 @@ FAMILY = Family(
             decode="mrdsl.problems.energy.per_task:decode",
         ),
     ),
-    methods=("dsps", "mvps", "em", "mspan", "emrsa-1", "emrsa-2", "emrsaps"),
+    methods=("dsps", "mvps", "em", "mspan", "emrsa-1", "emrsa-2", "emrsaps", "mrdsl-energy"),
     quantities=(
         QuantityKind("energy", "energy", "energy above idle, all jobs"),
         QuantityKind("cost", "money", "cost of the VMs, all jobs"),

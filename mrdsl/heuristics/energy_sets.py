@@ -1,0 +1,212 @@
+"""The least energy of one job on a given set of machines: the inner problem of ``mrdsl-energy``.
+
+Once the machines are chosen, the budget is a limit on the uptime (``budget / sum of prices``), and only the lengths of the
+phases couple the VMs. The map and the reduce phase end when some type has run a whole number of waves, so few lengths
+matter; a limit on the tasks of one VM bounds its transfers. For lengths and limits given, tasks go to the types with the
+least energy until those are full, which is exact. All lengths are tried at once, as arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from mrdsl.problems.energy.assignment import Share, phases_of
+from mrdsl.problems.energy.cluster import Floats, Ints, JobData, Machines
+
+SLACK = 1e-9
+LEVELS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.15)
+FRONTIER = 24
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The best found for a set: VMs and tasks per type. ``lacking`` is 0 where a plan keeps its promises; elsewhere it
+    says by which share the shortest plan's uptime exceeds what deadline and budget leave, and there are no tasks."""
+
+    vms: Ints
+    lacking: float
+    energy: float = inf
+    maps: Ints | None = None
+    reduces: Ints | None = None
+
+    @property
+    def score(self) -> tuple[float, float]:
+        """Smaller is better: first a plan, then its energy."""
+        return (self.lacking, self.energy)
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """One kind of task over all types: every length that the phase may have, and what each type then holds."""
+
+    tasks: int
+    energy: Floats
+    ends: Floats
+    owner: Ints
+    room: Ints
+
+    def rows(self, vms: Ints, limit: float) -> Ints:
+        """The lengths that make sense for a set: whole waves of a type in it, no longer than the limit, room for all."""
+        fit = (vms[self.owner] > 0) & (self.ends <= limit * (1 + SLACK))
+        return np.flatnonzero(fit & (self.room @ vms >= self.tasks))
+
+
+def _phase(tasks: int, slots: Ints, time: Floats, energy: Floats, limit: float) -> _Phase:
+    ends, owner = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    for kind in np.flatnonzero(np.isfinite(time)):
+        rounds = int(np.ceil(tasks / slots[kind]))
+        if np.isfinite(limit):
+            rounds = min(rounds, int(limit / time[kind] * (1 + SLACK)))
+        ends.append(time[kind] * np.arange(1, rounds + 1))
+        owner.append(np.full(rounds, kind))
+    every, whose = np.concatenate(ends), np.concatenate(owner)
+    by_length = np.argsort(every, kind="stable")
+    every, whose = every[by_length], whose[by_length]
+    room = np.floor(every[:, None] / time[None, :] * (1 + SLACK) + SLACK).astype(np.int64) * slots[None, :]
+    return _Phase(tasks, energy, every, whose, np.minimum(room, tasks))
+
+
+@dataclass
+class SetSearch:
+    """Places one job on sets of machines and remembers what it found."""
+
+    machines: Machines
+    job: JobData
+    known: dict[bytes, Placement] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        job, machines = self.job, self.machines
+        limit = min(job.deadline, job.budget / float(machines.price.min()))
+        self._maps = _phase(job.map_tasks, machines.map_slots, job.map_time, job.map_energy, limit)
+        self._reduces = _phase(job.reduce_tasks, machines.reduce_slots, job.reduce_time, job.reduce_energy, limit)
+
+    def place(self, vms: Ints) -> Placement:
+        """The best placement found on ``vms[k]`` VMs of every type ``k``."""
+        key = vms.tobytes()
+        if key not in self.known:
+            self.known[key] = self._place(vms)
+        return self.known[key]
+
+    def share(self, placement: Placement) -> Share:
+        """The placement VM by VM: a type's VMs share its tasks evenly, map tasks from the front, reduces from the back."""
+        assert placement.maps is not None
+        assert placement.reduces is not None
+        types = np.repeat(np.arange(len(self.machines)), placement.vms)
+        maps = [_even(int(n), int(v)) for n, v in zip(placement.maps, placement.vms, strict=True)]
+        reduces = [_even(int(n), int(v))[::-1] for n, v in zip(placement.reduces, placement.vms, strict=True)]
+        return Share(types, np.concatenate(maps), np.concatenate(reduces)).used()
+
+    def limit(self, vms: Ints) -> float:
+        """The uptime that deadline and budget leave to a set."""
+        price = float(self.machines.price @ vms)
+        return min(self.job.deadline, self.job.budget / price if price > 0 else 0.0)
+
+    def _place(self, vms: Ints) -> Placement:
+        limit = self.limit(vms)
+        best = Placement(vms, inf)
+        allowed = limit
+        for _ in range(3):
+            found = self._search(vms, allowed)
+            if found is None:
+                break
+            uptime = phases_of(self.machines, self.job, self.share(found)).total
+            if uptime > limit * (1 + SLACK) or found.score >= best.score:
+                break
+            best = found
+            if not np.isfinite(limit) or uptime >= limit * (1 - 1e-6):
+                break
+            allowed = allowed + (limit - uptime)
+        return best if best.lacking == 0 else Placement(vms, self._lacking(vms, limit))
+
+    def _search(self, vms: Ints, limit: float) -> Placement | None:
+        times, energies, reduces = self._reduce_frontier(vms, limit)
+        rows = self._maps.rows(vms, limit)
+        if len(times) == 0 or len(rows) == 0:
+            return None
+        left = limit - times[:, None] - self._maps.ends[None, rows]
+        port = self.job.place + self.job.send
+        if not np.isfinite(limit):
+            most = np.full(left.shape, float(self.job.map_tasks))
+        elif port > 0:
+            most = np.floor(left / port * (1 + SLACK) + SLACK)
+        else:
+            most = np.where(left >= -SLACK * limit, float(self.job.map_tasks), 0.0)
+        counts, energy = _fill(self._maps, vms, np.minimum(self._maps.room[None, rows], np.maximum(most, 0)[:, :, None]))
+        total = energy + energies[:, None]
+        point = np.unravel_index(int(np.argmin(total)), total.shape)
+        if not np.isfinite(total[point]):
+            return None
+        return Placement(vms, 0.0, float(total[point]), counts[point].astype(np.int64), reduces[point[0]])
+
+    def _reduce_frontier(self, vms: Ints, limit: float) -> tuple[Floats, Floats, Ints]:
+        """Time (phase and fetching), energy and tasks per type of the reduce side, none worse in both than another."""
+        if self.job.reduce_tasks == 0:
+            return np.zeros(1), np.zeros(1), np.zeros((1, len(vms)), dtype=np.int64)
+        rows = self._reduces.rows(vms, limit)
+        room = np.where(vms > 0, self._reduces.room[rows], 0)
+        widest = room.max(axis=1, initial=0)
+        caps = np.concatenate([np.minimum(room, np.ceil(widest * level)[:, None]) for level in LEVELS])
+        counts, energy = _fill(self._reduces, vms, caps)
+        most = np.ceil(counts / np.maximum(vms, 1)).max(axis=1, initial=0)
+        times = np.tile(self._reduces.ends[rows], len(LEVELS)) + self.job.fetch * most
+        keep = np.flatnonzero(np.isfinite(energy) & (times <= limit * (1 + SLACK)))
+        keep = keep[np.lexsort((energy[keep], times[keep]))]
+        lowest = np.minimum.accumulate(energy[keep]) if len(keep) else energy[keep]
+        first = np.ones(len(keep), dtype=np.bool_)
+        first[1:] = lowest[1:] < lowest[:-1]
+        keep = _thinned(keep[first])
+        return times[keep], energy[keep], counts[keep].astype(np.int64)
+
+    def _lacking(self, vms: Ints, limit: float) -> float:
+        """By which share the shortest uptime on the set exceeds the limit, at least a little."""
+        job = self.job
+        shortest = _shortest(self._maps, vms, job.place + job.send)
+        if job.reduce_tasks:
+            shortest += _shortest(self._reduces, vms, job.fetch)
+        if not np.isfinite(shortest) or limit <= 0:
+            return 1e6 - float(vms.sum())
+        return max(shortest / limit - 1.0, 1e-6)
+
+
+def _shortest(phase: _Phase, vms: Ints, port: float) -> float:
+    """The shortest time on a set for one kind of task and its transfers."""
+    rows = phase.rows(vms, inf)[:64]
+    if len(rows) == 0:
+        return inf
+    low = np.full(len(rows), -(-phase.tasks // int(vms.sum())), dtype=np.int64)
+    high = np.full(len(rows), phase.tasks, dtype=np.int64)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        holds = (np.minimum(phase.room[rows], middle[:, None]) @ vms) >= phase.tasks
+        high = np.where(holds, middle, high)
+        low = np.where(holds, low, middle + 1)
+    return float((phase.ends[rows] + port * low).min())
+
+
+def _fill(phase: _Phase, vms: Ints, caps: Floats | Ints) -> tuple[Floats, Floats]:
+    """Tasks per type and their energy where each VM holds ``caps[..., k]``; infinite where not all find a place."""
+    order = np.argsort(phase.energy, kind="stable")
+    order = order[np.isfinite(phase.energy[order]) & (vms[order] > 0)]
+    filled = np.minimum(np.cumsum(caps[..., order] * vms[order], axis=-1), phase.tasks)
+    counts = np.zeros(caps.shape)
+    counts[..., order] = np.diff(filled, axis=-1, prepend=0.0)
+    enough = filled[..., -1] >= phase.tasks if len(order) else np.zeros(caps.shape[:-1], dtype=np.bool_)
+    return counts, np.where(enough, counts[..., order] @ phase.energy[order], inf)
+
+
+def _thinned(points: Ints) -> Ints:
+    """At most FRONTIER of the points, evenly, the first and the last among them."""
+    if len(points) <= FRONTIER:
+        return points
+    return points[np.unique(np.linspace(0, len(points) - 1, FRONTIER).round().astype(np.int64))]
+
+
+def _even(tasks: int, vms: int) -> Ints:
+    """Tasks per VM, the fuller VMs first."""
+    if vms == 0:
+        return np.zeros(0, dtype=np.int64)
+    each, more = divmod(tasks, vms)
+    return np.array([each + 1] * more + [each] * (vms - more), dtype=np.int64)
