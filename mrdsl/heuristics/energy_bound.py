@@ -1,12 +1,12 @@
 """The counted LP over VM types instead of single VMs: a bound, and a first guess at the machines.
 
-Its value is that of the relaxed counted model: that model is convex and treats the VMs of a type alike, so the mean of any
-solution over the orders of a type's VMs is a solution of the same value in which they are all equal.
+Its value is that of the relaxed counted model: that model is convex and treats the VMs of a type alike, so the mean of
+any solution over the orders of a type's VMs is a solution of the same value in which they are all equal.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -50,12 +50,19 @@ class _Program:
         self.rows.append((-np.inf, value, terms))
 
 
-def relaxation(machines: Machines, jobs: tuple[JobData, ...]) -> Relaxed | None:
-    """The relaxed optimum, None where even the relaxation has none."""
+def relaxation(machines: Machines, jobs: tuple[JobData, ...], share: float | None = None) -> Relaxed | None:
+    """The relaxed optimum, None where even the relaxation has none.
+
+    With ``share`` every job's uptime is that share of the longest that its promises allow: then the VMs taken are not
+    blurred by (9)'s product of uptime and VMs, but the value is no bound.
+    """
     program = _Program()
     taken, ups = [], []
     for job in jobs:
-        on, paid, uptime = _add_job(program, machines, job, limits_of(machines, job))
+        limits = limits_of(machines, job)
+        on, paid, uptime = _add_job(program, machines, job, limits if share is None else _fixed(limits, share))
+        if share is not None:
+            program.lower[uptime] = program.upper[uptime]
         taken.append((on, paid))
         ups.append(uptime)
     for kind in range(len(machines)):
@@ -73,6 +80,11 @@ def relaxation(machines: Machines, jobs: tuple[JobData, ...]) -> Relaxed | None:
         vms.append(np.minimum(counts, machines.available))
     constant = sum(job.placement_energy + job.shuffle_energy for job in jobs)
     return Relaxed(value + constant, tuple(vms))
+
+
+def _fixed(limits: JobLimits, share: float) -> JobLimits:
+    horizon = limits.horizon * share
+    return replace(limits, horizon=horizon, uptime=np.minimum(limits.uptime, horizon))
 
 
 def _add_job(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -13,52 +14,93 @@ from mrdsl.heuristics.energy_sets import Placement, SetSearch
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
 from mrdsl.problems.energy.assignment import plan_of
-from mrdsl.problems.energy.cluster import Ints, jobs_of, machines_of
+from mrdsl.problems.energy.cluster import Floats, Ints, jobs_of, machines_of
 from mrdsl.problems.energy.verify import measure
 
 State = tuple[Placement, ...]
 """One placement per job."""
 
+Move = tuple[tuple[int, Ints], ...]
+"""Changes of the numbers of VMs, job by job."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """When the search stops at the latest: ``time.monotonic()``, and the sets of machines looked at."""
+
+    until: float = inf
+    sets: int = 10_000
+
 
 @dataclass(frozen=True)
 class Search:
-    """What the steps hand on: the stock, a search per job, the relaxation, and the best state so far."""
+    """What the steps hand on: the stock, a search per job, the relaxations, starts (best first), the best state."""
 
     available: Ints
     jobs: tuple[SetSearch, ...]
-    relaxed: Relaxed | None = None
+    relaxed: tuple[Relaxed, ...] = ()
+    starts: tuple[State, ...] = ()
     best: State | None = None
+    effort: Effort = Effort()
+
+    def spent(self) -> bool:
+        """Whether time or effort is used up."""
+        sets = sum(len(job.known) for job in self.jobs)
+        return sets > self.effort.sets or time.monotonic() > self.effort.until
 
 
-def relax(draft: Draft) -> Draft:
-    """The counted LP: a bound on the energy, and how many VMs of each type it would take. Infeasible: no plan exists."""
+Moves = Callable[[Search, State], Iterator[Move]]
+
+
+def relax(draft: Draft, parts: int = 10) -> Draft:
+    """The counted LP: a bound on the energy, and how many VMs of each type it would take. Infeasible: no plan exists.
+
+    Then the same with the uptime fixed at 1, 2, ... of ``parts`` equal shares of the longest there can be.
+    """
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     found = relaxation(machines, jobs)
-    search = Search(machines.available, tuple(SetSearch(machines, job) for job in jobs), found)
+    search = Search(machines.available, tuple(SetSearch(machines, job) for job in jobs))
     if found is None:
         return replace(draft, work=search, termination=Termination.INFEASIBLE)
-    return replace(draft, work=search, bound=found.energy)
+    fixed = (relaxation(machines, jobs, part / parts) for part in range(parts, 0, -1))
+    relaxed = (found, *(one for one in fixed if one is not None))
+    return replace(draft, work=replace(search, relaxed=relaxed), bound=found.energy)
 
 
 def round_machines(draft: Draft) -> Draft:
-    """Whole numbers of VMs near those of the relaxation: rounded up, to the nearest, down; and all there are.
+    """Whole numbers of VMs near those of the relaxations, rounded up, to the nearest and down; and all there are.
 
-    The state with the best score is kept; with a lack of time on some machines where none is feasible (repair follows).
+    Makes the starts of the local search, best first; those without a plan come by what they lack.
     """
     search: Search = draft.work
-    assert search.relaxed is not None
-    best: State | None = None
-    for rounding in (np.ceil, np.round, np.floor, None):
-        left = search.available.copy()
-        state = []
-        for own, vms in zip(search.jobs, search.relaxed.vms, strict=True):
-            wanted = left if rounding is None else rounding(np.maximum(vms - 1e-6, 0.0)).astype(np.int64)
-            taken = np.minimum(wanted, left // (len(search.jobs) - len(state)) if rounding is None else left)
-            left = left - taken
-            state.append(own.place(taken))
-        if best is None or score(tuple(state)) < score(best):
-            best = tuple(state)
-    return replace(draft, work=replace(search, best=best))
+    states = [
+        _rounded(search, relaxed, rounding)
+        for relaxed in search.relaxed for rounding in (np.ceil, np.round, np.floor)
+    ]
+    states.append(_everything(search))
+    found: dict[bytes, State] = {}
+    for state in sorted(states, key=score):
+        found.setdefault(b"".join(placement.vms.tobytes() for placement in state), state)
+    return replace(draft, work=replace(search, starts=tuple(found.values())))
+
+
+def _rounded(search: Search, relaxed: Relaxed, rounding: Callable[[Floats], Floats]) -> State:
+    left, state = search.available.copy(), []
+    for own, vms in zip(search.jobs, relaxed.vms, strict=True):
+        taken = np.minimum(rounding(np.maximum(vms - 1e-6, 0.0)).astype(np.int64), left)
+        left = left - taken
+        state.append(own.place(taken))
+    return tuple(state)
+
+
+def _everything(search: Search) -> State:
+    """All VMs, shared evenly by the jobs."""
+    left, state = search.available.copy(), []
+    for position, own in enumerate(search.jobs):
+        taken = left // (len(search.jobs) - position)
+        left = left - taken
+        state.append(own.place(taken))
+    return tuple(state)
 
 
 def score(state: State) -> tuple[float, float]:
@@ -67,35 +109,41 @@ def score(state: State) -> tuple[float, float]:
     return (lacking, sum(placement.energy for placement in state) if lacking == 0 else 0.0)
 
 
-def improve_machines(draft: Draft, wide: int = 2) -> Draft:
-    """Local search: takes, returns and swaps VMs while that helps, first towards a plan (repair), then to less energy.
+def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 10_000) -> Draft:
+    """Local search from the best ``starts``: takes, returns and swaps VMs while that helps, first towards a plan
+    (repair), then to less energy; jobs exchange VMs too.
 
-    Where no such change helps, ``wide`` says how many VMs of a type may be given up at once for as many of another, and
-    jobs exchange VMs. Stops at ``limits.time``.
+    From the best end point also changes of three VMs at once (``wide = 2``). Stops at ``limits.time``, and after
+    ``most`` sets of machines have been looked at.
     """
     search: Search = draft.work
-    state = search.best
-    assert state is not None
-    until = draft.started + draft.limits.time if draft.limits.time is not None and draft.started else None
-    improved = True
-    while improved:
-        improved = False
-        for moves in (_single, _swaps, lambda s, x: _pairs(s, x, wide)):
-            found = _best_of(search, state, moves(search, state), until)
+    until = draft.started + draft.limits.time if draft.limits.time is not None and draft.started else inf
+    search = replace(search, effort=Effort(until, most))
+    narrow, broad = (_single, _swaps), (_single, _swaps, *((_triples,) if wide > 1 else ()))
+    ends = [_descend(search, state, narrow) for state in search.starts[:starts]]
+    best = _descend(search, min(ends, key=score), broad)
+    for state in search.starts[starts:] if score(best)[0] > 0 else ():
+        best = min(best, _descend(search, state, broad), key=score)
+    late = time.monotonic() > until
+    return replace(draft, work=replace(search, best=best),
+                   termination=Termination.TIME_LIMIT if late else draft.termination)
+
+
+def _descend(search: Search, state: State, kinds: Sequence[Moves]) -> State:
+    """Steepest descent; a later kind of move is tried only where the earlier ones do not help."""
+    while True:
+        for moves in kinds:
+            found = _best_of(search, state, moves(search, state))
             if found is not None:
-                state, improved = found, True
+                state = found
                 break
-        if until is not None and time.monotonic() > until:
-            draft = replace(draft, termination=Termination.TIME_LIMIT)
-            break
-    return replace(draft, work=replace(search, best=state))
+        else:
+            return state
+        if search.spent():
+            return state
 
 
-Move = tuple[tuple[int, Ints], ...]
-"""Changes of the numbers of VMs, job by job."""
-
-
-def _best_of(search: Search, state: State, moves: Iterator[Move], until: float | None) -> State | None:
+def _best_of(search: Search, state: State, moves: Iterator[Move]) -> State | None:
     """The best state that one of the moves leads to, if it is better."""
     best, best_score = None, score(state)
     free = search.available - sum((placement.vms for placement in state), np.zeros_like(search.available))
@@ -109,7 +157,7 @@ def _best_of(search: Search, state: State, moves: Iterator[Move], until: float |
         found = score(tuple(new))
         if found < best_score and _clearly(found, best_score):
             best, best_score = tuple(new), found
-        if until is not None and time.monotonic() > until:
+        if search.spent():
             break
     return best
 
@@ -154,9 +202,9 @@ def _swaps(search: Search, state: State) -> Iterator[Move]:
                     yield ((j, _unit(kinds, less, -1)), (other, _unit(kinds, less)))
 
 
-def _pairs(search: Search, state: State, wide: int) -> Iterator[Move]:
-    """One VM for two others, two for one, in every combination of types."""
-    if wide < 2 or len(state) > 1:
+def _triples(search: Search, state: State) -> Iterator[Move]:
+    """One VM for two others, two for one, in every combination of types; for a job by itself."""
+    if len(state) > 1:
         return
     kinds = len(search.available)
     for one in range(kinds):

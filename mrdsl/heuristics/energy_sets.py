@@ -1,9 +1,9 @@
 """The least energy of one job on a given set of machines: the inner problem of ``mrdsl-energy``.
 
-Once the machines are chosen, the budget is a limit on the uptime (``budget / sum of prices``), and only the lengths of the
-phases couple the VMs. The map and the reduce phase end when some type has run a whole number of waves, so few lengths
-matter; a limit on the tasks of one VM bounds its transfers. For lengths and limits given, tasks go to the types with the
-least energy until those are full, which is exact. All lengths are tried at once, as arrays.
+Once the machines are chosen, the budget is a limit on the uptime (``budget / sum of prices``), and only the lengths of
+the phases couple the VMs. The map and the reduce phase end when some type has run a whole number of waves, so few
+lengths matter; a limit on the tasks of one VM bounds its transfers. For lengths and limits given, tasks go to the types
+with the least energy until those are full, which is exact. All lengths are tried at once, as arrays.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from mrdsl.problems.energy.cluster import Floats, Ints, JobData, Machines
 SLACK = 1e-9
 LEVELS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.15)
 FRONTIER = 24
+MORE = (0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class _Phase:
     room: Ints
 
     def rows(self, vms: Ints, limit: float) -> Ints:
-        """The lengths that make sense for a set: whole waves of a type in it, no longer than the limit, room for all."""
+        """The lengths that make sense for a set: whole waves of a type in it, within the limit, room for all."""
         fit = (vms[self.owner] > 0) & (self.ends <= limit * (1 + SLACK))
         return np.flatnonzero(fit & (self.room @ vms >= self.tasks))
 
@@ -91,13 +92,38 @@ class SetSearch:
         return self.known[key]
 
     def share(self, placement: Placement) -> Share:
-        """The placement VM by VM: a type's VMs share its tasks evenly, map tasks from the front, reduces from the back."""
+        """The placement VM by VM. A type's VMs share its reduce tasks evenly, and its map tasks so that those with a
+        reduce task more have fewer, where that shortens placement and shuffle and takes no further wave."""
         assert placement.maps is not None
         assert placement.reduces is not None
         types = np.repeat(np.arange(len(self.machines)), placement.vms)
-        maps = [_even(int(n), int(v)) for n, v in zip(placement.maps, placement.vms, strict=True)]
-        reduces = [_even(int(n), int(v))[::-1] for n, v in zip(placement.reduces, placement.vms, strict=True)]
+        maps, reduces = [], []
+        for kind in np.flatnonzero(placement.vms):
+            count, slots = int(placement.vms[kind]), int(self.machines.map_slots[kind])
+            own = _even(int(placement.reduces[kind]), count)
+            reduces.append(own)
+            maps.append(self._spread(int(placement.maps[kind]), own, slots))
         return Share(types, np.concatenate(maps), np.concatenate(reduces)).used()
+
+    def _spread(self, tasks: int, reduces: Ints, slots: int) -> Ints:
+        """Map tasks of a type's VMs, of which the first have a reduce task more."""
+        count, more = len(reduces), int((reduces > reduces[-1]).sum())
+        best = _even(tasks, count)[::-1]
+        if more == 0 or tasks == 0:
+            return best
+        widest = -(-int(best.max()) // slots) * slots
+        for fewer in range(int(best.min()), -1, -1):
+            rest = tasks - fewer * more
+            maps = np.concatenate([np.full(more, fewer), _even(rest, count - more)[::-1]])
+            if maps.max() > widest or self._port(maps, reduces) > self._port(best, reduces):
+                break
+            best = maps
+        return best
+
+    def _port(self, maps: Ints, reduces: Ints) -> float:
+        """Placement and shuffle of a type's VMs, s."""
+        job = self.job
+        return job.place * float(maps.max()) + float((job.send * maps + job.fetch * reduces).max())
 
     def limit(self, vms: Ints) -> float:
         """The uptime that deadline and budget leave to a set."""
@@ -105,21 +131,36 @@ class SetSearch:
         return min(self.job.deadline, self.job.budget / price if price > 0 else 0.0)
 
     def _place(self, vms: Ints) -> Placement:
+        """The search adds the longest sending to the longest fetching, although rarely one VM does both: so it is asked
+        again with as much more time as the placements found leave over, or some of a shuffle's where none is found."""
         limit = self.limit(vms)
-        best = Placement(vms, inf)
-        allowed = limit
+        best, allowed = Placement(vms, inf), limit
         for _ in range(3):
-            found = self._search(vms, allowed)
-            if found is None:
+            found, left = self._checked(vms, allowed, limit)
+            if found is None or found.score >= best.score:
                 break
-            uptime = phases_of(self.machines, self.job, self.share(found)).total
-            if uptime > limit * (1 + SLACK) or found.score >= best.score:
+            best, allowed = found, allowed + left
+            if left <= limit * 1e-6 or not np.isfinite(limit):
                 break
-            best = found
-            if not np.isfinite(limit) or uptime >= limit * (1 - 1e-6):
-                break
-            allowed = allowed + (limit - uptime)
+        shuffle = self._mean_shuffle(vms)
+        if best.lacking and shuffle > 0.01 * limit:
+            for part in MORE:
+                found, _ = self._checked(vms, limit + part * shuffle, limit)
+                if found is not None:
+                    return found
         return best if best.lacking == 0 else Placement(vms, self._lacking(vms, limit))
+
+    def _checked(self, vms: Ints, allowed: float, limit: float) -> tuple[Placement | None, float]:
+        """What the search finds within ``allowed``, if it really keeps the limit, and the time it leaves."""
+        found = self._search(vms, allowed)
+        if found is None:
+            return None, 0.0
+        uptime = phases_of(self.machines, self.job, self.share(found)).total
+        return (found, limit - uptime) if uptime <= limit * (1 + SLACK) else (None, 0.0)
+
+    def _mean_shuffle(self, vms: Ints) -> float:
+        moved = self.job.send * self.job.map_tasks + self.job.fetch * self.job.reduce_tasks
+        return moved / max(int(vms.sum()), 1)
 
     def _search(self, vms: Ints, limit: float) -> Placement | None:
         times, energies, reduces = self._reduce_frontier(vms, limit)
@@ -134,7 +175,8 @@ class SetSearch:
             most = np.floor(left / port * (1 + SLACK) + SLACK)
         else:
             most = np.where(left >= -SLACK * limit, float(self.job.map_tasks), 0.0)
-        counts, energy = _fill(self._maps, vms, np.minimum(self._maps.room[None, rows], np.maximum(most, 0)[:, :, None]))
+        caps = np.minimum(self._maps.room[None, rows], np.maximum(most, 0)[:, :, None])
+        counts, energy = _fill(self._maps, vms, caps)
         total = energy + energies[:, None]
         point = np.unravel_index(int(np.argmin(total)), total.shape)
         if not np.isfinite(total[point]):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
-from math import ceil, inf
+from math import inf
 
 import pyomo.environ as pyo
 import pytest
-from energy_instances import on, reference, spec_of, vm
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyomo.contrib.appsi.base import TerminationCondition
 from pyomo.contrib.appsi.solvers.highs import Highs
 
 from mrdsl.problems.energy import FAMILY, counted, verify
-from mrdsl.problems.energy.facts import Job, MapTasks, ReduceTasks
 from mrdsl.problems.energy.plan import EnergyPlan, SlotUse
 from mrdsl.spec import Spec
+
+from .specs import enumerate_best, reference, small_specs
 
 
 def solve(spec: Spec, relax: bool = False) -> tuple[float, EnergyPlan] | None:
@@ -31,42 +29,6 @@ def solve(spec: Spec, relax: bool = False) -> tuple[float, EnergyPlan] | None:
         return None
     results.solution_loader.load_vars()
     return pyo.value(model.goal), counted.decode(spec, model, relax)
-
-
-def splits(tasks: int, vms: int) -> list[tuple[int, ...]]:
-    """Every way of sharing tasks among VMs."""
-    if vms == 1:
-        return [(tasks,)]
-    return [(first, *rest) for first in range(tasks + 1) for rest in splits(tasks - first, vms - 1)]
-
-
-def enumerate_best(spec: Spec) -> float:
-    """The least goal value of a spec with one job over all assignments of tasks to single VMs, inf if there is none."""
-    job, network = spec.facts.jobs[0], spec.facts.network
-    profiles = {p.name: p for p in job.on}
-    vms = [v for v in spec.facts.vms for _ in range(v.available)]
-    reduces = job.reduce_tasks
-    block, out = job.map.block, job.map.block * job.intermediate if reduces else 0.0
-    read = job.map.tasks * out / reduces if reduces else 0.0
-    best = inf
-    for maps, reds in product(splits(job.map.tasks, len(vms)), splits(reduces, len(vms))):
-        rows = [(v, profiles[v.name], m, r) for v, m, r in zip(vms, maps, reds, strict=True) if m or r]
-        if any((m and p.map is None) or (r and p.reduce is None) for _, p, m, r in rows):
-            continue
-        uptime = (
-            max(m * block for _, _, m, _ in rows) / network.speed
-            + max(ceil(m / v.slots.map) * p.map.time if m else 0.0 for v, p, m, _ in rows)
-            + max(m * out + r * read for _, _, m, r in rows) / network.speed
-            + max(ceil(r / v.slots.reduce) * p.reduce.time if r else 0.0 for v, p, _, r in rows)
-        )
-        cost = uptime * sum(v.on_demand.price for v, _, _, _ in rows)
-        if uptime > (job.deadline or inf) * (1 + 1e-9) or cost > (job.budget or inf) * (1 + 1e-9):
-            continue
-        tasks = sum((m * p.map.energy if m else 0.0) + (r * p.reduce.energy if r else 0.0) for _, p, m, r in rows)
-        moved = sum(m * (block + out) + r * read for _, _, m, r in rows) / network.speed
-        values = {"energy": tasks + moved * network.io_power, "cost": cost, "uptime": uptime}
-        best = min(best, values[spec.goal.quantity if spec.goal else "energy"])
-    return best
 
 
 @pytest.mark.parametrize("goal", ["energy", "cost", "uptime"])
@@ -88,27 +50,6 @@ def test_reference_plan_has_the_documented_keys() -> None:
     assert list(document["vms"][0]) == ["type", "index", "job", "map_tasks", "reduce_tasks", "slots"]
     assert list(document["energy"]) == ["tasks", "placement", "shuffle", "total"]
     assert document["uptime"] == pytest.approx(sum(document["phases"].values()))
-
-
-@st.composite
-def small_specs(draw: st.DrawFn) -> Spec:
-    whole = st.integers
-    vms = tuple(
-        vm(f"v{k}", draw(whole(1, 3)), draw(whole(2, 20)) / 100, draw(whole(1, 2))) for k in range(draw(whole(1, 2)))
-    )
-    reduces = draw(whole(0, 3))
-    job = Job(
-        name="j",
-        map=MapTasks(tasks=draw(whole(1, 5)), block=draw(st.sampled_from([0.0, 1e9, 8e9]))),
-        reduce=ReduceTasks(tasks=reduces),
-        intermediate=draw(st.sampled_from([0.0, 0.5, 2.0])),
-        deadline=draw(st.sampled_from([None, 100.0, 160.0, 300.0])),
-        budget=draw(st.sampled_from([None, 0.003, 0.006, 0.01])),
-        on=tuple(
-            on(v.name, draw(whole(10, 50)), draw(whole(10, 99)), draw(whole(10, 50)), draw(whole(10, 99))) for v in vms
-        ),
-    )
-    return spec_of(vms, job, goal=draw(st.sampled_from(["energy", "energy", "cost", "uptime"])))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
