@@ -10,11 +10,11 @@ from math import inf
 import numpy as np
 
 from mrdsl.heuristics.energy_bound import Relaxed, relaxation
-from mrdsl.heuristics.energy_sets import Placement, SetSearch
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
 from mrdsl.problems.energy.assignment import plan_of
 from mrdsl.problems.energy.cluster import Floats, Ints, jobs_of, machines_of
+from mrdsl.problems.energy.sets import Placement, SetSearch
 from mrdsl.problems.energy.verify import measure
 
 State = tuple[Placement, ...]

@@ -106,6 +106,8 @@ class Family:
     ``check(spec)``: mistakes beyond what the schema says (exit 2), and warnings; cheap, without Pyomo.
     ``impossible(spec)``: promises that no plan can keep, found without a solver (exit 1), in the user's terms.
     ``methods``: the pipelines that serve the family, by the names of their files in ``solvers/``.
+    ``infeasible(spec, solve) -> Iterable[Diagnostic]``: what it means, in the user's terms, that a solver proved that
+    there is no plan; ``solve(model, limits=None)`` as for a formulation's ``run``, with the embedded solver.
     ``choose(spec, relax, formulation) -> str``: what ``--solver auto`` takes: a solver's or a pipeline's name.
     ``verify(spec, plan, relax) -> Iterable[Diagnostic]``: the spec's own constraints, checked on a finished plan
     from the facts alone, whoever found it. ``measure(spec, plan) -> float``: the goal's value of a plan, computed
@@ -125,6 +127,7 @@ class Family:
     quantities: tuple[QuantityKind, ...] = ()
     check: Callable[[Spec], Iterable[Diagnostic]] = nothing
     impossible: Callable[[Spec], Iterable[Diagnostic]] = nothing
+    infeasible: Reference = ""
     choose: Reference = ""
     verify: Reference = ""
     measure: Reference = ""

@@ -113,11 +113,11 @@ class _Run:
             elif chosen.run:
                 outcome = load(chosen.run)(self.spec, self.relax, self.choice.limits, self._solve_part)
             else:
-                return self._verified(self._single_model(chosen))
+                return self._explained(self._verified(self._single_model(chosen)))
         except KeyboardInterrupt:
             outcome = Outcome(Termination.INTERRUPTED)
         self.seconds["solve"] = time.perf_counter() - started
-        return self._verified(outcome)
+        return self._explained(self._verified(outcome))
 
     def _pipeline(self) -> Outcome:
         from mrdsl.heuristics.pipeline import Draft, run_steps
@@ -137,6 +137,20 @@ class _Run:
 
         assert self.choice.solver is not None, "a formulation that needs no solver asks for none"
         return solve_model(model, self.choice.solver, limits or self.choice.limits, span=self.choice.span)
+
+    def _explained(self, outcome: Outcome) -> Outcome:
+        """Where a solver or a pipeline proved that there is no plan: what the family says about the reasons."""
+        if (outcome.termination is not Termination.INFEASIBLE or has_errors(outcome.diagnostics)
+                or not self.family.infeasible):
+            return outcome
+        found = tuple(load(self.family.infeasible)(self.spec, self._solve_to_explain))
+        return replace(outcome, diagnostics=outcome.diagnostics + found)
+
+    def _solve_to_explain(self, model: Any, limits: Limits | None = None) -> Any:
+        from mrdsl.solving.dispatch import solve_model
+
+        times = [each.time for each in (limits, self.choice.limits) if each is not None and each.time is not None]
+        return solve_model(model, "highs", replace(limits or Limits(), time=min(times, default=None)))
 
     def _single_model(self, chosen: Formulation) -> Outcome:
         from mrdsl.solving.dispatch import refuse_what_it_cannot, solve_model

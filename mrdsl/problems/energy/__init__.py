@@ -46,8 +46,10 @@ FAMILY = Family(
         QuantityKind("machines", "vms", "number of VMs taken"),
     ),
     check=check,
+    infeasible="mrdsl.problems.energy.promises:exclusions",
     choose="mrdsl.problems.energy.choose:choose",
     verify="mrdsl.problems.energy.verify:verify",
     measure="mrdsl.problems.energy.verify:measure",
     quantity="mrdsl.problems.energy.verify:quantity",
+    why="mrdsl.problems.energy.why:why",
 )

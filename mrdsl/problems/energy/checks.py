@@ -36,15 +36,15 @@ def _names(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
 
 def _runnable(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
     there = {vm.name for vm in facts.vms if vm.available > 0}
-    rows = [("map", job.map.tasks, [p.name for p in job.on if p.map is not None])]
-    if job.reduce_tasks:
-        rows.append(("reduce", job.reduce_tasks, [p.name for p in job.on if p.reduce is not None]))
-    for kind, tasks, able in rows:
+    rows = [("map", job.map.tasks, job.map.span, [p.name for p in job.on if p.map is not None])]
+    if job.reduce is not None and job.reduce.tasks:
+        rows.append(("reduce", job.reduce.tasks, job.reduce.span, [p.name for p in job.on if p.reduce is not None]))
+    for kind, tasks, span, able in rows:
         if not there.intersection(able):
             yield error(
                 "no-machine",
                 f"no available vm can run the {tasks} {kind} tasks of job {job.name}",
-                job.span,
+                span or job.span,
                 f'give {kind} {{ time, energy }} in an `on "VM"` block of {job.name}, for a vm with available above 0',
             )
 
