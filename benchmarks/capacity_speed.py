@@ -19,7 +19,9 @@ HERE = Path(__file__).resolve().parent
 PEERS = HERE / "capacity_peers"
 PYTHON = sys.executable
 MRDSL = [PYTHON, "-m", "mrdsl"]
-ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(HERE.parent), str(PEERS)]), "OMP_NUM_THREADS": "1"}
+# bytecode is kept, as it is for an installed package; the first, untimed run writes it
+ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(HERE.parent), str(PEERS)]), "OMP_NUM_THREADS": "1",
+               "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def mrdsl(name: str, *arguments: str) -> Case:
