@@ -59,7 +59,7 @@ def prepare(draft: Draft) -> Draft:
     promises = promises_of(spec)
     if promises.others:
         raise MrdslError([
-            error("needs-solver", "direct knows bounds on admitted(c) and completion(c) only, not this comparison",
+            error("unable-solver", "direct knows bounds on admitted(c) and completion(c) only, not this comparison",
                   constraint.span, "solve with --solver highs, or leave the choice to auto")
             for constraint in promises.others])
     instance = instance_of(spec)

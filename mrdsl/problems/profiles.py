@@ -9,6 +9,7 @@ from mrdsl.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.source import Span
 from mrdsl.spec.columns import column
 from mrdsl.spec.matching import Reader, matching
+from mrdsl.units import show
 
 if TYPE_CHECKING:
     from mrdsl.performance.mapreduce import Profile
@@ -121,18 +122,25 @@ def _few_reduce_tasks(c: Reader) -> Any:
 
 def _max_below_avg(node: Any, block: str, small: str, large: str) -> Diagnostic:
     low, high = getattr(getattr(node, block), small), getattr(getattr(node, block), large)
+    if block == "reduce" and high == 0.0:
+        return error("missing-item", f"the reduce tasks of class {node.name} have an average time, but no longest one",
+                     node.reduce.span_of("avg") or node.span, f"add max, {_time(low)} or more, to the reduce block")
     return error("max-below-avg",
-                 f"{block}.{large} of class {node.name} is {high:g} s, below the average {block}.{small} of {low:g} s",
+                 f"{block}.{large} of class {node.name} is {_time(high)}, below {block}.{small}, {_time(low)}",
                  _span(node, block, large),
-                 f"the longest time is at least the average: write {large} = {low:g} s or more, or lower {small}")
+                 f"the longest time is at least the average: write {large} = {_time(low)} or more, or lower {small}")
 
 
 def _min_above_avg(node: Any, block: str, small: str, large: str) -> Diagnostic:
     low, high = getattr(getattr(node, block), small), getattr(getattr(node, block), large)
     return error("min-above-avg",
-                 f"{block}.{small} of class {node.name} is {low:g} s, above the average {block}.{large} of {high:g} s",
+                 f"{block}.{small} of class {node.name} is {_time(low)}, above {block}.{large}, {_time(high)}",
                  _span(node, block, small),
-                 f"the shortest time is at most the average: write {small} = {high:g} s or less, or raise {large}")
+                 f"the shortest time is at most the average: write {small} = {_time(high)} or less, or raise {large}")
+
+
+def _time(seconds: float) -> str:
+    return show(seconds, "time")
 
 
 def _coefficients(node: Any) -> Related:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from mrdsl.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
-from mrdsl.problems.capacity.facts import CapacityFacts
+from mrdsl.problems.capacity.facts import CapacityFacts, JobClass
+from mrdsl.problems.capacity.promises import promises_of
 from mrdsl.problems.capacity.rounding import rounded_down, rounded_up
 from mrdsl.problems.profiles import check_descriptions, check_few_tasks, check_profiles
+from mrdsl.source import Span
 from mrdsl.spec.matching import Reader, matching
 from mrdsl.spec.spec import Spec
+from mrdsl.units import show
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
@@ -35,11 +39,11 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
         estimate = node.guarantee or "average"
         yield impossible(
             "impossible-deadline",
-            f"no cluster keeps the deadline of class {node.name}: {deadline:g} s are promised, but by the {estimate} "
-            f"estimate {earliest:g} s of shuffling and of the longest tasks pass however many slots it gets",
-            node.span_of("deadline"),
-            f"write deadline = {_later(earliest):g} s or more: {earliest:g} s is what no cluster can reach, and the "
-            "nearer to it, the more VMs it takes")
+            f"no cluster keeps the deadline of class {node.name}: {show(deadline, 'time')} are promised, but by the "
+            f"{estimate} estimate {show(earliest, 'time')} pass however many slots it gets",
+            _span_of_deadline(spec, node, deadline),
+            f"any deadline above {show(earliest, 'time')} can be kept, the nearer to it with the more VMs: write, say, "
+            f"deadline = {show(_later(earliest), 'time')}")
 
 
 def _may_be_too_early(c: Reader) -> Any:
@@ -83,6 +87,15 @@ def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
                     f"write jobs = {high:g} .. {low:g}")
 
 
+def _span_of_deadline(spec: Spec, node: JobClass, promise: float) -> Span | None:
+    """The line of the deadline, or of the comparison that makes it tighter."""
+    if promise == node.deadline:
+        return node.span_of("deadline")
+    return next((constraint.span for constraint in spec.constraints
+                 for bound in promises_of(replace(spec, constraints=(constraint,))).bounds
+                 if (bound.name, bound.value) == (node.name, promise)), None)
+
+
 def _later(earliest: float) -> float:
-    """A round deadline a little above the earliest, to propose."""
-    return float(round(earliest * 1.05 + 1.0))
+    """A deadline of whole minutes a little above the earliest, to propose."""
+    return 60.0 * (earliest * 1.1 // 60.0 + 1.0)

@@ -17,8 +17,8 @@ from mrdsl.problems.capacity.plan import CapacityPlan, plan_of
 from mrdsl.problems.capacity.promises import promises_of, refuse_completion
 from mrdsl.spec.spec import Spec
 
-PRESOLVE_PAYS_UP_TO = 20_000
-"""HiGHS spends minutes in presolve on one dense row of 100,000 columns, and seconds without: see benchmarks."""
+PRESOLVE_PAYS_UP_TO = 2_000
+"""HiGHS's presolve takes time quadratic in the one dense row (100,000 columns: minutes), in vain; see benchmarks."""
 
 
 def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:

@@ -145,7 +145,7 @@ def _start(spec: Spec, name: str, relax: bool) -> tuple[Instance, pyo.ConcreteMo
 
 
 def _refuse_no_jobs(spec: Spec, instance: Instance, formulation: str, divisor: str) -> None:
-    nothing = [error("needs-formulation",
+    nothing = [error("needs-minimum",
                      f"{formulation} divides by the {divisor} of class {instance.names[i]}, which may be 0",
                      spec.facts.classes[i].span_of("jobs"), "admit at least 1, or solve with --formulation P0-cone")
                for i in (instance.low <= 0.0).nonzero()[0].tolist()]
