@@ -20,6 +20,7 @@ COMMANDS = {
     "simulate": "mrdsl.cli.simulate:simulate",
     "why": "mrdsl.cli.why:why",
     "compare": "mrdsl.cli.compare:compare",
+    "export": "mrdsl.cli.export:export",
     "compile": "mrdsl.cli.compile:compile_command",
     "read": "mrdsl.cli.read:read",
     "solvers": "mrdsl.cli.solvers:solvers",

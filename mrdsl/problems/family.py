@@ -93,6 +93,19 @@ class Experiment:
     options: Mapping[str, tuple[Any, str]] = field(default_factory=lambda: MappingProxyType({}))
 
 
+@dataclass(frozen=True)
+class Export:
+    """A plan as files that another program takes over: ``mrdsl export FILE NAME``.
+
+    ``write`` is a reference to ``write(spec, plan) -> Mapping[str, str]``, from file names to texts; it raises
+    ValueError in words where the plan has no such form.
+    """
+
+    name: str
+    doc: str
+    write: Reference
+
+
 def nothing(_: Spec) -> Iterable[Diagnostic]:
     """No diagnostics."""
     return ()
@@ -135,3 +148,4 @@ class Family:
     why: Reference = ""
     simulate: Reference = ""
     experiments: tuple[Experiment, ...] = ()
+    exports: tuple[Export, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.problems.family import Experiment, Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.problems.family import Experiment, Export, Family, Formulation, GoalKind, Needs, QuantityKind
 from mrdsl.problems.joint.checks import check, find_impossible
 from mrdsl.problems.joint.facts import JointFacts
 from mrdsl.problems.joint.quantities import compares_responses, compares_worst_period
@@ -76,6 +76,7 @@ FAMILY = Family(
     measure=f"{_CODE}.verify:measure",
     quantity=f"{_CODE}.quantities:quantity",
     why=f"{_CODE}.why:why",
+    exports=(Export("yarn", "capacity-scheduler.xml of YARN, one per period", f"{_CODE}.exports:yarn"),),
     experiments=(
         Experiment("joint", "all studies of shared against partitioned clusters, beside the printed values",
                    f"{_STUDIES}:everything", {**_SMALL, **_LARGE}),

@@ -1,0 +1,59 @@
+"""``mrdsl export``: a plan as files that other programs take over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli.boundary import print_diagnostics
+from mrdsl.cli.check import exit_code as diagnostics_exit_code
+from mrdsl.cli.inputs import load_spec, spec_options, write_whole
+from mrdsl.cli.solve import exit_code
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.language.suggest import did_you_mean
+from mrdsl.problems import family as find_family
+from mrdsl.problems.family import Export, Family, load
+
+
+@click.command()
+@spec_options
+@click.argument("form")
+@click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", help="The folder to write into.")
+def export(form: str, solver: str, output: Path, **options: Any) -> int:
+    """Solve the spec in FILE and write its plan as FORM, such as `yarn`."""
+    from mrdsl.solving.run import solve as run
+
+    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    if loaded.spec is None:
+        print_diagnostics(loaded.diagnostics, loaded.texts)
+        return diagnostics_exit_code(loaded.diagnostics)
+    family = find_family(loaded.spec.problem)
+    assert family is not None
+    writer = _writer(family, form)
+    result = run(loaded.spec, solver)
+    print_diagnostics(result.diagnostics, loaded.texts)
+    if result.plan is not None:
+        for name, text in _files(writer, loaded.spec, result.plan).items():
+            write_whole(output / name, text)
+            click.echo(str(output / name))
+    return exit_code(result)
+
+
+def _files(writer: Export, spec: Any, plan: Any) -> dict[str, str]:
+    try:
+        return dict(load(writer.write)(spec, plan))
+    except ValueError as problem:
+        raise MrdslError([error("nothing-to-export", f"the plan has no {writer.name} form: {problem}", spec.span,
+                                "`mrdsl solve` shows the plan")]) from None
+
+
+def _writer(family: Family, form: str) -> Export:
+    for writer in family.exports:
+        if writer.name == form:
+            return writer
+    known = [writer.name for writer in family.exports]
+    hint = did_you_mean(form, known, "forms: ") or f"a {family.name} plan is written by `mrdsl solve --json` only"
+    raise MrdslError([error("unknown-form", f"a {family.name} plan cannot be written as `{form}`", None, hint)])

@@ -1,0 +1,1 @@
+"""Writers of files that other programs read."""
