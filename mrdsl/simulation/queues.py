@@ -23,6 +23,9 @@ class Order(Protocol):
     def best(self) -> Job | None:
         """The job that is to get the next slot; it stays until its state changes."""
 
+    def continues(self, job: Job) -> bool:
+        """Whether a job that ends a task now and has more is surely the one to get the slot; False where in doubt."""
+
 
 class FewestRunning:
     """Fair sharing: the job with the fewest running tasks, the older one where they tie."""
@@ -49,6 +52,14 @@ class FewestRunning:
             heappop(heap)
         return None
 
+    def continues(self, job: Job) -> bool:
+        """No other may have as few running tasks as this one then has; entries of the past count, to be quick."""
+        if not self.heap:
+            return True
+        running, number, _, _ = self.heap[0]
+        mine = job.running - 1
+        return running > mine or (running == mine and number >= job.number)
+
 
 class OldestFirst:
     """First come, first served: the job submitted first."""
@@ -73,6 +84,10 @@ class OldestFirst:
                 job.queued.clear()
             heappop(heap)
         return None
+
+    def continues(self, job: Job) -> bool:
+        """No older job is known to wait."""
+        return not self.heap or self.heap[0][0] >= job.number
 
 
 class Queue:

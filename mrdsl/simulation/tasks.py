@@ -46,11 +46,12 @@ class Job:
     """One job on its way: what waits, what runs, what is left of its current stage; a handful of numbers, no tasks.
 
     ``kind`` is its class's index and ``user`` its user's, -1 without one; ``limit`` is how many of its tasks may run at
-    once now. ``number`` is its place in the order of submission.
+    once now. ``number`` is its place in the order of submission. ``master`` is the slot that its application master
+    holds, -1 for none, None while it waits for one.
     """
 
-    __slots__ = ("ended", "kind", "left", "limit", "map_ended", "number", "pending", "queued", "redo", "running",
-                 "stage", "started", "submitted", "time", "user", "work")
+    __slots__ = ("ended", "kind", "left", "limit", "map_ended", "master", "number", "pending", "queued", "redo",
+                 "running", "stage", "started", "submitted", "time", "user", "work")
 
     def __init__(self, kind: int, work: Work, submitted: float, user: int = -1) -> None:
         self.kind = kind
@@ -59,6 +60,7 @@ class Job:
         self.user = user
         self.limit = work.map_limit
         self.number = -1
+        self.master: int | None = -1
         self.started = self.map_ended = self.ended = -1.0
         self.running = 0
         self.redo: list[float] = []

@@ -31,6 +31,7 @@ def observe(
     enough: Sequence[int],
     record: Callable[[TaskRun], None] | None = None,
     patience: float | None = None,
+    masters: bool = False,
 ) -> tuple[list[list[float]], Simulation]:
     """Simulates until every class has completed ``enough`` jobs; gives the completion times per class, in order.
 
@@ -50,7 +51,7 @@ def observe(
         who = submitters[job.kind]
         return None if who.open else Job(job.kind, who.work, now + who.gap(), job.user)
 
-    simulation = Simulation(pools, arrivals(submitters), completed, record, patience)
+    simulation = Simulation(pools, arrivals(submitters), completed, record, patience, masters)
     return seen, simulation
 
 

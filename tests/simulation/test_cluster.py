@@ -14,7 +14,7 @@ from mrdsl.simulation.preemption import Claim, fair_shares
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from mrdsl.simulation.statistics import half_width, student_95, summarize
 from mrdsl.simulation.task_times import exponential, read_times, recorded, spread
-from mrdsl.simulation.tasks import Job, TaskRun, Work
+from mrdsl.simulation.tasks import Job, TaskRun, Work, in_order
 
 
 def no_more(job, now):
@@ -107,6 +107,28 @@ def test_it_agrees_with_a_plain_second_implementation(data, first, second, fair,
     assert [job.ended for job in jobs] == by_steps(data, (first, second), fair, common)
 
 
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.integers(2, 12), st.integers(2, 5))
+def test_the_short_cut_for_the_usual_case_changes_nothing(seed, fair, common, masters, slots, limit):
+    # Runs that are recorded take the long way throughout.
+    def ends(record):
+        random = np.random.RandomState(seed)
+        draw = exponential(3.0, random) if seed % 2 else lambda: float(random.randint(1, 6))
+        users = [Job(0, replace(Work(random.randint(1, 40), random.randint(0, 9), draw, draw, draw), map_limit=limit),
+                     float(random.randint(20)), user=n) for n in range(min(5, slots - 1))]
+        pools = [Pool(slots, [Queue(FewestRunning() if fair else OldestFirst())]) for _ in range(1 if common else 2)]
+        seen = []
+
+        def again(job, now):
+            seen.append((job.number, now))
+            return Job(0, job.work, now + draw(), job.user) if len(seen) < 25 else None
+
+        Simulation(pools, in_order(users), again, record, masters=masters).run()
+        return seen
+
+    assert ends(None) == ends(lambda run: None)
+
+
 def test_tiny_batches_against_every_schedule():
     # Brute force over all assignments of tasks to slots: greedy is never better than the best schedule, and never worse
     # than twice it (Graham); over all orders of the tasks, greedy finds the best one.
@@ -165,6 +187,15 @@ def test_a_limit_per_job_leaves_slots_idle():
     job = Job(0, replace(Work.of_equal_tasks(6, 1.0), map_limit=2), 0.0)
     run([Pool(4, [Queue(FewestRunning())])], [job])
     assert job.ended == 3.0
+
+
+@pytest.mark.parametrize("order", [FewestRunning, OldestFirst])
+def test_masters_hold_a_slot_each_from_the_first_task_to_the_end(order):
+    jobs = [Job(0, Work.of_equal_tasks(4, 1.0, 2, 1.0), 0.0), Job(0, Work.of_equal_tasks(2, 1.0), 0.0)]
+    run([Pool(4, [Queue(order())])], jobs, masters=True)
+    # Fair: one slot of four for the tasks of each job, three when one is left. In order: three for the first; what it
+    # leaves at 1 s is a master and one task of the second, whose other task waits for the reduce tasks of the first.
+    assert [job.ended for job in jobs] == ([4.0, 2.0] if order is FewestRunning else [3.0, 4.0])
 
 
 def test_preemption_kills_the_youngest_tasks_and_runs_them_again():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrdsl.problems.bounds.checks import check, find_impossible
 from mrdsl.problems.bounds.facts import BoundsFacts
-from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.problems.family import Experiment, Family, Formulation, GoalKind, Needs, QuantityKind
 from mrdsl.spec.spec import Spec
 
 _HERE = "mrdsl.problems.bounds"
@@ -40,4 +40,10 @@ FAMILY = Family(
     measure=f"{_HERE}.verify:measure",
     quantity=f"{_HERE}.verify:quantity",
     simulate=f"{_HERE}.simulate:simulate",
+    experiments=(
+        Experiment("bounds-tables", "Tables 3 to 6 of paper 000 again: bounds against simulated times",
+                   "mrdsl.experiments.bounds:tables",
+                   {"jobs": (10, "jobs per user of the slowest class in a trace"),
+                    "repeats": (5, "runs that a mean is taken of"), "rows": (10, "rows of each table")}),
+    ),
 )

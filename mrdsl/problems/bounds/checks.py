@@ -147,7 +147,26 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
                     f"{jobs} jobs run at the same time on {fewest} slots: no job has a slot of its own, and the "
                     "estimates mean nothing then", cluster.slots.span or cluster.span,
                     f"give at least {jobs} slots of each kind, lower jobs, or write scheduler = fifo")
+    if cluster.masters == "yes":
+        yield from _masters(facts, jobs)
     yield from _overload(facts)
+
+
+def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
+    """Jobs that hold a slot each while they run must leave slots for tasks."""
+    cluster = facts.cluster
+    assert cluster is not None
+    assert cluster.slots is not None
+    arriving = _indices(column(facts.classes, "arrivals", missing=0.0) > 0.0)
+    if arriving:
+        yield error("too-small-cluster",
+                    "with masters = yes every job holds a slot while it runs, and jobs that arrive at random may hold "
+                    "all of them", facts.classes[arriving[0]].span_of("arrivals"),
+                    "leave out arrivals, so that a fixed number of users submits jobs, or masters")
+    elif jobs >= cluster.slots.map:
+        yield error("too-small-cluster",
+                    f"with masters = yes {jobs} jobs hold all {cluster.slots.map} slots and leave none for tasks",
+                    cluster.slots.span or cluster.span, f"give more than {jobs} slots, or leave out masters")
 
 
 def _overload(facts: BoundsFacts) -> Iterator[Diagnostic]:

@@ -25,6 +25,8 @@ class Cluster(Node):
     pools: str = choice(("separate", "common"),
                         "whether map and reduce tasks have slots of their own or take any of the same ones",
                         default="separate")
+    masters: str = choice(YES_OR_NO, "whether every job holds one more slot while it runs, as YARN's masters "
+                                     "do (simulated)", default="no")
     preemption: float | None = quantity("time", "how long a class waits below its share before tasks of others are "
                                                 "stopped for it; default: for ever", default=None, at_least=0.0)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import floor, inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Outco
     """
     plan = plan_of(spec)
     scenario = scenario_of(spec, plan, seed or 0, jobs)
-    times = [_run(scenario, run) for run in range(runs)]
+    times = [run_once(scenario, run) for run in range(runs)]
     names = names_of(spec.facts.classes)
     observed = {}
     for kind, name in enumerate(names):
@@ -54,6 +55,7 @@ class Scenario:
     enough: tuple[int, ...]
     warm_up: float
     patience: float | None
+    masters: bool
 
 
 def scenario_of(spec: Spec, plan: BoundsPlan, seed: int, jobs: int | None = None) -> Scenario:
@@ -69,13 +71,13 @@ def scenario_of(spec: Spec, plan: BoundsPlan, seed: int, jobs: int | None = None
         return tuple(_submitters(facts, estimates, plan, sizes, kind, (seed, run)) for kind in range(len(plan.names)))
 
     return Scenario(lambda: _pools(facts, cluster, sizes), submitters, tuple(per_user * int(h) for h in plan.jobs),
-                    length.warm_up, cluster.preemption)
+                    length.warm_up, cluster.preemption, cluster.masters == "yes")
 
 
 def replayed(scenario: Scenario) -> Iterator[TaskRun]:
     """Every task run of the first run, as the run goes: only those of one stretch of time are held at once."""
     held: list[TaskRun] = []
-    _, simulation = observe(scenario.pools(), scenario.submitters(0), scenario.enough, held.append, scenario.patience)
+    _, simulation = _started(scenario, 0, held.append)
     simulation.run(0.0)
     while simulation.events:
         simulation.run(simulation.events[0][0] + 60.0)
@@ -83,10 +85,16 @@ def replayed(scenario: Scenario) -> Iterator[TaskRun]:
         held.clear()
 
 
-def _run(scenario: Scenario, run: int) -> list[list[float]]:
-    seen, simulation = observe(scenario.pools(), scenario.submitters(run), scenario.enough, None, scenario.patience)
+def run_once(scenario: Scenario, run: int) -> list[list[float]]:
+    """Completion times per class of one run, in order, the warm-up included."""
+    seen, simulation = _started(scenario, run, None)
     simulation.run()
     return seen
+
+
+def _started(scenario: Scenario, run: int, record: Callable[[TaskRun], None] | None) -> tuple[list[list[float]], Any]:
+    return observe(scenario.pools(), scenario.submitters(run), scenario.enough, record, scenario.patience,
+                   scenario.masters)
 
 
 def _slots(spec: Spec, plan: BoundsPlan, cluster: Cluster) -> tuple[int, int]:
