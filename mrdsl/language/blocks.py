@@ -230,7 +230,7 @@ def _resolve_single(
         values[field_name] = _BROKEN
         return
     of_source = 0 if source is None else 1 if block.call is not None else 2
-    extra = block.words[1 + of_source:]
+    extra = block.words[1 + of_source :]
     if extra or block.more or block.indexed is not None:
         report.add(
             error(

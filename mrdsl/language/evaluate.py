@@ -299,7 +299,7 @@ def _random(node: tree.Call, name: str, scope: Scope) -> Value:
             "wrong-arguments",
             f"`{name}` takes {wanted} argument{'s' if wanted > 1 else ''}, not {len(node.arguments)}",
             node,
-            _RANDOM_EXAMPLES[name],
+            RANDOM_EXAMPLES[name],
         )
     fixed = Scope(scope.files, scope.report, scope.parameter, scope.parameter_names)
     arguments = [_argument(argument, fixed) for argument in node.arguments]
@@ -327,7 +327,7 @@ def _random(node: tree.Call, name: str, scope: Scope) -> Value:
     return Value(drawn if scope.draws.count > 1 or drawn.size != 1 else float(drawn[0]), dimension)
 
 
-_RANDOM_EXAMPLES = {
+RANDOM_EXAMPLES = {
     "uniform": "`uniform(1, 3)`: from, to",
     "uniform_int": "`uniform_int(70, 700)`: from, to",
     "normal": "`normal(30 s, 5 s)`: mean, standard deviation",
@@ -353,7 +353,7 @@ def _check_random(node: tree.Call, name: str, arguments: list[tuple[Any, Dimensi
     lists = [isinstance(number, tuple) for number, _ in arguments]
     if any(is_list != (name in ("choice", "mixture")) for is_list in lists):
         raise scope.mistake(
-            "wrong-arguments", f"the arguments of `{name}` are not of its form", node, _RANDOM_EXAMPLES[name]
+            "wrong-arguments", f"the arguments of `{name}` are not of its form", node, RANDOM_EXAMPLES[name]
         )
     same = arguments[1:] if name == "mixture" else arguments
     for argument, (_, dimension) in zip(node.arguments[-len(same) :], same, strict=True):
@@ -367,7 +367,7 @@ def _check_random(node: tree.Call, name: str, arguments: list[tuple[Any, Dimensi
     numbers = [number for number, _ in arguments]
     problem = _random_problem(name, numbers)
     if problem:
-        raise scope.mistake("wrong-arguments", f"`{name}`: {problem}", node, _RANDOM_EXAMPLES[name])
+        raise scope.mistake("wrong-arguments", f"`{name}`: {problem}", node, RANDOM_EXAMPLES[name])
     return same[0][1]
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedule_specs import spec, vm, with_policy
 
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.heuristics.schedule import run_policy
@@ -16,6 +15,7 @@ from mrdsl.problems.schedule.plan import SchedulePlan
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.scheduling import JobRun
 from mrdsl.spec.spec import Spec
+from tests.schedule.schedule_specs import spec, vm, with_policy
 
 
 def run(one: Spec) -> SchedulePlan:

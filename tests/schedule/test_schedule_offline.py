@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from schedule_specs import spec, vm, with_policy
 
 from mrdsl.diagnostics import MrdslError
 from mrdsl.heuristics.pipeline import Draft
@@ -22,6 +21,7 @@ from mrdsl.simulation.jobs import Job
 from mrdsl.solving.run import solve
 from mrdsl.spec.schema import Distribution, Source
 from mrdsl.spec.spec import Spec
+from tests.schedule.schedule_specs import spec, vm, with_policy
 
 PRICES = Distribution("choice", ((0.01 / 3600, 0.03 / 3600, 0.2 / 3600),))
 ALGORITHMS = ("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal")

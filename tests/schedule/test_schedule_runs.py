@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from schedule_specs import JOBS, ROOT, spec, swim, vm, work
 
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.heuristics.schedule import run_policy, simulation
@@ -29,6 +28,7 @@ from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.scheduling import Simulation
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
+from tests.schedule.schedule_specs import JOBS, ROOT, spec, swim, vm, work
 
 ALGORITHMS = ("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal")
 INSTANCES = ("on_demand", "spot", "hybrid")

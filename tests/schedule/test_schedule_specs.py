@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from schedule_specs import ROOT
 
 from mrdsl.heuristics.schedule_observe import SimulatedSchedule, simulate, watch
 from mrdsl.language.loading import Loaded, load_file, load_text
@@ -16,6 +15,7 @@ from mrdsl.outcome import Termination
 from mrdsl.problems.schedule.plan import SchedulePlan
 from mrdsl.solving.run import solve
 from mrdsl.spec.spec import Spec
+from tests.schedule.schedule_specs import ROOT
 
 MODELS = ROOT / "models" / "schedule"
 DATA = ROOT / "tests" / "language" / "data"

@@ -11,13 +11,13 @@ import pyomo.environ as pyo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outside import SOLVERS, run_outside
 
 from mrdsl.diagnostics import MrdslError
 from mrdsl.solving import solve_model
 from mrdsl.solving.compile import write_model
 from mrdsl.solving.formats.naming import LONGEST, legal_names
 from mrdsl.source import Span
+from tests.solving.outside import SOLVERS, run_outside
 
 AWKWARD = ["e9", "E12", "x y", "free", "inf", "st", "a+b", "3rd", "ümlaut", "_", "", "end", "a.b", "a,b", "a" * 200,
            "a" * 199 + "b", "goal", "objective_constant", "R1", "integer", "-x", "[1]", "x0", "X0"]

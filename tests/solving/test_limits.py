@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from hard_models import many_knapsacks, market_split
 
 from mrdsl.outcome import Limits, SolutionStatus, Termination, relative_gap
 from mrdsl.resources import resource
 from mrdsl.solving import highs, scip, solve_model, worker
+from tests.solving.hard_models import many_knapsacks, market_split
 
 SOLVERS = ("highs", "glpk", "cbc", "scip")
 WORKERS = {"highs": highs, "scip": scip}

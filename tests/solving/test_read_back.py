@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from outside import SOLVERS, run_outside
 
 import mrdsl
 from mrdsl.diagnostics import MrdslError
@@ -14,6 +13,7 @@ from mrdsl.resources import resource
 from mrdsl.solving.compile import write_model
 from mrdsl.solving.read_back import read_solution
 from mrdsl.solving.run import build_model
+from tests.solving.outside import SOLVERS, run_outside
 
 REFERENCE = resource("models") / "capacity" / "reference.mrspec"
 

@@ -2,7 +2,6 @@
 
 import math
 
-import capacity_specs as specs
 import highspy
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from mrdsl.problems.capacity.instance import instance_of
 from mrdsl.problems.capacity.verify import measure, verify
 from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.expression import Constant, PlanQuantity
+from tests.problems.capacity import capacity_specs as specs
 
 STEPS = [(direct.prepare, {}), (direct.fill, {}), (direct.whole_jobs, {})]
 

@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import capacity_specs as specs
 import numpy as np
 import pyomo.environ as pyo
 import pytest
@@ -13,6 +12,7 @@ from mrdsl.problems.capacity.instance import instance_of
 from mrdsl.problems.capacity.plan import CapacityPlan
 from mrdsl.problems.capacity.verify import measure, verify
 from mrdsl.spec import Spec
+from tests.problems.capacity import capacity_specs as specs
 
 
 def solved(spec: Spec, relax: bool = False) -> tuple[CapacityPlan, float]:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import capacity_specs as specs
 import numpy as np
 import pytest
 
@@ -13,6 +12,7 @@ from mrdsl.problems.capacity.nonlinear import slot_bounds
 from mrdsl.solving.run import solve
 from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.expression import Constant, PlanQuantity
+from tests.problems.capacity import capacity_specs as specs
 
 pytest.importorskip("pyscipopt")
 GAP = 1e-4
