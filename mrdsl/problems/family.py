@@ -80,6 +80,18 @@ class QuantityKind:
 
 
 @dataclass(frozen=True)
+class Promise:
+    """A number of the facts that a plan must keep and that its author may give up bit by bit.
+
+    ``path`` names the item: ``classes.deadline``, ``cluster.size``, ``classes.jobs.low``. ``direction`` is +1 where a
+    larger number is easier to keep, -1 where a smaller one is. What explains an infeasible spec speaks of these.
+    """
+
+    path: str
+    direction: int
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A study that one command runs: ``mrdsl experiment NAME``.
 
@@ -126,6 +138,7 @@ class Family:
     from the facts alone, whoever found it. ``measure(spec, plan) -> float``: the goal's value of a plan, computed
     from the facts. ``quantity(spec, plan, name, argument) -> float``: a quantity for ``subject to``; in Pyomo models
     the component ``model.plan_quantities`` is a dict from (name, argument) to expressions.
+    ``promises``: the numbers that an explanation of an infeasible spec, and of what each is worth, may move.
     ``why(spec, result) -> tuple[Table | str, ...]``: what ``mrdsl why`` prints.
     ``simulate(spec, runs, seed, jobs) -> Outcome``: what ``mrdsl simulate`` runs.
     """
@@ -147,5 +160,6 @@ class Family:
     quantity: Reference = ""
     why: Reference = ""
     simulate: Reference = ""
+    promises: tuple[Promise, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrdsl.problems.capacity.checks import check, find_impossible
 from mrdsl.problems.capacity.facts import CapacityFacts
-from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.spec.spec import Spec
 
 _HERE = "mrdsl.problems.capacity"
@@ -35,6 +35,7 @@ FAMILY = Family(
                     build=f"{_HERE}.nonlinear:build_cone", decode=f"{_HERE}.nonlinear:decode"),
     ),
     methods=("direct",),
+    promises=(Promise("classes.deadline", 1), Promise("classes.jobs.low", -1), Promise("vms.reserved.available", 1)),
     quantities=(
         QuantityKind("cost", "money", "VMs for one period and penalties"),
         QuantityKind("vms", "vms", "rented VMs, on demand and reserved"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrdsl.problems.deadline.checks import check, find_impossible
 from mrdsl.problems.deadline.facts import DeadlineFacts
-from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.spec.spec import Spec
 
 _HERE = "mrdsl.problems.deadline"
@@ -35,6 +35,7 @@ FAMILY = Family(
                     build=f"{_HERE}.potentials:build", decode=f"{_HERE}.potentials:decode"),
     ),
     methods=("direct",),
+    promises=(Promise("dags.allowable_delay", 1),),
     quantities=(
         QuantityKind("delay", "time", "what a task may take from when it may start", over="tasks"),
         QuantityKind("slack", "time", "a task's delay less its duration", over="tasks"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mrdsl.problems.energy.checks import check
 from mrdsl.problems.energy.facts import EnergyFacts
-from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.spec.spec import Spec
 
 
@@ -39,6 +39,7 @@ FAMILY = Family(
         ),
     ),
     methods=("dsps", "mvps", "em", "mspan", "emrsa-1", "emrsa-2", "emrsaps", "mrdsl-energy"),
+    promises=(Promise("jobs.deadline", 1), Promise("jobs.budget", 1), Promise("vms.available", 1)),
     quantities=(
         QuantityKind("energy", "energy", "energy above idle, all jobs"),
         QuantityKind("cost", "money", "cost of the VMs, all jobs"),

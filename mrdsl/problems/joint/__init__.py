@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.problems.family import Experiment, Export, Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.problems.family import Experiment, Export, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.problems.joint.checks import check, find_impossible
 from mrdsl.problems.joint.facts import JointFacts
 from mrdsl.problems.joint.quantities import compares_responses, compares_worst_period
@@ -61,6 +61,8 @@ FAMILY = Family(
         ),
     ),
     methods=("greedy",),
+    promises=(Promise("cluster.size", 1), Promise("classes.deadline", 1), Promise("classes.jobs.low", -1),
+              Promise("services.rate.low", -1), Promise("services.response", 1)),
     quantities=(
         QuantityKind("cost", "money", "operation and penalties over all periods"),
         QuantityKind("vms", "vms", "the most VMs held in any period"),

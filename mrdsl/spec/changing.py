@@ -1,0 +1,134 @@
+"""Single numbers of a spec's facts: where they are, what they are called, and the same facts with one of them changed.
+
+A path names an item as families do: ``cluster.size``, ``classes.deadline``, ``classes.jobs.low``. A place is one
+number behind a path: repeated blocks are numbered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mrdsl.source import Span
+from mrdsl.spec.columns import Columns, column, names_of
+from mrdsl.spec.schema import Block, Item, Node, Range, declarations
+
+
+@dataclass(frozen=True)
+class Place:
+    """One number of the facts: the path's words, with ``index`` in the one repeated block on the way, or None."""
+
+    path: str
+    index: int | None = None
+
+
+def places(facts: Node, path: str) -> Iterator[Place]:
+    """Every number behind the path that the spec has, in the order of the spec."""
+    head, _, rest = path.partition(".")
+    holder = getattr(facts, head)
+    if isinstance(holder, Sequence) and not isinstance(holder, str):
+        values = column(holder, rest) if isinstance(holder, Columns) else [_read(node, rest) for node in holder]
+        for index, value in enumerate(values):
+            if value is not None and value == value:
+                yield Place(path, index)
+    elif _read(facts, path) is not None:
+        yield Place(path)
+
+
+def value_at(facts: Node, place: Place) -> float:
+    """The number."""
+    head, _, rest = place.path.partition(".")
+    if place.index is None:
+        return float(_read(facts, place.path))
+    holder = getattr(facts, head)
+    if isinstance(holder, Columns):
+        return float(column(holder, rest)[place.index])
+    return float(_read(holder[place.index], rest))
+
+
+def with_values(facts: Any, values: Mapping[Place, float]) -> Any:
+    """The facts with some numbers changed; whole items stay whole."""
+    by_head: dict[str, list[tuple[Place, float]]] = {}
+    for place, value in values.items():
+        by_head.setdefault(place.path.partition(".")[0], []).append((place, value))
+    for head, changes in by_head.items():
+        holder = getattr(facts, head)
+        if isinstance(holder, Columns):
+            facts = replace(facts, **{head: _changed_columns(holder, changes)})
+        elif changes[0][0].index is not None:
+            nodes = list(holder)
+            for place, value in changes:
+                assert place.index is not None
+                nodes[place.index] = _changed(nodes[place.index], place.path.partition(".")[2], value)
+            facts = replace(facts, **{head: tuple(nodes)})
+        else:
+            for place, value in changes:
+                facts = _changed(facts, place.path, value)
+    return facts
+
+
+def declaration_at(facts: Node, place: Place) -> Item:
+    """How the number is declared: its kind, its limits, whether it is whole."""
+    node: type[Node] = type(facts)
+    found: Item | Block | None = None
+    for word in place.path.split("."):
+        if isinstance(found, Item):
+            break
+        found = declarations(node)[word]
+        if isinstance(found, Block):
+            node = found.node
+    assert isinstance(found, Item), place.path
+    return found
+
+
+def span_at(facts: Node, place: Place) -> Span | None:
+    """The line that the number was written on, or its block's."""
+    head, _, rest = place.path.partition(".")
+    node = facts if place.index is None else getattr(facts, head)[place.index]
+    words = (place.path if place.index is None else rest).split(".")
+    for word in words:
+        inner = getattr(node, word)
+        if not isinstance(inner, Node):
+            return node.span_of(word) if isinstance(node, Node) else None
+        node = inner
+    return node.span
+
+
+def label_of(facts: Node, place: Place) -> str:
+    """``deadline of sort``, ``size of cluster``."""
+    head, _, rest = place.path.partition(".")
+    words = [word for word in (rest or head).split(".") if word not in ("low", "high")]
+    item = words[-1]
+    if place.index is not None:
+        return f"{item} of {names_of(getattr(facts, head))[place.index]}"
+    return f"{item} of {words[-2] if len(words) > 1 else head}" if rest else item
+
+
+def _read(node: Any, path: str) -> Any:
+    for word in path.split("."):
+        if node is None:
+            return None
+        node = getattr(node, word)
+    return node
+
+
+def _changed(node: Any, path: str, value: float) -> Any:
+    head, _, rest = path.partition(".")
+    inner = getattr(node, head)
+    if rest:
+        return replace(node, **{head: _changed(inner, rest, value)})
+    if isinstance(node, Range):
+        return replace(node, **{head: value})
+    declared = declarations(type(node))[head]
+    whole = isinstance(declared, Item) and declared.whole
+    return replace(node, **{head: round(value) if whole else value})
+
+
+def _changed_columns(holder: Columns[Any], changes: Sequence[tuple[Place, float]]) -> Columns[Any]:
+    values = dict(holder.values)
+    for path in dict.fromkeys(place.path.partition(".")[2] for place, _ in changes):
+        values[path] = column(holder, path).copy()
+    for place, value in changes:
+        values[place.path.partition(".")[2]][place.index] = value
+    return Columns(holder.node_type, holder.names, values, holder.span_at)
