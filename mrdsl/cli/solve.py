@@ -17,6 +17,10 @@ from mrdsl.diagnostics import MrdslError
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.outcome import Limits, Result, Termination
 from mrdsl.reporting.document import failure_document, result_document, to_json
+from mrdsl.spec.spec import Spec
+
+EXPLAIN_FOR = 5.0
+"""Seconds that `solve` spends on saying why there is no plan; `why` takes its time."""
 
 
 @click.command()
@@ -60,7 +64,19 @@ def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
 
     assert loaded.spec is not None
     limits = Limits(options["time_limit"], options["gap"], options["nodes"], options["threads"], None)
-    return run(loaded.spec, options["solver"], options["formulation"], options["relax"], limits)
+    method = (options["solver"], options["formulation"], options["relax"])
+    result = run(loaded.spec, *method, limits)
+    if any(found.code == "no-plan" for found in result.diagnostics):
+        return _explained(loaded.spec, result, method)
+    return result
+
+
+def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool]) -> Result:
+    """The result with the reasons, in short, in place of the bare fact that there is no plan."""
+    from mrdsl.solving.infeasibility import as_diagnostic, explain
+
+    reason = as_diagnostic(spec, explain(spec, *method, seconds=EXPLAIN_FOR))
+    return replace(result, diagnostics=tuple(reason if d.code == "no-plan" else d for d in result.diagnostics))
 
 
 def exit_code(result: Result) -> int:

@@ -2,44 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, spec_options
+from mrdsl.cli.inputs import load_spec, seconds, spec_options
 from mrdsl.cli.solve import exit_code
-from mrdsl.diagnostics import MrdslError, error
+from mrdsl.diagnostics import MrdslError
+from mrdsl.outcome import Limits, Result, Table, Termination
 from mrdsl.problems import family as find_family
 from mrdsl.problems.family import load
+from mrdsl.spec.spec import Spec
+
+PATIENCE = 30.0
 
 
 @click.command()
 @spec_options
 @click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
-def why(solver: str, **options: Any) -> int:
-    """Explain the plan for the spec in FILE, or why it has none."""
+@click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
+@click.option("--relax", is_flag=True, help="Explain the relaxation, its shadow prices included.")
+@click.option("--time-limit", callback=seconds, metavar="T", help="How long to look for reasons; 30 s by default.")
+@click.option("--worth/--no-worth", default=True, help="Measure what each promise is worth by moving it a step.")
+def why(solver: str, formulation: str | None, relax: bool, time_limit: float | None, worth: bool, **options: Any
+        ) -> int:
+    """Explain the plan for the spec in FILE, or why it has none and what would have to give way."""
     from mrdsl.reporting.text import print_tables
     from mrdsl.solving.run import solve as run
 
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
-    result = run(loaded.spec, solver)
-    family = find_family(loaded.spec.problem)
-    assert family is not None
-    print_diagnostics(result.diagnostics, loaded.texts)
-    if not family.why:
-        raise MrdslError(
-            [
-                error(
-                    "no-explanation",
-                    f"a {family.name} problem has no explanation yet",
-                    loaded.spec.span,
-                    "`mrdsl solve` shows the plan",
-                )
-            ]
-        )
-    click.echo(print_tables(load(family.why)(loaded.spec, result)), nl=False)
+    result = run(loaded.spec, solver, formulation, relax, Limits(time=time_limit))
+    patience = PATIENCE if time_limit is None else time_limit
+    method = (solver, formulation, relax)
+    if result.termination is Termination.INFEASIBLE:
+        click.echo(print_tables(_without_plan(loaded.spec, method, patience)), nl=False)
+        print_diagnostics([d for d in result.diagnostics if d.code != "no-plan"], loaded.texts)
+    else:
+        print_diagnostics(result.diagnostics, loaded.texts)
+        click.echo(print_tables(_of_plan(loaded.spec, result, method, worth, patience)), nl=False)
     return exit_code(result)
+
+
+def _without_plan(spec: Spec, method: tuple[str, str | None, bool], patience: float) -> Iterable[Table | str]:
+    from mrdsl.solving.infeasibility import as_tables, explain
+
+    return tuple(as_tables(spec, explain(spec, *method, seconds=patience)))
+
+
+def _of_plan(spec: Spec, result: Result, method: tuple[str, str | None, bool], worth: bool, patience: float
+             ) -> Iterable[Table | str]:
+    from mrdsl.solving.worth import shadow_prices, steps, table
+
+    family = find_family(spec.problem)
+    assert family is not None
+    if family.why:
+        yield from load(family.why)(spec, result)
+    if result.plan is None:
+        return
+    if method[2] and family.formulations:
+        yield shadow_prices(spec, method[1])
+    if worth:
+        measured = table(spec, result, tuple(steps(spec, result, *method, seconds=patience)))
+        yield measured if measured.rows else "Every promise could move a step without any effect on the goal."

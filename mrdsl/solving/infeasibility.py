@@ -19,7 +19,7 @@ from mrdsl.solving.promises import Line, easiest, given_up, lines_of, moved
 from mrdsl.solving.run import find_family, solve
 from mrdsl.spec.spec import Spec
 
-PRECISION = 0.02
+PRECISION = 0.01
 ANY_PLAN = 0.99
 
 
@@ -199,7 +199,8 @@ def as_tables(spec: Spec, found: Explanation) -> Iterator[Table | str]:
                 [(line.label, units.show(line.value, line.kind, spec.currency), str(line.span or ""))
                  for line in found.conflict])
     if found.relaxations:
-        yield Table("Any one of these changes is enough (each verified by solving again)", ("promise", "now", "change to"),
+        title = "Any one of these changes is enough (each verified by solving again)"
+        yield Table(title, ("promise", "now", "change to"),
                     [(r.line.label, units.show(r.line.value, r.line.kind, spec.currency), r.shown)
                      for r in found.relaxations])
     if found.not_alone:

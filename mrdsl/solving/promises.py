@@ -54,7 +54,7 @@ class Line:
         for digits in (2, 3, 4, 5):
             step = 10.0 ** (floor(log10(abs(scaled))) - digits)
             short = float(f"{toward(scaled / step - self.direction * 1e-9) * step:.12g}") * unit
-            if abs(short - value) <= 0.2 * abs(value - self.value):
+            if abs(short - value) <= 0.05 * abs(value - self.value):
                 break
         return short
 
