@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, floor, log10
@@ -131,8 +131,9 @@ def moved(spec: Spec, changes: Mapping[Line, float]) -> Spec:
     for line, value in changes.items():
         if line.constraint is not None:
             old = constraints[line.constraint]
-            side = "right" if isinstance(old.right, Constant) else "left"
-            constraints[line.constraint] = replace(old, **{side: Constant(value)})
+            right = isinstance(old.right, Constant)
+            constraints[line.constraint] = replace(old, right=Constant(value)) if right else replace(
+                old, left=Constant(value))
     facts = with_values(spec.facts, values) if values else spec.facts
     return replace(spec, facts=facts, constraints=tuple(constraints))
 
@@ -141,7 +142,7 @@ def given_up(spec: Spec, lines: Iterable[Line], factor: float = FARTHEST) -> Spe
     """The spec without these promises: numbers as easy as can be, comparisons left out."""
     dropped = {line.constraint for line in lines if line.constraint is not None}
     numbers = {line: easiest(line, factor) for line in lines if line.place is not None}
-    kept: Sequence[Any] = tuple(c for i, c in enumerate(spec.constraints) if i not in dropped)
+    kept = tuple(c for i, c in enumerate(spec.constraints) if i not in dropped)
     return replace(moved(spec, numbers), constraints=kept)
 
 
