@@ -76,11 +76,13 @@ class Found:
 def tables(output: Path, jobs: int = 10, repeats: int = 5, rows: int = 10) -> Iterator[Table]:
     """The 40 rows, 100 class entries, printed gaps and ours; then the claims. Also as CSV and a chart in ``output``."""
     found: list[Found] = []
-    for (number, row), entries in groupby(printed(), lambda entry: (entry.table, entry.row)):
-        if row <= rows:
-            found += simulated(list(entries), number, jobs, repeats)
-    for number in sorted({each.entry.table for each in found}):
-        yield _table(number, [each for each in found if each.entry.table == number])
+    for number, entries in groupby(printed(), lambda entry: entry.table):
+        mine: list[Found] = []
+        for row, of_row in groupby(entries, lambda entry: entry.row):
+            if row <= rows:
+                mine += simulated(list(of_row), number, jobs, repeats)
+        found += mine
+        yield _table(number, mine)
     yield _claims(found)
     yield _iterations(found)
     _write(output, found)
