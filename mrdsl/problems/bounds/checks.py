@@ -28,7 +28,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes and warnings."""
     facts: BoundsFacts = spec.facts
     found = [*_classes(spec), *check_profiles(facts.classes), *_data(facts), *_shares(facts), *_recorded(facts)]
-    found += _deadlines(spec) if minimizes_slots(spec) else _slots(spec)
+    found += _deadlines(spec) if minimizes_slots(spec) else [*_slots(spec), *_promises(spec)]
     yield from found
     if not has_errors(found):
         yield from _queueing(facts) if is_fifo(facts) else check_few_tasks(facts.classes)
@@ -167,6 +167,19 @@ def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
         yield error("too-small-cluster",
                     f"with masters = yes {jobs} jobs hold all {cluster.slots.map} slots and leave none for tasks",
                     cluster.slots.span or cluster.span, f"give more than {jobs} slots, or leave out masters")
+
+
+def _promises(spec: Spec) -> Iterator[Diagnostic]:
+    """An estimate promises nothing: constraints and deadlines play no role for it."""
+    import numpy as np
+
+    for constraint in spec.constraints[:1]:
+        yield error("wrong-statement", "an estimate has nothing to choose, so nothing could keep a promise",
+                    constraint.span or spec.span, "leave subject to out, or ask minimize slots")
+    for index in _indices(~np.isnan(column(spec.facts.classes, "deadline"))):
+        node = spec.facts.classes[index]
+        yield warning("unused", f"estimate completion does not use the deadline of class {node.name}",
+                      node.span_of("deadline"), "leave it out, or ask minimize slots")
 
 
 def _overload(facts: BoundsFacts) -> Iterator[Diagnostic]:

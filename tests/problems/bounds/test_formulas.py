@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrdsl.api import solve
 from mrdsl.heuristics.bounds import formulas
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.language.loading import load_file, load_text
-from mrdsl.outcome import Termination
+from mrdsl.outcome import Limits, Termination
 from mrdsl.performance import sizing, waves
 from mrdsl.performance.mapreduce import Coefficients
 from mrdsl.problems.bounds import FAMILY
 from mrdsl.problems.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.problems.bounds.formulas import plan_of
 from mrdsl.problems.bounds.verify import measure, quantity, verify
+from mrdsl.problems.completion_model import Work, completion, cone, ratio
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.spec import Goal, Spec
 
@@ -138,6 +140,54 @@ def test_sized_slots_meet_the_deadline_exactly(guarantee, sizing_rule):
     assert draft.value == draft.bound == measure(spec, draft.plan) == draft.plan.document()["slots"]
     assert list(verify(spec, draft.plan, False)) == []
     assert quantity(spec, draft.plan, "completion", "twitter") == pytest.approx(900.0)
+
+
+@pytest.mark.parametrize("sizing_rule", ["least_slots", "fixed_reduce"])
+def test_a_global_solver_agrees_with_the_closed_form(sizing_rule):
+    pytest.importorskip("pyscipopt")
+    # Loose and tight deadlines, so that the number of tasks limits map or reduce slots in some classes.
+    classes = [replace(TWITTER, name=f"c{n}", deadline=deadline, guarantee=guarantee, jobs=n + 1)
+               for n, (deadline, guarantee) in enumerate([(150.0, "lower"), (900.0, "upper"), (4000.0, "average")])]
+    only = JobClass(name="only", map=MapPhase(tasks=30, avg=10.0, max=20.0), deadline=100.0)
+    spec = spec_of(*classes, only, goal=SIZE, sizing=sizing_rule)
+    closed = solve(spec)
+    assert closed.solver["name"] == "formulas"
+    found = solve(spec, "scip", formulation="slots", limits=Limits(gap=1e-7))
+    assert found.objective.value == pytest.approx(closed.objective.value, rel=1e-5)
+    assert found.objective.bound == pytest.approx(closed.objective.value, rel=1e-5)
+
+
+def test_subject_to_is_kept_by_a_solver():
+    pytest.importorskip("pyscipopt")
+    text = """problem bounds "t"
+class a { map { tasks = 40, avg = 10 s, max = 15 s }, deadline = 100 s, guarantee = lower }
+minimize slots
+subject to { completion(a) <= 50 s, slots >= 8 }
+"""
+    result = solve(load_text(text).spec)
+    assert result.objective.value == pytest.approx(8.0, rel=1e-5)
+    assert bad_codes(text.replace("minimize slots", "estimate completion").replace(
+        "class", "cluster { slots { map = 8, reduce = 8 } }\nclass")) == {"wrong-statement"}
+
+
+@pytest.mark.parametrize("form", [ratio, cone])
+def test_both_forms_of_a_deadline_constraint_describe_the_same_set(form):
+    pyomo = pytest.importorskip("pyomo.environ")
+    work, deadline = Work(400.0, 120.0, 5.0), 60.0
+    for jobs, maps, reduces in ((1, 10.0, 10.0), (2, 20.0, 10.0), (1, 20.0, 4.0), (1, 8.0, 24.0)):
+        model = pyomo.ConcreteModel()
+        model.maps, model.reduces = pyomo.Var(initialize=maps), pyomo.Var(initialize=reduces)
+        made = form(work, jobs, model.maps, model.reduces, deadline)
+        time = pyomo.value(completion(work, jobs, model.maps, model.reduces))
+        assert time == pytest.approx(400 * jobs / maps + 120 * jobs / reduces + 5)
+        if form is ratio:
+            assert pyomo.value(made) == (time <= deadline)
+            continue
+        model.made = made
+        made.map_part.value, made.reduce_part.value = 400 * jobs**2 / maps, 120 * jobs**2 / reduces
+        assert (min(made.deadline.lslack(), made.deadline.uslack()) >= -1e-9) == (time <= deadline)
+        for each in (made.map_cone, made.reduce_cone):
+            assert min(each.lslack(), each.uslack()) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_equations_3_16_to_3_18_for_one_job():
