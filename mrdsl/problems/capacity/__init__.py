@@ -48,4 +48,5 @@ FAMILY = Family(
     verify=f"{_HERE}.verify:verify",
     measure=f"{_HERE}.verify:measure",
     quantity=f"{_HERE}.verify:quantity",
+    why="mrdsl.heuristics.capacity_why:why",
 )
