@@ -19,6 +19,7 @@ from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
 from mrdsl.problems.joint.checks import too_small
 from mrdsl.problems.joint.plan import assemble
+from mrdsl.problems.joint.verify import cost_of
 from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload, ceiling, floor, parts, workload
 
 SORTED_UP_TO = 20_000
@@ -64,7 +65,8 @@ def recover(draft: Draft) -> Draft:
     allocation: Allocation = draft.work
     served = np.minimum(allocation.vms, allocation.work.need_high)
     plan = assemble(allocation.work, allocation.vms, served)
-    return replace(draft, plan=plan, value=plan.total, bound=plan.total, termination=Termination.OPTIMAL)
+    value = cost_of(allocation.work, plan)
+    return replace(draft, plan=plan, value=value, bound=value, termination=Termination.OPTIMAL)
 
 
 def least_vms(work: Workload, relax: bool) -> Floats:

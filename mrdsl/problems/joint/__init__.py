@@ -88,5 +88,7 @@ FAMILY = Family(
                    f"{_STUDIES}:hours", {"number": (5, "which instance of S4")}),
         Experiment("joint-integrality", "what whole VMs cost beyond fractional ones",
                    f"{_STUDIES}:integrality", {**_SMALL}),
+        Experiment("joint-instances", "writes S1 to S5 and L1 to L5 as spec files",
+                   "mrdsl.experiments.joint_texts:write_instances", {"number": (1, "which instance of each")}),
     ),
 )

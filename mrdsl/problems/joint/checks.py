@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mrdsl.spec.spec import Spec
 
 MOST_TOLD = 24
+MOST_WARNED = 5
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
@@ -143,16 +144,19 @@ def _worthless(spec: Spec) -> Iterator[Diagnostic]:
 
     work = workload(spec)
     facts: JointFacts = spec.facts
-    for index in _indices(work.worth < work.vm_cost):
+    cheap = _indices(work.worth < work.vm_cost)
+    for index in cheap[:MOST_WARNED]:
         node: JobClass | Service = (
             facts.classes[index] if index < work.classes else facts.services[index - work.classes]
         )
         least = work.vm_cost * work.vms_per_demand[index]
         penalty = work.penalty[index]
+        more = len(cheap) - MOST_WARNED
+        tail = f" ({more} more alike)" if more > 0 and index == cheap[MOST_WARNED - 1] else ""
         enough = least if index < work.classes else least / facts.cluster.period
         yield warning("penalty-below-cost",
                       f"turning {node.name} away costs less than serving it: the VMs for one more cost "
-                      f"{least / penalty if penalty else float('inf'):.3g} times its penalty; it stays at its minimum",
+                      f"{least / penalty if penalty else float('inf'):.3g} times its penalty; it stays at its minimum{tail}",
                       node.span_of("penalty"),
                       f"it pays to serve from a penalty of {show(enough, 'money', spec.currency)}")
 

@@ -25,7 +25,11 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
 
 def measure(spec: Spec, plan: JointPlan) -> float:
     """The cost of all periods, from what the plan admits and the VMs that it holds."""
-    work = workload(spec)
+    return cost_of(workload(spec), plan)
+
+
+def cost_of(work: Workload, plan: JointPlan) -> float:
+    """The cost of a plan for a spec that is at hand as arrays."""
     vms, served = _columns(plan)
     return float(work.vm_cost * vms.sum() + ((work.high - served) @ work.penalty).sum())
 
