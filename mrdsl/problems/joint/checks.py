@@ -151,12 +151,13 @@ def _worthless(spec: Spec) -> Iterator[Diagnostic]:
         )
         least = work.vm_cost * work.vms_per_demand[index]
         penalty = work.penalty[index]
+        times = least / penalty if penalty else float("inf")
         more = len(cheap) - MOST_WARNED
         tail = f" ({more} more alike)" if more > 0 and index == cheap[MOST_WARNED - 1] else ""
         enough = least if index < work.classes else least / facts.cluster.period
         yield warning("penalty-below-cost",
                       f"turning {node.name} away costs less than serving it: the VMs for one more cost "
-                      f"{least / penalty if penalty else float('inf'):.3g} times its penalty; it stays at its minimum{tail}",
+                      f"{times:.3g} times its penalty; it stays at its minimum{tail}",
                       node.span_of("penalty"),
                       f"it pays to serve from a penalty of {show(enough, 'money', spec.currency)}")
 
