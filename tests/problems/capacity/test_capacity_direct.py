@@ -5,7 +5,6 @@ import math
 import highspy
 import numpy as np
 import pytest
-from test_capacity_linear import brute_force
 
 from mrdsl.heuristics import capacity as direct
 from mrdsl.heuristics.pipeline import Draft, run_steps
@@ -15,6 +14,7 @@ from mrdsl.problems.capacity.verify import measure, verify
 from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.expression import Constant, PlanQuantity
 from tests.problems.capacity import capacity_specs as specs
+from tests.problems.capacity.test_capacity_linear import brute_force
 
 STEPS = [(direct.prepare, {}), (direct.fill, {}), (direct.whole_jobs, {})]
 

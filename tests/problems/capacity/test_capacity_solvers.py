@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import capacity_specs as specs
 import pytest
 
 import mrdsl
@@ -15,6 +14,7 @@ from mrdsl.solving import registry
 from mrdsl.solving.installed import version
 from mrdsl.solving.run import solve
 from mrdsl.spec import Spec
+from tests.problems.capacity import capacity_specs as specs
 
 MODELS = Path(__file__).resolve().parents[3] / "models" / "capacity"
 SOLVERS = ("glpk", "cbc", "scip")

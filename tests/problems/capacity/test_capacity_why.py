@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import capacity_specs as specs
 import pytest
 
 from mrdsl.heuristics.capacity_why import marginal_price, why, worth_of_one_more, worths
@@ -11,6 +10,7 @@ from mrdsl.problems.capacity.instance import instance_of
 from mrdsl.solving.run import solve
 from mrdsl.spec import Spec
 from mrdsl.spec.spec import Spec as Whole
+from tests.problems.capacity import capacity_specs as specs
 
 
 def solved(spec: Spec, relax: bool = False) -> Result:
