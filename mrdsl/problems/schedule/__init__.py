@@ -33,6 +33,9 @@ FAMILY = Family(
                    "mrdsl.experiments.schedule:promise", {
                        "trace": ("", "SWIM trace; default as for schedule-tables"),
                        "runs": (3, "seeds to average over")}),
+        Experiment("schedule-gap", "each policy's cost above the offline optimum, on small random instances",
+                   "mrdsl.experiments.schedule_gap:gaps", {
+                       "instances": (8, "how many instances"), "seed": (1, "the seed that draws them")}),
         Experiment("schedule-run", "one run: its decisions as JSON lines, plots of price, fleet and backlog",
                    "mrdsl.experiments.schedule:one_run", {
                        "spec": ("", "the spec; default: models/schedule/reference.mrspec"),
