@@ -34,7 +34,7 @@ def policy_of(facts: said.ScheduleFacts) -> Policy:
         case "ev_edf":
             return EventEdf(instances, chosen.sizing, chosen.low_utilization)
         case "frugal":
-            return Frugal(chosen.instances, chosen.tardy_share)
+            return Frugal(chosen.instances, chosen.tardy_share, chosen.late_within or facts.vms[0].billing)
     raise ValueError(f"no policy {chosen.algorithm!r}")
 
 

@@ -56,6 +56,14 @@ def test_cheaper_than_mdasa_at_no_more_late_jobs(seed: int) -> None:
         assert frugal.jobs.tardy < mdasa.jobs.tardy
 
 
+def test_late_jobs_end_within_what_the_spec_says() -> None:
+    """Either phase within three minutes of its start: at most six minutes and the time before the first of them."""
+    long = run(spec(algorithm="frugal", instances="on_demand", tardy_share=0.2))
+    short = run(spec(algorithm="frugal", instances="on_demand", tardy_share=0.2, late_within=180.0))
+    assert 0.0 < short.tardiness.max <= 360.0 < long.tardiness.max
+    assert long.cost.total < short.cost.total
+
+
 def test_a_boot_time_makes_tight_jobs_late_but_not_the_run_wrong() -> None:
     one = spec(machine=vm(boot=40.0), algorithm="frugal", instances="on_demand")
     assert run(one).jobs.tardy > 0

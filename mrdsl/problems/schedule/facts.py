@@ -99,6 +99,9 @@ class Policy(Node):
     epoch: float = quantity("time", "ep_edf: time between two decisions", default=60.0, above=0.0)
     low_utilization: float = quantity("share", "ev_edf: jobs wait while more of the slots than this work", default=0.7,
                                       above=0.0, at_most=1.0)
+    late_within: float | None = quantity(
+        "time", "frugal: in what time either phase of a late job shall end; default one billing period", default=None,
+        above=0.0)
     tardy_share: float = quantity("share", "frugal, offline: share of the jobs that may be late", default=0.0,
                                   at_least=0.0, at_most=1.0)
 
