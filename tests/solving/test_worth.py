@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from test_infeasibility import GAMMA_A, spec_with
 
 import mrdsl
 from mrdsl.solving.worth import shadow_prices, steps, table
+from tests.solving.test_infeasibility import GAMMA_A, spec_with
 
 
 def test_steps_of_the_relaxation_are_what_the_closed_form_says() -> None:
