@@ -1,0 +1,162 @@
+"""A Spec back to text: SI units, every value exact, so that reading the text again gives the same Spec.
+
+Params, imports, ``extends``, tables and generators are gone in a Spec: what they made is written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mrdsl.language.methods import OPTIONS
+from mrdsl.language.vocabulary import vocabulary
+from mrdsl.problems import family as find_family
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
+from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source
+from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.units import KINDS
+
+INDENT = "  "
+
+
+def print_spec(spec: Spec) -> str:
+    """The text of a spec. ``subject to`` is written in SI, with each side's plain factors."""
+    return "\n".join(_statements(spec)) + "\n"
+
+
+def _statements(spec: Spec) -> Iterator[str]:
+    yield f"problem {spec.problem}" + (f" {_quoted(spec.title)}" if spec.title else "")
+    if spec.seed is not None:
+        yield f"seed = {spec.seed}"
+    yield from _body(spec.facts, spec.currency, 0)
+    if spec.goal is not None:
+        yield f"{spec.goal.sense} {spec.goal.quantity}"
+    if spec.constraints:
+        yield "subject to {"
+        for constraint in spec.constraints:
+            yield INDENT + _constraint(constraint, spec)
+        yield "}"
+    if spec.method is not None:
+        options = (
+            f"{key} = {_value(OPTIONS[key], value, spec.currency)}" for key, value in spec.method.options.items()
+        )
+        yield f"solve with {_name(spec.method.name)} {{ {', '.join(options)} }}"
+
+
+def _body(node: Node, currency: str, depth: int) -> Iterator[str]:
+    words = vocabulary(type(node))
+    indent = INDENT * depth
+    for word, (field, item) in words.items.items():
+        value = getattr(node, field)
+        if value is not None and (value != item.default or item.required):
+            yield f"{indent}{word} = {_value(item, value, currency)}"
+    for word, (field, _) in words.singles.items():
+        inner = getattr(node, field)
+        if inner is not None:
+            yield from _block(word, inner, currency, depth)
+    for word, (field, block) in words.repeated.items():
+        yield from _repeated(word, block, getattr(node, field), currency, depth)
+
+
+def _repeated(word: str, _: Block, nodes: Sequence[Node], currency: str, depth: int) -> Iterator[str]:
+    for node in nodes:
+        yield from _block(f"{word} {_name(node.name)}", node, currency, depth)
+
+
+def _block(header: str, node: Node, currency: str, depth: int) -> Iterator[str]:
+    indent = INDENT * depth
+    source: Source | None = getattr(node, "source", None)
+    if source is not None:
+        written = _quoted(source.written)
+        header += f" from {written if source.reader == 'table' else f'{source.reader}({written})'}"
+    yield f"{indent}{header} {{"
+    yield from _body(node, currency, depth + 1)
+    yield f"{indent}}}"
+
+
+def _value(item: Item, value: Any, currency: str) -> str:
+    match item.form:
+        case "text":
+            return _quoted(value)
+        case "path":
+            return _quoted(value.written)
+        case "choice" | "name":
+            return _name(value)
+        case "names":
+            return f"[{', '.join(map(_name, value))}]"
+        case "list":
+            return f"[{', '.join(_number(part, item.kind, currency) for part in value)}]"
+    if isinstance(value, Range):
+        return f"{_number(value.low, item.kind, currency)} .. {_number(value.high, item.kind, currency)}"
+    if isinstance(value, Distribution):
+        return _distribution(value, item.kind, currency)
+    return _number(value, item.kind, currency)
+
+
+def _distribution(value: Distribution, kind: str, currency: str) -> str:
+    parts = []
+    for position, parameter in enumerate(value.parameters):
+        own = "number" if value.name == "mixture" and position == 0 else kind
+        parts.append(
+            f"[{', '.join(_number(part, own, currency) for part in parameter)}]"
+            if isinstance(parameter, tuple)
+            else _number(parameter, own, currency)
+        )
+    return f"{value.name}({', '.join(parts)})"
+
+
+def _number(value: float, kind: str, currency: str) -> str:
+    """The shortest text that reads back as the same float, with the kind's SI unit."""
+    text = repr(value) if isinstance(value, int) else _float(float(value))
+    unit = KINDS[kind].si.format(currency=currency)
+    if not unit or kind in ("vms", "slots", "jobs", "tasks"):
+        return text
+    return f"{text}/s" if unit == "1/s" else f"{text} {unit}"
+
+
+def _float(value: float) -> str:
+    return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+def _constraint(constraint: Constraint, spec: Spec) -> str:
+    left, right = (_expression(side, spec) for side in (constraint.left, constraint.right))
+    kind = _kind(constraint.left, spec) or _kind(constraint.right, spec) or "number"
+    if isinstance(constraint.left, Constant):
+        left = _number(constraint.left.value, kind, spec.currency)
+    if isinstance(constraint.right, Constant):
+        right = _number(constraint.right.value, kind, spec.currency)
+    return f"{left} {'==' if constraint.comparison == '=' else constraint.comparison} {right}"
+
+
+def _kind(expression: Expression, spec: Spec) -> str | None:
+    match expression:
+        case PlanQuantity(name, _):
+            family = find_family(spec.problem)
+            return next((q.kind for q in family.quantities if q.name == name), None) if family is not None else None
+        case Operation("*" | "/", (left, _)) | Operation("+" | "-" | "neg" | "min" | "max", (left, *_)):
+            return _kind(left, spec)
+    return None
+
+
+def _expression(expression: Expression, spec: Spec) -> str:
+    match expression:
+        case Constant(value):
+            return _float(value)
+        case PlanQuantity(name, argument):
+            return f"{name}({_name(argument)})" if argument else name
+        case Operation("neg", (inner,)):
+            return f"-({_expression(inner, spec)})"
+        case Operation("min" | "max" as function, operands):
+            return f"{function}({', '.join(_expression(part, spec) for part in operands)})"
+        case Operation(operator, (left, right)):
+            return f"({_expression(left, spec)} {operator} {_expression(right, spec)})"
+    raise TypeError(f"no expression: {expression!r}")
+
+
+def _name(word: str) -> str:
+    return word if word.isidentifier() else _quoted(word)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
