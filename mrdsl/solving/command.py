@@ -130,6 +130,8 @@ def _reply(command: Command, code: int, printed: str, ended: Termination | None,
     try:
         found: Found = function(command.reads)(text, printed)
         return _as_reply(found, columns, rows)
+    except (ImportError, AttributeError) as cause:
+        return Reply(Termination.ERROR, message=f"its solver file names a reader that cannot be loaded: {cause}")
     except (UnreadableError, ValueError, IndexError, KeyError) as cause:
         message = f"{command.program} answered with garbage: {cause}"
         return Reply(ended or Termination.ERROR, message=message)

@@ -40,6 +40,10 @@ def function(reference: str) -> Any:
 
 def run_in_worker(call: str, request: Request, seconds: float | None) -> Reply:
     """The reply of ``call`` (``"module:function"``); ended ``GRACE`` seconds after its own time limit has passed."""
+    try:
+        function(call)
+    except (ImportError, AttributeError) as cause:
+        return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
     with tempfile.TemporaryFile() as output:
         start = _fork if _may_fork() else _spawn
         process_id, connection, reap = start(call, request, output.fileno())
@@ -121,7 +125,6 @@ def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
 
 
 def _fork(call: str, request: Request, output: int) -> tuple[int, Connection, Callable[[], int]]:
-    function(call)
     reader, writer = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -22,7 +22,7 @@ install = "it lies in tests/solving/foreign"
 [command]
 program = "{sys.executable}"
 arguments = ["{HERE / 'foreign' / 'corners.py'}", "{{model}}", "{{solution}}"]
-reads = "foreign_reader:read"
+reads = "tests.solving.foreign_reader:read"
 [limits]
 time = ["--patience", "{{value}}"]
 '''
@@ -88,3 +88,13 @@ def test_a_solver_of_pyomos_keeps_it_with_a_toml_alone(
     (tmp_path / "borrowed.toml").write_text(THROUGH_PYOMO, encoding="utf-8")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
     assert contract.complaints("borrowed", case) == ()
+
+
+@pytest.mark.parametrize("reads", ["no_such_module:read", "mrdsl.solving.readers.glpk:nothing"])
+def test_a_reader_that_is_not_there_is_one_message(
+    reads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = FOREIGN.replace("tests.solving.foreign_reader:read", reads)
+    (tmp_path / "corners.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    assert "cannot be loaded" in contract.complaints("corners", CASES[0])[0]
