@@ -191,12 +191,17 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
     if kind == "share":
         return f"{_digits(value * 100.0)}%"
     for unit, factor in _SHOWN.get(kind, ()):
-        if abs(value) >= factor * (1.5 if factor > 1.0 and kind == "time" else 1.0):
+        if abs(value) >= factor and (unit == KINDS[kind].si or _is_neat(value / factor)):
             return f"{_digits(value / factor)} {unit}".replace(" /", "/")
     if kind in _SHOWN:
         return f"{_digits(value)} {KINDS[kind].si}".replace(" 1/s", "/s")
     unit = KINDS[kind].shown
     return f"{_digits(value)} {unit}".strip()
+
+
+def _is_neat(value: float) -> bool:
+    """Whether one decimal says it all."""
+    return abs(value * 10.0 - round(value * 10.0)) < 1e-9 * abs(value)
 
 
 def _digits(value: float) -> str:
