@@ -45,5 +45,9 @@ FAMILY = Family(
                    "mrdsl.experiments.bounds:tables",
                    {"jobs": (10, "jobs per user of the slowest class in a trace"),
                     "repeats": (5, "runs that a mean is taken of"), "rows": (10, "rows of each table")}),
+        Experiment("bounds-accuracy", "when to trust which estimate: random scenarios in ever looser settings",
+                   "mrdsl.experiments.bounds_accuracy:accuracy",
+                   {"scenarios": (30, "random scenarios"), "jobs": (10, "completed jobs per user"),
+                    "seed": (1, "of the scenarios")}),
     ),
 )
