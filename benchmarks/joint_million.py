@@ -29,7 +29,7 @@ def instance(units: int) -> Workload:
         class_names=range(units),  # type: ignore[arg-type]
         service_names=(),
         low=low, high=high, vms_per_demand=one, penalty=draw.uniform(0.0, 1.0, units), vm_cost=0.02, size=size,
-        partitioned=False,
+        share=None,
         execution=Execution(one, one, 0 * one, one, one, one, one), queues=Queues(none, none, none),
     )
 

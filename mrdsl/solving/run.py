@@ -111,6 +111,7 @@ class _Run:
             if chosen is None:
                 outcome = self._pipeline()
             elif chosen.run:
+                self._refuse_early(chosen)
                 outcome = load(chosen.run)(self.spec, self.relax, self.choice.limits, self._solve_part)
             else:
                 return self._explained(self._verified(self._single_model(chosen)))
@@ -118,6 +119,14 @@ class _Run:
             outcome = Outcome(Termination.INTERRUPTED)
         self.seconds["solve"] = time.perf_counter() - started
         return self._explained(self._verified(outcome))
+
+    def _refuse_early(self, chosen: Formulation) -> None:
+        """Before anything is built: a solver that cannot do what the formulation needs."""
+        from mrdsl.solving.dispatch import refuse_what_it_cannot
+
+        if self.choice.solver is not None:
+            needs = chosen.needs(self.spec, self.relax)
+            refuse_what_it_cannot(self.choice.solver, needs, self.spec.file or None, self.choice.span)
 
     def _pipeline(self) -> Outcome:
         from mrdsl.heuristics.pipeline import Draft, run_steps

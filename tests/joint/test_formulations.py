@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mrdsl import loads
-from mrdsl.outcome import Result, SolutionStatus, Termination
+from mrdsl.outcome import Limits, Result, SolutionStatus, Termination
 from mrdsl.problems.joint.quantities import quantity
 from mrdsl.solving.run import solve
 from mrdsl.spec.schema import Range
@@ -63,7 +63,7 @@ def test_zero_minimum_is_refused_by_the_printed_forms() -> None:
     assert [d.code for d in caught.value.diagnostics] == ["needs-minimum"]
 
 
-TWO_PERIODS = """
+THREE_PERIODS = """
 problem joint "a class and a service over three periods"
 cluster { size = 130 vms, vm_cost = 1 cent/h }
 class r {
@@ -83,8 +83,11 @@ subject to { COMPARISON }
 """
 
 
+FREE = THREE_PERIODS.replace("subject to { COMPARISON }", "")
+
+
 def constrained(comparison: str, relax: bool, solver: str = "auto") -> Result:
-    return solve(loads(TWO_PERIODS.replace("COMPARISON", comparison)), solver, None, relax)
+    return solve(loads(THREE_PERIODS.replace("COMPARISON", comparison)), solver, None, relax)
 
 
 @pytest.mark.parametrize("relax", [True, False])
@@ -100,18 +103,18 @@ def constrained(comparison: str, relax: bool, solver: str = "auto") -> Result:
 def test_a_comparison_that_binds(comparison: str, name: str, argument: str, value: float, relax: bool) -> None:
     """Each of these cuts off the unconstrained optimum; the plan ends at the limit (for whole VMs, within one VM)."""
     result = constrained(comparison, relax)
-    spec = loads(TWO_PERIODS.replace("COMPARISON", comparison))
+    spec = loads(THREE_PERIODS.replace("COMPARISON", comparison))
     assert result.solution is SolutionStatus.OPTIMAL, result.diagnostics
     got = quantity(spec, result.plan, name, argument)  # type: ignore[arg-type]
     slack = {"response": 0.03}.get(name, 1e-3)
     assert got == pytest.approx(value, abs=slack)
-    free = solve(loads(TWO_PERIODS.replace("subject to { COMPARISON }", "")), relax=relax)
+    free = solve(loads(FREE), relax=relax)
     assert result.objective.value > free.objective.value  # type: ignore[operator]
 
 
 def test_a_response_limit_is_a_smaller_bound() -> None:
     limited: Any = constrained("response(checkout) <= 0.5 s", True)
-    smaller = TWO_PERIODS.replace("response = 1.4 s", "response = 0.5 s").replace("subject to { COMPARISON }", "")
+    smaller = FREE.replace("response = 1.4 s", "response = 0.5 s")
     assert limited.objective.value == pytest.approx(solve(loads(smaller), relax=True).objective.value, rel=1e-9)
 
 
@@ -125,3 +128,34 @@ def test_a_response_compared_freely_goes_to_a_global_solver() -> None:
 @pytest.mark.parametrize("comparison", ["vms <= 10, admitted(r) >= 40", "cost <= 0.1 USD"])
 def test_comparisons_that_exclude_each_other(comparison: str) -> None:
     assert constrained(comparison, False).termination is Termination.INFEASIBLE
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_periods_side_by_side(threads: int | None) -> None:
+    """Several at once give what one after the other gives, and what one model of all periods gives."""
+    spec = loads(FREE.replace("periods = 3", "periods = 3, floor = 50%"))
+    alone = greedy(spec)
+    found = solve(spec, "highs", limits=Limits(threads=threads))
+    assert found.objective.value == pytest.approx(alone.value, rel=1e-9)
+    assert found.objective.bound == pytest.approx(alone.value, rel=1e-6)
+
+
+def test_a_time_limit_is_one_for_all_periods() -> None:
+    spec = loads(FREE.replace("0..16", "1..16").replace("0/s ..", "1/s .."))
+    found = solve(spec, "scip", "P0", limits=Limits(time=1e-3))
+    assert found.termination in (Termination.TIME_LIMIT, Termination.OPTIMAL)
+
+
+@pytest.mark.parametrize("formulation", ["P0", "P1"])
+def test_a_linear_solver_is_refused_the_printed_forms(formulation: str) -> None:
+    from mrdsl import MrdslError
+
+    with pytest.raises(MrdslError) as caught:
+        solve(random_spec(0), "highs", formulation)
+    assert [d.code for d in caught.value.diagnostics] == ["unable-solver"]
+
+
+def test_the_rounded_form_keeps_comparisons() -> None:
+    spec = loads(THREE_PERIODS.replace("COMPARISON", "vms <= 50"))
+    result = solve(spec, "highs", "P2-rounded")
+    assert quantity(spec, result.plan, "vms", "") <= 50  # type: ignore[arg-type]

@@ -38,11 +38,13 @@ FAMILY = Family(
             needs=_linear,
             build=f"{_CODE}.formulations:build_p2",
             decode=f"{_CODE}.formulations:decode_p2",
+            run=f"{_CODE}.formulations:run_p2",
         ),
         Formulation(
             name="P2-rounded",
             doc="The reduced problem with bounds rounded up, as the paper solves it for whole VMs: near the optimum.",
             needs=_linear,
+            build=f"{_CODE}.formulations:build_rounded",
             run=f"{_CODE}.formulations:run_rounded",
         ),
         Formulation(
@@ -51,6 +53,7 @@ FAMILY = Family(
             needs=_nonlinear,
             build=f"{_CODE}.nonlinear:build_p0",
             decode=f"{_CODE}.nonlinear:decode_p0",
+            run=f"{_CODE}.nonlinear:run_p0",
         ),
         Formulation(
             name="P1",
@@ -58,6 +61,7 @@ FAMILY = Family(
             needs=_nonlinear,
             build=f"{_CODE}.nonlinear:build_p1",
             decode=f"{_CODE}.nonlinear:decode_p1",
+            run=f"{_CODE}.nonlinear:run_p1",
         ),
     ),
     methods=("greedy",),

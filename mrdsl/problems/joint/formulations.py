@@ -8,21 +8,32 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination
+from mrdsl.problems.joint.periods import by_period
 from mrdsl.problems.joint.plan import JointPlan, assemble
 from mrdsl.problems.joint.quantities import offer
 from mrdsl.problems.joint.workload import Floats, Workload, ceiling, parts, workload
 from mrdsl.solving.answer import Answer
+from mrdsl.solving.run import build_model
 from mrdsl.spec.spec import Spec
 
 
 def build_p2(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """P2 over all periods; the objective is the whole cost, with its constant.
+    """P2 over all periods, as :func:`model_p2` says."""
+    return model_p2(spec, workload(spec), relax)
+
+
+def run_p2(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
+    """P2 through a solver, period by period where nothing couples them."""
+    return by_period(spec, relax, limits, solve, "P2", model_p2, allocation_p2)
+
+
+def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
+    """P2 for a workload; the objective is the whole cost, with its constant.
 
     Relaxed it is the LP as printed: a unit's VMs between those of its least and of all its expected demand. With
     whole VMs a unit's ``served`` work, in VMs and fractional, is at most its VMs, so that the last VM is worth only
     what is left for it to serve. ``subject to`` may ask for idle VMs: then ``served`` and VMs are two in any case.
     """
-    work = workload(spec)
     model = _skeleton(work)
     if relax and not spec.constraints:
         model.vms = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
@@ -55,7 +66,7 @@ def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
     """The rounded P2's VMs at their true cost: served work is capped at the expected demand."""
-    model = build_rounded(spec, relax)
+    model = build_model(spec, "P2-rounded", relax)
     answer = solve(model)
     if answer.solution is SolutionStatus.NONE:
         return Outcome(answer.termination)
@@ -70,6 +81,11 @@ def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., An
 def decode_p2(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the VMs and the served work that a solver left in the model."""
     work = workload(spec)
+    return assemble(work, *allocation_p2(spec, work, model, relax))
+
+
+def allocation_p2(spec: Spec, work: Workload, model: pyo.ConcreteModel, relax: bool) -> tuple[Floats, Floats]:
+    """VMs, and how many of them are filled by what is admitted; both (periods, units)."""
     vms, served = (
         np.array([[pyo.value(component[t, u]) for u in work.names] for t in range(work.periods)])
         for component in (model.vms, model.served)
@@ -77,11 +93,11 @@ def decode_p2(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     vms = np.maximum(vms, 0.0) if relax else np.round(vms)
     if not spec.constraints:
         served = vms
-    return assemble(work, vms, np.minimum(np.minimum(vms, served), work.need_high))
+    return vms, np.minimum(np.minimum(vms, served), work.need_high)
 
 
 def _skeleton(work: Workload) -> pyo.ConcreteModel:
-    model = pyo.ConcreteModel()
+    model = pyo.ConcreteModel("joint_P2")
     model.units = pyo.Set(initialize=work.names, ordered=True)
     model.periods = pyo.RangeSet(0, work.periods - 1)
     model.cells = pyo.Set(initialize=[(t, u) for t in range(work.periods) for u in work.names], dimen=2, ordered=True)

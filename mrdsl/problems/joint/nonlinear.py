@@ -11,21 +11,35 @@ they cut off nothing and keep away from the division.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.diagnostics import MrdslError, error
+from mrdsl.outcome import Limits, Outcome
+from mrdsl.problems.joint.periods import by_period
 from mrdsl.problems.joint.plan import JointPlan, assemble
 from mrdsl.problems.joint.quantities import offer
-from mrdsl.problems.joint.workload import Workload, ceiling, parts, workload
+from mrdsl.problems.joint.workload import Floats, Workload, ceiling, parts, workload
+from mrdsl.solving.answer import Answer
 from mrdsl.spec.spec import Spec
 
 
 def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
+    """P0 over all periods."""
+    return model_p0(spec, workload(spec), relax)
+
+
+def run_p0(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
+    """P0 through a solver, period by period where nothing couples them."""
+    return by_period(spec, relax, limits, solve, "P0", model_p0, allocation_p0)
+
+
+def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
     """P0: jobs, slots, rates and VMs; whole VMs unless relaxed."""
-    model, work = _common(spec, "P0", relax)
+    model = _common(spec, work, "P0", relax)
     model.jobs = pyo.Var(model.class_cells, bounds=lambda m, t, i: (work.low[t, i], work.high[t, i]))
     run = work.execution
 
@@ -48,8 +62,18 @@ def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
+    """P1 over all periods."""
+    return model_p1(spec, workload(spec), relax)
+
+
+def run_p1(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
+    """P1 through a solver, period by period where nothing couples them."""
+    return by_period(spec, relax, limits, solve, "P1", model_p1, allocation_p1)
+
+
+def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
     """P1: P0 in the reciprocals of the jobs, with the response bound made linear."""
-    model, work = _common(spec, "P1", relax)
+    model = _common(spec, work, "P1", relax)
     model.reciprocal = pyo.Var(model.class_cells, bounds=lambda m, t, i: (1 / work.high[t, i], 1 / work.low[t, i]))
     run = work.execution
 
@@ -74,19 +98,30 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 def decode_p0(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the jobs, rates and VMs in a solved P0."""
-    return _decode(spec, model, relax, {cell: pyo.value(model.jobs[cell]) for cell in model.class_cells})
+    work = workload(spec)
+    return assemble(work, *allocation_p0(spec, work, model, relax))
 
 
 def decode_p1(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the jobs, rates and VMs in a solved P1."""
-    return _decode(spec, model, relax, {cell: 1 / pyo.value(model.reciprocal[cell]) for cell in model.class_cells})
-
-
-def _common(spec: Spec, name: str, relax: bool) -> tuple[pyo.ConcreteModel, Workload]:
-    """Variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11)."""
     work = workload(spec)
+    return assemble(work, *allocation_p1(spec, work, model, relax))
+
+
+def allocation_p0(spec: Spec, work: Workload, model: pyo.ConcreteModel, relax: bool) -> tuple[Floats, Floats]:
+    """VMs, and how many of them the jobs and rates fill; both (periods, units)."""
+    return _allocation(work, model, relax, {cell: pyo.value(model.jobs[cell]) for cell in model.class_cells})
+
+
+def allocation_p1(spec: Spec, work: Workload, model: pyo.ConcreteModel, relax: bool) -> tuple[Floats, Floats]:
+    """VMs, and how many of them the jobs and rates fill; both (periods, units)."""
+    return _allocation(work, model, relax, {cell: 1 / pyo.value(model.reciprocal[cell]) for cell in model.class_cells})
+
+
+def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteModel:
+    """Variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11)."""
     _refuse_zero(spec, work, name)
-    model = pyo.ConcreteModel()
+    model = pyo.ConcreteModel(f"joint_{name}")
     used = np.argwhere(work.high > 0).tolist()
     model.class_cells = pyo.Set(initialize=[(t, u) for t, u in used if u < work.classes], dimen=2)
     model.service_cells = pyo.Set(initialize=[(t, u - work.classes) for t, u in used if u >= work.classes], dimen=2)
@@ -119,7 +154,7 @@ def _common(spec: Spec, name: str, relax: bool) -> tuple[pyo.ConcreteModel, Work
     model.unsaturated = pyo.Constraint(model.service_cells, rule=lambda m, t, k: (
         m.rate[t, k] <= float(most_taken[k]) * m.vms[t, work.classes + k]))
     _limit_size(model, work, relax)
-    return model, work
+    return model
 
 
 def _limit_size(model: pyo.ConcreteModel, work: Workload, relax: bool) -> None:
@@ -149,8 +184,7 @@ def _price(spec: Spec, model: pyo.ConcreteModel, work: Workload, jobs: dict[Any,
     return model
 
 
-def _decode(spec: Spec, model: pyo.ConcreteModel, relax: bool, jobs: dict[Any, float]) -> JointPlan:
-    work = workload(spec)
+def _allocation(work: Workload, model: pyo.ConcreteModel, relax: bool, jobs: dict[Any, float]) -> tuple[Floats, Floats]:
     vms, demand = np.zeros_like(work.low), np.zeros_like(work.low)
     for cell in model.cells:
         vms[cell] = max(0.0, pyo.value(model.vms[cell]))
@@ -159,7 +193,7 @@ def _decode(spec: Spec, model: pyo.ConcreteModel, relax: bool, jobs: dict[Any, f
     for t, k in model.service_cells:
         demand[t, work.classes + k] = pyo.value(model.rate[t, k])
     vms = vms if relax else np.round(vms)
-    return assemble(work, vms, np.minimum(vms, demand * work.vms_per_demand))
+    return vms, np.minimum(vms, demand * work.vms_per_demand)
 
 
 def _refuse_zero(spec: Spec, work: Workload, name: str) -> None:

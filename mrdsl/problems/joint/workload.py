@@ -7,7 +7,7 @@ have the shape (periods, units).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -80,7 +80,8 @@ class Workload:
     ``low``, ``high`` (periods, units): jobs per period or requests per second, at least and expected.
     ``vms_per_demand`` (units): VMs for one job per period, gamma / Xi (48), or for one request per second, -G / F (49).
     ``penalty`` (units): money per turned-away job, or per period and turned-away request per second.
-    ``vm_cost``: money per VM and period. ``size``: the cluster's VMs.
+    ``vm_cost``: money per VM and period. ``size``: the cluster's VMs. ``share``: the classes' part of a partitioned
+    cluster, None where all share it.
     """
 
     class_names: Sequence[str]
@@ -91,7 +92,7 @@ class Workload:
     penalty: Floats
     vm_cost: float
     size: int
-    partitioned: bool
+    share: float | None
     execution: Execution
     queues: Queues
 
@@ -123,25 +124,35 @@ class Workload:
         """VMs for all expected demand, unrounded: (59), (61)."""
         return self.high * self.vms_per_demand
 
-    @cached_property
-    def groups(self) -> tuple[tuple[slice, float], ...]:
-        """The parts of the cluster, each a slice of the units with its VMs (unrounded)."""
-        everything = slice(0, len(self.worth))
-        if not self.partitioned or self.classes in (0, len(self.worth)):
-            return ((everything, float(self.size)),)
-        split = slice(0, self.classes), slice(self.classes, len(self.worth))
-        peaks = [float(self.need_high[:, part].sum(axis=1).max()) for part in split]
-        share = peaks[0] / sum(peaks) if sum(peaks) > 0 else 0.5
-        return (split[0], self.size * share), (split[1], self.size * (1.0 - share))
+    @property
+    def partitioned(self) -> bool:
+        """Whether classes and services have a part of the cluster each."""
+        return self.share is not None
+
+    def period(self, t: int) -> Workload:
+        """This workload in one period only; a partitioned cluster keeps its parts."""
+        return replace(self, low=self.low[t : t + 1], high=self.high[t : t + 1])
 
 
 def parts(work: Workload, relax: bool) -> tuple[tuple[slice, float], ...]:
-    """The parts of the cluster with the VMs of each: split by daily peaks (4.1.2), whole VMs unless relaxed."""
-    if relax or len(work.groups) == 1:
-        return work.groups
-    (classes, size), (services, _) = work.groups
-    whole = float(np.floor(size + 0.5))
-    return (classes, whole), (services, work.size - whole)
+    """The parts of the cluster, each a slice of the units with its VMs: whole VMs unless relaxed."""
+    units = len(work.worth)
+    if work.share is None:
+        return ((slice(0, units), float(work.size)),)
+    held = work.size * work.share
+    held = held if relax else float(np.floor(held + 0.5))
+    return (slice(0, work.classes), held), (slice(work.classes, units), work.size - held)
+
+
+def _share_by_peaks(need: Floats, classes: int) -> float | None:
+    """The classes' part of a cluster that is split in proportion to the daily peaks (4.1.2).
+
+    None where there are classes only or services only: then the whole cluster is theirs.
+    """
+    if classes in (0, need.shape[1]):
+        return None
+    first, second = (float(part.sum(axis=1).max()) for part in (need[:, :classes], need[:, classes:]))
+    return first / (first + second) if first + second > 0 else 0.5
 
 
 def ceiling(values: Floats) -> Floats:
@@ -161,16 +172,18 @@ def workload(spec: Spec) -> Workload:
     low, high = expected_demand(spec)
     execution, queues = executions(facts.classes, cluster), service_queues(facts.services, spec.constraints)
     per_request = cluster.period * column(facts.services, "penalty")
+    vms_per_demand = np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm])
+    partitioned = cluster.sharing == "partitioned"
     return Workload(
         class_names=names_of(facts.classes),
         service_names=names_of(facts.services),
         low=low,
         high=high,
-        vms_per_demand=np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm]),
+        vms_per_demand=vms_per_demand,
         penalty=np.concatenate([column(facts.classes, "penalty"), per_request]),
         vm_cost=cluster.vm_cost * cluster.period,
         size=cluster.size,
-        partitioned=cluster.sharing == "partitioned",
+        share=_share_by_peaks(high * vms_per_demand, len(facts.classes)) if partitioned else None,
         execution=execution,
         queues=queues,
     )

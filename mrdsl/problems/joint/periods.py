@@ -1,0 +1,99 @@
+"""Periods one by one: nothing couples them unless ``subject to`` does, so each is a model of its own.
+
+A solver takes many small models faster than one of all periods, and ``--threads`` lets it take several at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mrdsl.diagnostics import error
+from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination
+from mrdsl.problems.joint.plan import assemble
+from mrdsl.problems.joint.workload import Floats, Workload, workload
+from mrdsl.solving.answer import Answer
+from mrdsl.solving.run import build_model
+from mrdsl.spec.spec import Spec
+
+Build = Callable[[Spec, Workload, bool], Any]
+Allocation = Callable[[Spec, Workload, Any, bool], tuple[Floats, Floats]]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One solved model: the answer, and the allocation that it left where there is one."""
+
+    answer: Answer
+    allocation: tuple[Floats, Floats] | None
+
+
+def by_period(
+    spec: Spec,
+    relax: bool,
+    limits: Limits,
+    solve: Callable[..., Answer],
+    formulation: str,
+    build: Build,
+    allocation: Allocation,
+) -> Outcome:
+    """Solves every period's model, or the formulation's one model of all periods where ``subject to`` couples them.
+
+    The time limit is one for all: what is left of it when a period's turn comes. Values and bounds add up; the
+    outcome is as good as its worst period.
+    """
+    work = workload(spec)
+    pieces = [work] if spec.constraints else [work.period(t) for t in range(work.periods)]
+    end = None if limits.time is None else time.monotonic() + limits.time
+    at_once = min(limits.threads or 1, len(pieces))
+
+    def one(piece: Workload) -> _Part:
+        left = None if end is None else max(0.01, end - time.monotonic())
+        model = build_model(spec, formulation, relax) if spec.constraints else build(spec, piece, relax)
+        answer = solve(model, replace(limits, time=left, threads=None if at_once > 1 else limits.threads))
+        held = None if answer.solution is SolutionStatus.NONE else allocation(spec, piece, model, relax)
+        return _Part(answer, held)
+
+    if at_once == 1:
+        return _together(work, _until_failure(one, pieces))
+    with ThreadPoolExecutor(at_once) as pool:
+        return _together(work, list(pool.map(one, pieces)))
+
+
+def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload]) -> list[_Part]:
+    """The solved pieces up to the first without a plan: then there is none of the whole."""
+    parts = []
+    for piece in pieces:
+        parts.append(one(piece))
+        if parts[-1].allocation is None:
+            break
+    return parts
+
+
+def _together(work: Workload, parts: Sequence[_Part]) -> Outcome:
+    failed = next((part.answer for part in parts if part.allocation is None), None)
+    if failed is not None:
+        told = (error("solver-failed", f"{failed.solver}: {failed.message}"),) if failed.message else ()
+        return Outcome(failed.termination, diagnostics=told)
+    held = [part.allocation for part in parts if part.allocation is not None]
+    plan = assemble(work, np.concatenate([vms for vms, _ in held]), np.concatenate([served for _, served in held]))
+    worst = next((p.answer for p in parts if p.answer.solution is not SolutionStatus.OPTIMAL), parts[0].answer)
+    stopped = next((p.answer.termination for p in parts if p.answer.termination is not Termination.OPTIMAL),
+                   Termination.OPTIMAL)
+    return Outcome(
+        termination=stopped,
+        solution=worst.solution,
+        plan=plan,
+        value=_sum([part.answer.value for part in parts]),
+        bound=_sum([part.answer.bound for part in parts]),
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(sum(known)) if len(known) == len(values) else None
