@@ -1,9 +1,9 @@
 """Tables 3 to 6 of Malekimajd et al. 2015 again: how far the bounds lie from simulated completion times.
 
 Each of the 40 rows is simulated in three ways. ``trace``: as in the paper's 5.2, submissions laid down beforehand from
-guessed durations, corrected by the fixed-point iteration (42). ``masters``: the same, with a core for every running
-job's application master, which YARN takes and the paper does not mention. ``closed``: users that really wait for their
-job. What the printed gaps themselves imply stands beside.
+guessed durations, corrected by the fixed-point iteration (42). ``closed``: users that really wait for their job.
+``masters``: the same, with a core for every running job's application master, which YARN takes and the paper does not
+mention. What the printed gaps themselves imply stands beside.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.tasks import Job, in_order
 from mrdsl.spec.spec import Spec
 
-WAYS = ("trace", "masters", "closed")
+WAYS = ("trace", "closed", "masters")
 CLASSES = {"twitter": "Twitter", "sort": "Sort", "wordcount": "WordCount", "wikitrends": "WikiTrends"}
 DOUBTFUL = 0.02
 
@@ -56,7 +56,7 @@ class Found:
     average: float
     upper: float
     mean: dict[str, float]
-    iterations: dict[str, int]
+    iterations: int
 
     @property
     def implied(self) -> float:
@@ -84,7 +84,7 @@ def tables(output: Path, jobs: int = 10, repeats: int = 5, rows: int = 10) -> It
         found += mine
         yield _table(number, mine)
     yield _claims(found)
-    yield _iterations(found)
+    yield _means(found)
     _write(output, found)
 
 
@@ -100,12 +100,10 @@ def simulated(entries: Sequence[Entry], number: int, jobs: int, repeats: int) ->
     users = {f"{entry.name}_users": float(entry.users) for entry in entries}
     spec = load(resource("models") / "bounds" / f"table{number}.mrspec", users)
     plan = plan_of(spec)
-    means: dict[str, Floats] = {}
-    iterations: dict[str, int] = {}
-    for way in WAYS[:2]:
-        scenario = scenario_of(with_masters(spec) if way == "masters" else spec, plan, spec.seed or 0)
-        means[way], iterations[way] = traced(scenario, plan, spec.seed or 0, jobs, repeats)
-    means["closed"] = closed(scenario_of(spec, plan, spec.seed or 0, 3 * jobs), repeats)
+    seed = spec.seed or 0
+    by_trace, iterations = traced(scenario_of(spec, plan, seed), plan, seed, jobs, repeats)
+    means = {"trace": by_trace, "closed": closed(scenario_of(spec, plan, seed, 3 * jobs), repeats),
+             "masters": closed(scenario_of(with_masters(spec), plan, seed, 3 * jobs), repeats)}
     return [Found(entry, float(plan.completion["lower"][k]), float(plan.completion["average"][k]),
                   float(plan.completion["upper"][k]), {way: float(means[way][k]) for way in WAYS}, iterations)
             for k, entry in enumerate(entries)]
@@ -176,10 +174,14 @@ def _claims(found: Sequence[Found]) -> Table:
     return Table("Mean of |bound / mean - 1|", ("bound", "tables", "claimed", "printed rows", *WAYS), rows)
 
 
-def _iterations(found: Sequence[Found]) -> Table:
-    rows = [(way, float(np.mean([f.iterations[way] for f in found])), max(f.iterations[way] for f in found))
-            for way in WAYS[:2]]
-    return Table("Simulations until (42) stands still; the paper says 4.4 on average", ("way", "mean", "most"), rows)
+def _means(found: Sequence[Found]) -> Table:
+    """How far our means are from those that the printed gaps imply, and how often (42) simulated."""
+    sound = [f for f in found if abs(f.contradiction) <= DOUBTFUL]
+    rows = [(way, f"{100 * np.mean([f.mean[way] / f.implied - 1.0 for f in sound]):+.1f}%",
+             _mean([f.mean[way] / f.implied - 1.0 for f in sound]),
+             float(np.mean([f.iterations for f in found])) if way == "trace" else None) for way in WAYS]
+    return Table(f"Our mean / printed mean - 1, {len(sound)} entries without doubt; simulations for (42), 4.4 printed",
+                 ("way", "mean", "mean absolute", "simulations"), rows)
 
 
 def _mean(gaps: Sequence[float]) -> str:
