@@ -14,7 +14,7 @@ from math import factorial
 import numpy as np
 
 from mrdsl.heuristics.makespan import offer, work_of
-from mrdsl.heuristics.makespan_rows import johnson_rows, makespans, row_bounds
+from mrdsl.heuristics.makespan_rows import Judge, johnson_rows, makespans, row_bounds
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.problems.makespan.batch import Batch, Floats
 from mrdsl.problems.makespan.schedule import PoolOrder
@@ -44,13 +44,13 @@ def genetic(draft: Draft, population: int = 40, generations: int = 60, patience:
 
 
 def search(batch: Batch, members: Integers, map_slots: Integers, reduce_slots: Integers, effort: Effort,
-           rng: np.random.Generator, target: float = 0.0) -> tuple[Integers, Floats]:
-    """The best order found for each row of jobs, and its makespan in ticks.
+           rng: np.random.Generator, target: float = 0.0, judge: Judge = makespans) -> tuple[Integers, Floats]:
+    """The best order found for each row of jobs, and its makespan in ticks, as ``judge`` says.
 
     A row is done when it meets its lower bound, or ``target``, below which its makespan is of no use.
     """
     orders = johnson_rows(batch, members, map_slots, reduce_slots)
-    best = makespans(batch, orders, map_slots, reduce_slots)
+    best = judge(batch, orders, map_slots, reduce_slots)
     goal = np.maximum(row_bounds(batch, members, map_slots, reduce_slots), target)
     sizes = (members >= 0).sum(axis=1)
     for size in np.unique(sizes[best > goal]):
@@ -58,29 +58,29 @@ def search(batch: Batch, members: Integers, map_slots: Integers, reduce_slots: I
         try_all = size <= 12 and factorial(size) <= effort.population * effort.generations
         improve = _all_orders if try_all else _evolve
         orders[rows, :size], best[rows] = improve(
-            batch, orders[rows, :size], map_slots[rows], reduce_slots[rows], goal[rows], effort, rng
+            batch, orders[rows, :size], map_slots[rows], reduce_slots[rows], goal[rows], effort, rng, judge
         )
     return orders, best
 
 
 def _all_orders(batch: Batch, start: Integers, map_slots: Integers, reduce_slots: Integers, goal: Floats,
-                effort: Effort, rng: np.random.Generator) -> tuple[Integers, Floats]:
+                effort: Effort, rng: np.random.Generator, judge: Judge) -> tuple[Integers, Floats]:
     rows, size = start.shape
     every = np.array(list(permutations(range(size))), dtype=np.intp)
     tried = start[:, every]
-    values = _values(batch, tried, map_slots, reduce_slots)
+    values = _values(judge, batch, tried, map_slots, reduce_slots)
     first = values.argmin(axis=1)
     return tried[np.arange(rows), first], values[np.arange(rows), first]
 
 
 def _evolve(batch: Batch, start: Integers, map_slots: Integers, reduce_slots: Integers, goal: Floats,
-            effort: Effort, rng: np.random.Generator) -> tuple[Integers, Floats]:
+            effort: Effort, rng: np.random.Generator, judge: Judge) -> tuple[Integers, Floats]:
     """One population per row, all of the same number of jobs; rows that are done drop out."""
     rows, size = start.shape
     keys = rng.random((rows, effort.population, size))
     keys[:, 0] = np.arange(size) / size
     people = np.take_along_axis(np.broadcast_to(start[:, None, :], keys.shape), keys.argsort(axis=2), axis=2)
-    values = _values(batch, people, map_slots, reduce_slots)
+    values = _values(judge, batch, people, map_slots, reduce_slots)
     best_order, best = start.copy(), np.full(rows, np.inf)
     at, idle = np.arange(rows), np.zeros(rows, dtype=np.intp)
     for generation in range(effort.generations):
@@ -95,7 +95,7 @@ def _evolve(batch: Batch, start: Integers, map_slots: Integers, reduce_slots: In
         if not len(at) or generation == effort.generations - 1:
             break
         children = _breed(people, values, rng)
-        offspring = _values(batch, children, map_slots[at], reduce_slots[at])
+        offspring = _values(judge, batch, children, map_slots[at], reduce_slots[at])
         people, values = _survive(people, values, children, offspring)
     return best_order, best
 
@@ -149,8 +149,8 @@ def _survive(people: Integers, values: Floats, children: Integers, offspring: Fl
     return children, offspring
 
 
-def _values(batch: Batch, people: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:
+def _values(judge: Judge, batch: Batch, people: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:
     rows, count, size = people.shape
-    values = makespans(batch, people.reshape(rows * count, size), np.repeat(map_slots, count),
-                       np.repeat(reduce_slots, count))
+    values = judge(batch, people.reshape(rows * count, size), np.repeat(map_slots, count),
+                   np.repeat(reduce_slots, count))
     return values.reshape(rows, count)

@@ -8,29 +8,18 @@ splits of the job list are bisected side by side.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mrdsl.heuristics.makespan import Work, offer, work_of
+from mrdsl.heuristics.makespan import offer, work_of
 from mrdsl.heuristics.makespan_genetic import Effort, search
-from mrdsl.heuristics.makespan_rows import johnson_rows, makespans, row_bounds
+from mrdsl.heuristics.makespan_rows import Judge, johnson_rows, makespans, row_bounds
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.problems.makespan.batch import Batch, Floats
-from mrdsl.problems.makespan.schedule import PoolOrder, whole_cluster
+from mrdsl.problems.makespan.schedule import PoolOrder
 from mrdsl.simulation.slots import Integers
-
-
-@dataclass
-class _Best:
-    """The best pools yet."""
-
-    makespan: float = float("inf")
-    pools: tuple[PoolOrder, ...] = field(default=())
-
-    def take(self, makespan: float, pools: tuple[PoolOrder, ...]) -> None:
-        if makespan < self.makespan:
-            self.makespan, self.pools = makespan, pools
 
 
 def balanced_pools(draft: Draft, order: str = "johnson", population: int = 20, generations: int = 12,
@@ -42,31 +31,30 @@ def balanced_pools(draft: Draft, order: str = "johnson", population: int = 20, g
     """
     work = work_of(draft)
     effort = Effort(population, generations, patience) if order == "genetic" else None
-    best = divide(work, effort, np.random.default_rng([draft.seed, 2]))
-    return offer(draft, work, best.pools)
+    return offer(draft, work, divide(work.batch, effort, np.random.default_rng([draft.seed, 2]), work.bound).pools)
 
 
-def divide(work: Work, effort: Effort | None, rng: np.random.Generator) -> _Best:
-    """Tries every split of the jobs, sorted by their number of map tasks, and bisects the size of the first pool."""
-    batch, n = work.batch, len(work.batch)
-    best = _Best()
-    total = np.array([batch.map_slots]), np.array([batch.reduce_slots])
-    orders, values = _ordered(batch, np.arange(n)[None, :], *total, effort, rng, work.bound)
-    best.take(float(values[0]), whole_cluster(batch, orders[0].tolist()))
-    if min(batch.map_slots, batch.reduce_slots) < 2 or n < 2:
-        return best
+def divide(batch: Batch, effort: Effort | None, rng: np.random.Generator, bound: float = 0.0,
+           judge: Judge = makespans) -> Division:
+    """Tries every split of the jobs, sorted by their number of map tasks, and bisects the size of the first pool.
+
+    Without ``effort`` the pools are in Johnson's order. Stops where a makespan meets ``bound``, in ticks.
+    """
+    division = Division(batch, effort, rng, judge)
+    everything = np.arange(len(batch))[None, :]
+    division.judged(everything, np.array([batch.map_slots]), np.array([batch.reduce_slots]))
+    if min(batch.map_slots, batch.reduce_slots) < 2 or len(batch) < 2:
+        return division
     first, second = _splits(batch)
-    low, high = np.ones(n - 1, dtype=np.intp), np.full(n - 1, batch.map_slots)
-    going = np.arange(n - 1)
-    while len(going):
+    low, high = np.ones(len(first), dtype=np.intp), np.full(len(first), batch.map_slots)
+    going = np.flatnonzero(high - low > 1) if batch.map_slots > 2 else np.arange(len(first))
+    while len(going) and division.makespan > bound:
         middle = (low[going] + high[going]) // 2
-        smaller = _try(batch, first[going], second[going], middle, effort, rng, best)
-        if best.makespan <= work.bound:
-            break
+        smaller = division.tried(first[going], second[going], middle)
         high[going] = np.where(smaller, middle, high[going])
         low[going] = np.where(smaller, low[going], middle)
         going = going[high[going] - low[going] > 1]
-    return best
+    return division
 
 
 def _splits(batch: Batch) -> tuple[Integers, Integers]:
@@ -77,42 +65,48 @@ def _splits(batch: Batch) -> tuple[Integers, Integers]:
     return np.where(head, ranked, -1), np.where(head, -1, ranked)
 
 
-def _try(batch: Batch, first: Integers, second: Integers, middle: Integers, effort: Effort | None,
-         rng: np.random.Generator, best: _Best) -> np.ndarray:
-    """Runs both pools of every split; whether the first one is done before the second."""
-    other = batch.map_slots - middle
-    share = np.clip(np.rint(middle * batch.reduce_slots / batch.map_slots), 1, batch.reduce_slots - 1).astype(np.intp)
-    members = np.concatenate([first, second])
-    map_slots = np.concatenate([middle, other])
-    reduce_slots = np.concatenate([share, batch.reduce_slots - share])
-    count = len(middle)
-    orders = johnson_rows(batch, members, map_slots, reduce_slots)
-    values = makespans(batch, orders, map_slots, reduce_slots)
-    _keep(best, orders, values, map_slots, reduce_slots)
-    if effort is not None:
-        bounds = row_bounds(batch, members, map_slots, reduce_slots)
-        useful = np.tile(np.maximum(bounds[:count], bounds[count:]) < best.makespan, 2) & (values > bounds)
-        rows = np.flatnonzero(useful)
+@dataclass
+class Division:
+    """The best pools yet: ``makespan`` in ticks, as ``judge`` says."""
+
+    batch: Batch
+    effort: Effort | None
+    rng: np.random.Generator
+    judge: Judge
+    makespan: float = float("inf")
+    pools: tuple[PoolOrder, ...] = ()
+
+    def tried(self, first: Integers, second: Integers, middle: Integers) -> NDArray[np.bool_]:
+        """Runs both pools of every split; whether the first one is done before the second."""
+        slots, others = self.batch.map_slots, self.batch.reduce_slots
+        share = np.clip(np.rint(middle * others / slots), 1, others - 1).astype(np.intp)
+        values = self.judged(np.concatenate([first, second]), np.concatenate([middle, slots - middle]),
+                             np.concatenate([share, others - share]), len(middle))
+        return np.asarray(values[: len(middle)] < values[len(middle) :])
+
+    def judged(self, members: Integers, map_slots: Integers, reduce_slots: Integers, apart: int = 0) -> Floats:
+        """The makespans of the rows, two of which, ``apart`` from each other, are one division (0: each is one)."""
+        orders = johnson_rows(self.batch, members, map_slots, reduce_slots)
+        values = self.judge(self.batch, orders, map_slots, reduce_slots)
+        self._keep(orders, values, map_slots, reduce_slots, apart)
+        if self.effort is None:
+            return values
+        bounds = row_bounds(self.batch, members, map_slots, reduce_slots)
+        least = np.tile(np.maximum(bounds[:apart], bounds[apart:]), 2) if apart else bounds
+        rows = np.flatnonzero((least < self.makespan) & (values > bounds))
         if len(rows):
-            orders[rows], values[rows] = search(batch, members[rows], map_slots[rows], reduce_slots[rows], effort, rng)
-            _keep(best, orders, values, map_slots, reduce_slots)
-    return np.asarray(values[:count] < values[count:])
+            orders[rows], values[rows] = search(
+                self.batch, members[rows], map_slots[rows], reduce_slots[rows], self.effort, self.rng, judge=self.judge
+            )
+            self._keep(orders, values, map_slots, reduce_slots, apart)
+        return values
 
-
-def _keep(best: _Best, orders: Integers, values: Floats, map_slots: Integers, reduce_slots: Integers) -> None:
-    count = len(values) // 2
-    both = np.maximum(values[:count], values[count:])
-    k = int(both.argmin())
-    if both[k] < best.makespan:
-        best.take(float(both[k]), tuple(
-            PoolOrder(int(map_slots[row]), int(reduce_slots[row]), tuple(j for j in orders[row].tolist() if j >= 0))
-            for row in (k, count + k)
-        ))
-
-
-def _ordered(batch: Batch, members: Integers, map_slots: Integers, reduce_slots: Integers, effort: Effort | None,
-             rng: np.random.Generator, target: float) -> tuple[Integers, Floats]:
-    if effort is not None:
-        return search(batch, members, map_slots, reduce_slots, effort, rng, target)
-    orders = johnson_rows(batch, members, map_slots, reduce_slots)
-    return orders, makespans(batch, orders, map_slots, reduce_slots)
+    def _keep(self, orders: Integers, values: Floats, map_slots: Integers, reduce_slots: Integers, apart: int) -> None:
+        both = np.maximum(values[:apart], values[apart:]) if apart else values
+        k = int(both.argmin())
+        if both[k] < self.makespan:
+            self.makespan = float(both[k])
+            self.pools = tuple(
+                PoolOrder(int(map_slots[r]), int(reduce_slots[r]), tuple(j for j in orders[r].tolist() if j >= 0))
+                for r in ((k, apart + k) if apart else (k,))
+            )

@@ -3,6 +3,9 @@
 A makespan of T steps is impossible where the time-indexed program for T has no solution. Its linear relaxation
 refutes most of what the bounds leave open; the first T that whole numbers do not refute comes with its schedule,
 which is then optimal.
+
+Where the steps that divide all task times are too many, the relaxation on coarser steps, with times rounded down,
+still refutes.
 """
 
 from __future__ import annotations
@@ -10,12 +13,16 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import numpy as np
+
 from mrdsl.heuristics.makespan import Work, offer_schedule, work_of
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Limits, SolutionStatus, Termination
 from mrdsl.problems.makespan.schedule import Schedule, earlier
 from mrdsl.problems.makespan.time_indexed import grid_of, time_indexed, waves_of
 from mrdsl.solving.dispatch import solve_model
+
+FEWEST_STEPS = 30
 
 
 def prove(draft: Draft, solver: str = "highs", most_variables: int = 2000, nodes: int = 50,
@@ -28,31 +35,34 @@ def prove(draft: Draft, solver: str = "highs", most_variables: int = 2000, nodes
     work = work_of(draft)
     if work.schedule is None or work.proven:
         return replace(draft, work=work)
-    if grid_of(work.batch).variables(int(work.schedule.makespan / work.batch.unit)) > most_variables:
+    batch, most_steps = work.batch, most_variables // (3 * len(work.batch))
+    if most_steps < FEWEST_STEPS:
         return replace(draft, work=work)
-    return _Proof(replace(draft, work=work), work, solver, draft.limits.nodes or nodes).run(programs)
+    unit = max(batch.unit, float(np.ceil(work.schedule.makespan / most_steps)))
+    return _Proof(replace(draft, work=work), work, solver, draft.limits.nodes or nodes, unit).run(programs)
 
 
 class _Proof:
     """One proof: its bound rises, and its schedule is found, as programs are solved."""
 
-    def __init__(self, draft: Draft, work: Work, solver: str, nodes: int) -> None:
+    def __init__(self, draft: Draft, work: Work, solver: str, nodes: int, unit: float) -> None:
         self.draft, self.work, self.solver, self.nodes = draft, work, solver, nodes
-        self.grid = grid_of(work.batch)
+        self.grid = grid_of(work.batch, unit)
         self.ends_at = draft.started + draft.limits.time if draft.limits.time is not None else None
         self.found: Schedule | None = None
 
     def run(self, programs: int) -> Draft:
         """The draft with what was proven."""
         assert self.work.schedule is not None
-        known = self.grid.steps(self.work.schedule.makespan)
-        low, high = self.grid.steps(self.work.bound), known
+        known = self.grid.whole_steps(self.work.schedule.makespan)
+        low, high = self.grid.whole_steps(self.work.bound), known
         while low < high:
             middle = (low + high) // 2
             if self._refutes(middle, relaxed=True):
                 low = middle + 1
             else:
                 high = middle
+        programs = programs if self.grid.unit == self.work.batch.unit else 0
         while low < known and programs > 0 and self._refutes(low, relaxed=False):
             low, programs = low + 1, programs - 1
         work = replace(self.work, bound=max(self.work.bound, low * self.grid.unit))

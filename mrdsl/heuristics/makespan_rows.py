@@ -6,13 +6,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.problems.makespan.batch import Batch, Floats
 from mrdsl.simulation.slots import Integers, makespans
 
-__all__ = ["johnson_rows", "makespans", "pad", "row_bounds"]
+__all__ = ["Judge", "johnson_rows", "makespans", "pad", "phase_makespans", "row_bounds"]
+
+Judge = Callable[[Batch, Integers, Integers, Integers], Floats]
 
 
 def johnson_rows(batch: Batch, members: Integers, map_slots: Integers, reduce_slots: Integers) -> Integers:
@@ -39,6 +43,18 @@ def row_bounds(batch: Batch, members: Integers, map_slots: Integers, reduce_slot
         head + np.ceil(reduce_work / reduce_slots * (1 - 2e-15)),
     ])
     return bound
+
+
+def phase_makespans(batch: Batch, orders: Integers, map_slots: Integers, reduce_slots: Integers) -> Floats:
+    """Makespans in the abstraction of 003, 5.3: a pool's map slots, and its reduce slots, serve one job at a time.
+
+    Each phase holds them for its whole waves (5.4: M_j and R_j), and the next job's begins when it ends.
+    """
+    maps, reduces = _phases(batch, orders, map_slots, reduce_slots)
+    done = np.cumsum(maps, axis=1)
+    to_come = np.cumsum(reduces[:, ::-1], axis=1)[:, ::-1]
+    last: Floats = (done + to_come).max(axis=1)
+    return last
 
 
 def pad(lists: list[list[int]]) -> Integers:

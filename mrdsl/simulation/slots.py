@@ -234,17 +234,6 @@ def makespans(phases: Phases, orders: Integers, map_slots: Integers, reduce_slot
     return last
 
 
-def phase_level(maps: Floats, reduces: Floats, orders: Integers) -> Floats:
-    """Makespans in the abstraction of 003, 5.3: each machine holds one job's whole phase at a time.
-
-    ``maps``, ``reduces``: shape (n,), M_j and R_j; ``orders``: permutations, shape (rows, n).
-    """
-    done = np.cumsum(maps[orders], axis=1)
-    to_come = np.cumsum(reduces[orders][:, ::-1], axis=1)[:, ::-1]
-    last: Floats = (done + to_come).max(axis=1)
-    return last
-
-
 def _entries(tasks: Floats, time: Floats, orders: Integers) -> tuple[Floats, Floats]:
     there = orders >= 0
     return np.where(there, tasks[orders], 0.0), np.where(there, time[orders], 1.0)

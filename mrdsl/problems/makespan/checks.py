@@ -80,6 +80,6 @@ def _clashes(facts: MakespanFacts) -> Iterator[Diagnostic]:
         names = [cls.name] if cls.jobs == 1 else [f"{cls.name}-{i}" for i in range(1, cls.jobs + 1)]
         found = next((jobs[name] for name in names if name in jobs), None)
         if found is not None:
-            yield error("duplicate-name", f"the class {cls.name} makes a job {found.name}, and there is one already",
+            yield error("duplicate", f"the class {cls.name} makes a job {found.name}, and there is one already",
                         cls.span, "give the class or the job another name",
                         Related(f"the job {found.name} is here", found.span))

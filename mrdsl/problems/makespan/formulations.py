@@ -20,7 +20,7 @@ MOST_VARIABLES = 200_000
 
 
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
-    """The model of a spec, its objective in seconds. Raises MrdslError ``too-many-steps`` and ``unable-solver``."""
+    """The model of a spec, its objective in seconds. Raises MrdslError ``too-large`` and ``unable-solver``."""
     if relax:
         raise MrdslError([error("unable-solver", "the makespan problem has no relaxation that is a plan", spec.span,
                                 "leave out --relax: every plan comes with a lower_bound")])
@@ -30,7 +30,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     if grid.variables(ceiling) > MOST_VARIABLES:
         step = f"{batch.seconds(grid.unit):g} s"
         raise MrdslError([error(
-            "too-many-steps", f"in steps of {step}, which divide all task times, the batch takes {ceiling} steps:"
+            "too-large", f"in steps of {step}, which divide all task times, the batch takes {ceiling} steps:"
             " too many for one model", spec.span,
             "round the task times, or let `portfolio` or `cp-sat` solve it",
         )])

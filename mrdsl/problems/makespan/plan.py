@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mrdsl.outcome import Bar, Plan, Table
 
-BARS = 2000
+BARS = 400
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.problems.makespan.batch import Batch, Floats
@@ -42,18 +43,27 @@ class Grid:
         """Ticks in steps, rounded up."""
         return ceil(ticks / self.unit)
 
+    def whole_steps(self, ticks: float) -> int:
+        """Ticks in steps, rounded down."""
+        return int(ticks // self.unit)
 
-def grid_of(batch: Batch) -> Grid:
-    """The batch on its own grid."""
-    unit = batch.unit
-    heads, tails = batch.phases(batch.map_slots, batch.reduce_slots)
 
-    def whole(values: Any, divisor: float = 1.0) -> tuple[int, ...]:
-        return tuple(int(value / divisor) for value in values)
+def grid_of(batch: Batch, unit: float | None = None) -> Grid:
+    """The batch in steps of ``unit`` ticks, by default its own, which is exact.
 
-    return Grid(range(len(batch)), whole(batch.map_tasks), whole(batch.map_time, unit), whole(batch.reduce_tasks),
-                whole(batch.reduce_time, unit), whole(heads, unit), whole(tails, unit), batch.map_slots,
-                batch.reduce_slots, unit)
+    A coarser unit rounds every task time down: starts rounded down then keep every schedule feasible, so what the
+    grid refutes is impossible. A makespan of C ticks takes ``floor(C / unit)`` steps at most.
+    """
+    unit = unit or batch.unit
+
+    def whole(values: Floats) -> tuple[int, ...]:
+        return tuple(int(value) for value in values)
+
+    map_steps, reduce_steps = np.floor(batch.map_time / unit), np.floor(batch.reduce_time / unit)
+    heads = np.ceil(batch.map_tasks / batch.map_slots) * map_steps
+    tails = np.ceil(batch.reduce_tasks / batch.reduce_slots) * reduce_steps
+    return Grid(range(len(batch)), whole(batch.map_tasks), whole(map_steps), whole(batch.reduce_tasks),
+                whole(reduce_steps), whole(heads), whole(tails), batch.map_slots, batch.reduce_slots, unit)
 
 
 def time_indexed(grid: Grid, floor: int, ceiling: int) -> pyo.ConcreteModel:
@@ -135,7 +145,7 @@ def _share_slots(model: pyo.ConcreteModel, grid: Grid, floor: int, ceiling: int)
 
 
 def waves_of(batch: Batch, model: Any) -> list[Wave]:
-    """The waves that a solved model's counts stand for."""
+    """The waves that a solved model's counts stand for, on the batch's own grid."""
     def waves(phase: Phase, counts: Any, times: Floats) -> list[Wave]:
         counted = ((j, t, round(variable.value or 0.0)) for (j, t), variable in counts.items())
         return [Wave(j, phase, t * batch.unit, float(times[j]), count) for j, t, count in counted if count > 0]
