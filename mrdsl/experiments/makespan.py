@@ -126,11 +126,13 @@ def _makespan_table(found: list[_Averages]) -> Table:
 def _decrease_table(found: list[_Averages]) -> Table:
     keys = [(level, method, "") for level, method in found[0].seconds if method != BASE]
     keys += [("slots", method, "phases") for method in PRINTED]
-    columns = ("method", "level", "Johnson's level", *(f"{one.slots} slots [%]" for one in found), "mean [%]", "printed [%]")
+    sizes = [f"{one.slots} slots [%]" for one in found]
+    columns = ("method", "level", "Johnson's level", *sizes, "mean [%]", "printed [%]")
     rows = []
     for level, method, base in keys:
         ours = [one.decrease(level, method, base) for one in found]
-        rows.append((method, level, base or level, *(round(x, 1) for x in ours), round(float(np.mean(ours)), 1), PRINTED.get(method)))
+        rounded = [round(float(x), 1) for x in (*ours, np.mean(ours))]
+        rows.append((method, level, base or level, *rounded, PRINTED.get(method)))
     return Table("Decrease of the average makespan against Johnson's rule", columns, rows)
 
 
