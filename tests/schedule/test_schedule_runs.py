@@ -92,11 +92,11 @@ def test_on_demand_by_the_second_pays_the_work() -> None:
 
 
 def test_runs_repeat_in_another_process() -> None:
-    code = ("from schedule_specs import spec; from mrdsl.heuristics.pipeline import Draft;"
+    code = ("from tests.schedule.schedule_specs import spec; from mrdsl.heuristics.pipeline import Draft;"
             "from mrdsl.heuristics.schedule import run_policy; import json;"
             "print(json.dumps(run_policy(Draft(spec(), seed=7)).plan.document()))")
     outputs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                              env={"PYTHONPATH": f"{ROOT}:{ROOT}/tests/schedule", "PYTHONHASHSEED": seed}).stdout
+                              env={"PYTHONPATH": f"{ROOT}", "PYTHONHASHSEED": seed}).stdout
                for seed in ("1", "2")]
     plan = run_policy(Draft(spec(), seed=7)).plan
     assert plan is not None
