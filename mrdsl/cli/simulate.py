@@ -17,7 +17,7 @@ from mrdsl.cli.inputs import load_spec, spec_options, write_whole
 from mrdsl.cli.solve import draw, exit_code, fail, show
 from mrdsl.diagnostics import MrdslError
 from mrdsl.language.loading import Loaded, sort
-from mrdsl.outcome import Objective, Outcome, Result
+from mrdsl.outcome import Objective, Outcome, Result, relative_gap
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.spec.spec import Spec
 
@@ -64,9 +64,13 @@ def _run(loaded: Loaded, options: dict[str, Any]) -> Outcome:
 
 
 def _result(spec: Spec, outcome: Outcome, loaded: Loaded, seconds: dict[str, float]) -> Result:
-    goal = spec.goal
-    objective = Objective(goal.sense if goal else "estimate", goal.quantity if goal else "", outcome.value, "",
-                          outcome.bound, None)
+    from mrdsl.solving.run import find_family, goal_of
+
+    family = find_family(spec)
+    goal = goal_of(spec, family)
+    unit = spec.currency if goal.unit == "currency" else goal.unit
+    objective = Objective(goal.sense, goal.quantity, outcome.value, unit, outcome.bound,
+                          relative_gap(outcome.value, outcome.bound))
     return Result(
         problem=spec.problem, title=spec.title, formulation=None,
         solver={"name": "simulation", "version": __version__}, seed=spec.seed or 0, termination=outcome.termination,

@@ -16,8 +16,8 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Midpoints:
-    """``(least + longest) / 2`` of every kind of task, and the average of the first shuffles."""
+class WaveTimes:
+    """How long a wave of every kind of task takes, in seconds."""
 
     map: Floats
     first_shuffle: Floats
@@ -30,10 +30,13 @@ def least(avg: Floats, longest: Floats, given: Floats) -> Floats:
     return np.where(np.isnan(given), np.maximum(2.0 * avg - longest, 0.0), given)
 
 
-def midpoints(profile: Profile, map_min: Floats, shuffle_min: Floats, reduce_min: Floats) -> Midpoints:
-    """What the mean times are made of; NaN in a ``_min`` means the default of :func:`least`."""
+def midpoints(profile: Profile, map_min: Floats, shuffle_min: Floats, reduce_min: Floats) -> WaveTimes:
+    """Halfway between shortest and longest, for the mean (3.13); the average for the first shuffle, as in (3.7).
+
+    NaN in a ``_min`` means the default of :func:`least`.
+    """
     p = profile
-    return Midpoints(
+    return WaveTimes(
         (least(p.map_avg, p.map_max, map_min) + p.map_max) / 2.0,
         p.shuffle_first_avg,
         (least(p.shuffle_avg, p.shuffle_max, shuffle_min) + p.shuffle_max) / 2.0,
@@ -41,15 +44,35 @@ def midpoints(profile: Profile, map_min: Floats, shuffle_min: Floats, reduce_min
     )
 
 
-def completion(profile: Profile, times: Midpoints, map_slots: Floats, reduce_slots: Floats) -> Floats:
-    """The mean time of one job on its own slots, in whole waves: (3.14). Slots may be fractions, waves may not."""
+def shortest(profile: Profile, map_min: Floats, first_min: Floats, shuffle_min: Floats,
+             reduce_min: Floats) -> WaveTimes:
+    """The shortest times, for the lower bound (3.11); NaN in a ``_min`` means the default of :func:`least`."""
+    p = profile
+    return WaveTimes(
+        least(p.map_avg, p.map_max, map_min),
+        least(p.shuffle_first_avg, p.shuffle_first_max, first_min),
+        least(p.shuffle_avg, p.shuffle_max, shuffle_min),
+        least(p.reduce_avg, p.reduce_max, reduce_min),
+    )
+
+
+def longest(profile: Profile) -> WaveTimes:
+    """The longest times, for the upper bound (3.12)."""
+    return WaveTimes(profile.map_max, profile.shuffle_first_max, profile.shuffle_max, profile.reduce_max)
+
+
+def completion(profile: Profile, times: WaveTimes, map_slots: Floats, reduce_slots: Floats) -> Floats:
+    """The time of one job on its own slots, in whole waves: (3.14), and (3.11), (3.12) with other times.
+
+    Slots may be fractions, waves may not.
+    """
     map_waves = _waves(profile.map_tasks, map_slots)
     reduce_waves = _waves(np.where(profile.map_only, 1.0, profile.reduce_tasks), reduce_slots)
     reducing = times.first_shuffle + (reduce_waves - 1.0) * times.shuffle + reduce_waves * times.reduce
     return map_waves * times.map + np.where(profile.map_only, 0.0, reducing)
 
 
-def coefficients(profile: Profile, times: Midpoints) -> Coefficients:
+def coefficients(profile: Profile, times: WaveTimes) -> Coefficients:
     """A, B and C of the smooth form (3.15), in which waves may be fractions."""
     reducing = ~profile.map_only
     return Coefficients(

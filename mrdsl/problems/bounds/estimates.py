@@ -8,7 +8,7 @@ import numpy as np
 
 from mrdsl.performance import mapreduce, scaling, wave_profiles
 from mrdsl.performance.mapreduce import Coefficients, Floats, Profile
-from mrdsl.performance.wave_profiles import Midpoints
+from mrdsl.performance.wave_profiles import WaveTimes
 from mrdsl.problems.bounds.facts import BoundsFacts, Cluster, is_fifo
 from mrdsl.problems.profiles import profile_of
 from mrdsl.spec.columns import column, words
@@ -22,7 +22,7 @@ class Estimates:
     """
 
     profile: Profile
-    times: Midpoints
+    times: WaveTimes
     by_name: dict[str, Coefficients]
 
 
