@@ -15,6 +15,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from mrdsl.problems.capacity.instance import Instance, instance_of
 from mrdsl.problems.capacity.plan import CapacityPlan, plan_of
 from mrdsl.problems.capacity.promises import promises_of, refuse_completion
+from mrdsl.problems.capacity.spans import ModelSpans
 from mrdsl.spec.spec import Spec
 
 PRESOLVE_PAYS_UP_TO = 2_000
@@ -26,6 +27,7 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     refuse_completion(spec, "P2")
     instance = instance_of(spec)
     model = pyo.ConcreteModel("capacity_P2")
+    model.spans = ModelSpans(spec.facts)
     add_classes(model, instance)
     add_vms(model, instance, relax)
     add_jobs(model, instance, relax)

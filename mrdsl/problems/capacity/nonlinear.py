@@ -23,6 +23,7 @@ from mrdsl.problems.capacity import linear
 from mrdsl.problems.capacity.instance import Floats, Instance, instance_of
 from mrdsl.problems.capacity.plan import CapacityPlan, plan_of
 from mrdsl.problems.capacity.promises import refuse_completion
+from mrdsl.problems.capacity.spans import ModelSpans
 from mrdsl.spec.spec import Spec
 
 
@@ -129,6 +130,7 @@ def _start(spec: Spec, name: str, relax: bool) -> tuple[Instance, pyo.ConcreteMo
     """VMs, slots and constraint (8)."""
     instance = instance_of(spec)
     model = pyo.ConcreteModel(name)
+    model.spans = ModelSpans(spec.facts)
     linear.add_classes(model, instance)
     linear.add_vms(model, instance, relax)
     (map_least, map_most), (reduce_least, reduce_most) = slot_bounds(instance)

@@ -5,14 +5,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyomo.environ as pyo
 import pytest
 
 import mrdsl
 from mrdsl.outcome import Limits, SolutionStatus, Termination
 from mrdsl.problems.capacity import FAMILY
 from mrdsl.solving import registry
+from mrdsl.solving.compile import components_without_span, span_of
+from mrdsl.solving.infeasibility import explain
 from mrdsl.solving.installed import version
-from mrdsl.solving.run import solve
+from mrdsl.solving.run import build_model, solve
 from mrdsl.spec import Spec
 from tests.problems.capacity import capacity_specs as specs
 
@@ -111,3 +114,21 @@ def test_the_command_line_prints_one_json_object_with_the_keys_of_the_language()
 def test_the_family_declares_what_it_serves() -> None:
     assert [f.name for f in FAMILY.formulations] == ["P2", "P1", "P0", "P0-cone"]
     assert [q.name for q in FAMILY.quantities] == ["cost", "vms", "admitted", "completion"]
+
+
+@pytest.mark.parametrize("formulation", ["P2", "P1", "P0", "P0-cone"])
+def test_every_row_and_column_has_its_line_in_the_spec(formulation: str) -> None:
+    spec = mrdsl.load(MODELS / "reference.mrspec")
+    model = build_model(spec, formulation)
+    lines = (MODELS / "reference.mrspec").read_text().splitlines()
+    assert components_without_span(model) == ()
+    found = {v.name: lines[span_of(v, model.spans).line - 1].strip()
+             for v in model.component_data_objects(pyo.Var)}
+    assert found["reserved"].startswith("reserved")
+    if formulation != "P1":
+        assert found["admitted[sort]"] == "jobs     = 18..20"
+
+
+def test_too_few_vms_are_explained_in_the_users_lines() -> None:
+    text = explain(infeasible(), seconds=20.0).short()
+    assert "`vms <= 100`" in text
