@@ -16,6 +16,7 @@ COMMANDS = {
     "fmt": "mrdsl.cli.fmt:fmt",
     "explain": "mrdsl.cli.explain:explain",
     "show": "mrdsl.cli.show:show",
+    "lsp": "mrdsl.cli.lsp:lsp",
     "solve": "mrdsl.cli.solve:solve",
     "simulate": "mrdsl.cli.simulate:simulate",
     "why": "mrdsl.cli.why:why",

@@ -133,6 +133,8 @@ class _Builder:
                 "wrong-arguments", f"`{name}` is meant of one name", node, f"write `{name}({example})`"
             )
         argument = tree.word_text(arguments[0].token)
+        if argument in self.scope.report.dropped:
+            raise MistakeError(None)
         if argument not in members:
             raise self.scope.mistake(
                 "unknown-name",

@@ -38,11 +38,12 @@ class MistakeError(Exception):
 
 @dataclass
 class Report:
-    """What all parts of one resolution share: the diagnostics so far, and the spec's one currency."""
+    """What all parts of one resolution share: the diagnostics so far, the one currency, names of unusable blocks."""
 
     found: list[Diagnostic] = field(default_factory=list)
     currency: str = ""
     currency_span: Span | None = None
+    dropped: set[str] = field(default_factory=set)
 
     def add(self, diagnostic: Diagnostic | None) -> None:
         if diagnostic is not None:

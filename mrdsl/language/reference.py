@@ -76,7 +76,8 @@ def _item_table(items: dict[str, Item]) -> Iterator[str]:
     yield "| item | value | default | limits | symbol | meaning |"
     yield "|---|---|---|---|---|---|"
     for key, item in items.items():
-        yield f"| `{key}` | {_value(item)} | {_default(item)} | {_limits(item)} | {_symbol(item)} | {item.doc} |"
+        cells = (f"`{key}`", value_form(item), default_text(item), limits_text(item), _symbol(item), item.doc)
+        yield f"| {' | '.join(cells)} |"
 
 
 def _block_table(blocks: list[tuple[str, Block]]) -> Iterator[str]:
@@ -94,7 +95,8 @@ def _block_table(blocks: list[tuple[str, Block]]) -> Iterator[str]:
         yield f"| {form} | {often} | {block.doc} |"
 
 
-def _value(item: Item) -> str:
+def value_form(item: Item) -> str:
+    """What an item holds, with an example."""
     if item.form == "choice":
         return " or ".join(f"`{choice}`" for choice in item.choices)
     if item.form in _FORMS:
@@ -107,7 +109,8 @@ def _value(item: Item) -> str:
     return f"{form}{noun}, `{kind.example}`"
 
 
-def _default(item: Item) -> str:
+def default_text(item: Item) -> str:
+    """An item's default in its own units, or that it is required."""
     if item.required:
         return "required"
     if item.default is None or item.default == ():
@@ -117,7 +120,8 @@ def _default(item: Item) -> str:
     return f"`{item.default}`"
 
 
-def _limits(item: Item) -> str:
+def limits_text(item: Item) -> str:
+    """An item's limits in words."""
     words = []
     for word, limit in (
         ("above", item.above),

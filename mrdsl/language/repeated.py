@@ -42,7 +42,10 @@ def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], p
     parts: list[Sequence[Node]] = []
     for header in headers:
         try:
-            parts.append(_resolve_one(word, declared, header, named, place))
+            found = _resolve_one(word, declared, header, named, place)
+            if not found:
+                report.dropped.add(header.name)
+            parts.append(found)
         except MistakeError as mistake:
             report.add(mistake.diagnostic)
     if len(parts) == 1:

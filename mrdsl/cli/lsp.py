@@ -1,0 +1,19 @@
+"""``mrdsl lsp``: a language server over standard input and output, on the same functions as the command line."""
+
+from __future__ import annotations
+
+import click
+
+from mrdsl.diagnostics import MrdslError, error
+
+
+@click.command()
+def lsp() -> None:
+    """Serve editors: diagnostics, hover, completion, definitions, rename, formatting (extra `lsp`)."""
+    try:
+        from mrdsl.editor.server import server
+    except ModuleNotFoundError as missing:
+        raise MrdslError(
+            [error("missing-extra", f"the language server needs {missing.name}", None, 'pip install "mrdsl[lsp]"')], 3
+        ) from None
+    server().start_io()

@@ -1,0 +1,1 @@
+"""Editor support that needs a library of its own: the language server."""
