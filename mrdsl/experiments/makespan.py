@@ -131,7 +131,7 @@ def _decrease_table(found: list[_Averages]) -> Table:
     rows = []
     for level, method, base in keys:
         ours = [one.decrease(level, method, base) for one in found]
-        rounded = [round(float(x), 1) for x in (*ours, np.mean(ours))]
+        rounded = [round(x, 1) for x in (*ours, float(np.mean(ours)))]
         rows.append((method, level, base or level, *rounded, PRINTED.get(method)))
     return Table("Decrease of the average makespan against Johnson's rule", columns, rows)
 
