@@ -17,7 +17,7 @@ from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination, relative_gap
 from mrdsl.problems.capacity.instance import Floats, Instance, instance_of
 from mrdsl.problems.capacity.plan import plan_of
-from mrdsl.problems.capacity.promises import promises_of
+from mrdsl.problems.capacity.promises import promises_of, refuse_completion
 from mrdsl.problems.capacity.rounding import rounded_down, rounded_up
 from mrdsl.spec.spec import Spec
 
@@ -56,6 +56,7 @@ def prepare(draft: Draft) -> Draft:
     Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
     """
     spec = draft.spec
+    refuse_completion(spec, "direct")
     promises = promises_of(spec)
     if promises.others:
         raise MrdslError([

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mrdsl.diagnostics import MrdslError, error
-from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, quantities_in
 from mrdsl.spec.spec import Constraint, Spec
 
 if TYPE_CHECKING:
@@ -55,11 +55,12 @@ def promises_of(spec: Spec) -> Promises:
     bounds: list[Bound] = []
     others: list[Constraint] = []
     for constraint in spec.constraints:
-        found = _bound(constraint)
-        if found is None:
-            others.append(constraint)
+        found = [_bound(*sides) for sides in _split(constraint)]
+        known = [bound for bound in found if bound is not None]
+        if len(known) == len(found):
+            bounds.extend(known)
         else:
-            bounds.append(found)
+            others.append(constraint)
     return Promises(tuple(bounds), tuple(others))
 
 
@@ -71,7 +72,7 @@ def refuse_completion(spec: Spec, formulation: str) -> None:
     found = [
         error("needs-formulation",
               f"{formulation} fixes completion times by Theorem 4.1 and cannot compare them freely", constraint.span,
-              "write completion(CLASS) <= TIME, or solve with --formulation P0")
+              "write completion(CLASS) <= TIME, or solve with --formulation P0 --solver scip")
         for constraint in promises_of(spec).others
         if any(quantity.name == "completion"
                for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)))
@@ -80,12 +81,22 @@ def refuse_completion(spec: Spec, formulation: str) -> None:
         raise MrdslError(found)
 
 
-def _bound(constraint: Constraint) -> Bound | None:
-    match constraint.left, constraint.right:
+def _split(constraint: Constraint) -> Iterator[tuple[Expression, str, Expression]]:
+    """``max(a, b) <= 3`` as ``a <= 3`` and ``b <= 3``, ``min(a, b) >= 3`` alike; numbers on the right."""
+    left, comparison, right = constraint.left, constraint.comparison, constraint.right
+    if isinstance(left, Constant):
+        left, comparison, right = right, _MIRRORED[comparison], left
+    match left:
+        case Operation(operator, operands) if operator == {"<=": "max", ">=": "min"}.get(comparison):
+            yield from ((operand, comparison, right) for operand in operands)
+        case _:
+            yield left, comparison, right
+
+
+def _bound(left: Expression, comparison: str, right: Expression) -> Bound | None:
+    match left, right:
         case PlanQuantity(name, argument), Constant(value):
-            comparison = constraint.comparison
-        case Constant(value), PlanQuantity(name, argument):
-            comparison = _MIRRORED[constraint.comparison]
+            pass
         case _:
             return None
     if name == "admitted" or (name == "completion" and comparison == "<="):

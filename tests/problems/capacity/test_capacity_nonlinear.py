@@ -11,7 +11,7 @@ from mrdsl.problems.capacity.instance import instance_of
 from mrdsl.problems.capacity.nonlinear import slot_bounds
 from mrdsl.solving.run import solve
 from mrdsl.spec import Constraint, Spec
-from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.expression import Constant, Operation, PlanQuantity
 from tests.problems.capacity import capacity_specs as specs
 
 pytest.importorskip("pyscipopt")
@@ -87,3 +87,12 @@ def test_a_tighter_completion_is_a_tighter_deadline() -> None:
     same = solve(replace(spec, facts=replace(spec.facts, classes=classes)), limits=Limits(gap=0.0))
     assert held.objective.value == pytest.approx(same.objective.value)
     assert held.plan.deadline[0] == 900.0
+
+
+def test_the_latest_of_several_completions_is_a_bound_on_each() -> None:
+    both = Operation("max", (PlanQuantity("completion", "twitter"), PlanQuantity("completion", "sort")))
+    spec = replace(specs.reference(), constraints=(Constraint(Constant(800.0), ">=", both),))
+    for solver in ("highs", "direct"):
+        plan = solve(spec, solver=solver, limits=Limits(gap=0.0)).plan
+        assert plan.completion_average[0] == pytest.approx(800.0)
+        assert plan.completion_upper[1] == pytest.approx(800.0)  # sort guarantees its upper estimate
