@@ -38,14 +38,17 @@ def function(reference: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def run_in_worker(call: str, request: Request, seconds: float | None) -> Reply:
-    """The reply of ``call`` (``"module:function"``); ended ``GRACE`` seconds after its own time limit has passed."""
+def run_in_worker(call: str, request: Request, seconds: float | None, *, fresh: bool = False) -> Reply:
+    """The reply of ``call`` (``"module:function"``); ended ``GRACE`` seconds after its own time limit has passed.
+
+    ``fresh`` asks for a process that has loaded nothing yet: OR-tools cannot be loaded where highspy is.
+    """
     try:
         function(call)
     except (ImportError, AttributeError) as cause:
         return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
     with tempfile.TemporaryFile() as output:
-        start = _fork if _may_fork() else _spawn
+        start = _fork if _may_fork() and not fresh else _spawn
         process_id, connection, reap = start(call, request, output.fileno())
         try:
             reply = _listen(connection, None if seconds is None else seconds + GRACE)
