@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 
 from mrdsl.diagnostics import warning
 from mrdsl.heuristics.pipeline import Draft
@@ -17,6 +19,7 @@ from mrdsl.problems.schedule.market import machine_type, price_process
 from mrdsl.problems.schedule.plan import plan_of
 from mrdsl.problems.schedule.stream import jobs as jobs_of
 from mrdsl.simulation.jobs import Job
+from mrdsl.simulation.log import Entry, Log
 from mrdsl.simulation.scheduling import Observer, Policy, Simulation
 
 
@@ -47,6 +50,13 @@ def simulation(facts: said.ScheduleFacts, seed: int, observer: Observer | None =
     return Simulation(machine_type(vm), prices, arrivals, policy_of(facts), observer)
 
 
+def decisions(facts: said.ScheduleFacts, seed: int, jobs: int | None = None) -> Sequence[Entry]:
+    """The log of a run with the first ``jobs`` jobs, or all of them: the run is made again."""
+    log = Log()
+    simulation(facts, seed, log, islice(jobs_of(facts, seed), jobs)).run()
+    return log.entries
+
+
 def run_policy(draft: Draft) -> Draft:
     """Simulates the spec's policy once, from the draft's seed; stops at the time limit, then without a plan."""
     facts = draft.spec.facts
@@ -56,7 +66,7 @@ def run_policy(draft: Draft) -> Draft:
         told = warning("stopped-early", f"the time limit came after {seen.jobs} jobs; a part of a run is no plan",
                        hint="give more time, or fewer jobs with `end` in `arrivals`")
         return replace(draft, termination=Termination.TIME_LIMIT, diagnostics=(*draft.diagnostics, told))
-    plan = plan_of(seen, sum(run.machine.slots))
+    plan = plan_of(seen, sum(run.machine.slots), partial(decisions, facts, draft.seed))
     return replace(draft, plan=plan, value=plan.cost.total)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -13,17 +14,14 @@ from typing import IO, Any
 import numpy as np
 
 from mrdsl.drawing.chart import Series, line_chart
-from mrdsl.heuristics.schedule import simulation
-from mrdsl.outcome import Outcome, SolutionStatus, Table, Termination, Trace
+from mrdsl.heuristics.schedule import decisions, simulation
+from mrdsl.outcome import Outcome, SolutionStatus, Table, Termination
 from mrdsl.problems.schedule.plan import HOUR, Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.problems.schedule.stream import jobs as jobs_of
-from mrdsl.simulation.audit import Log
 from mrdsl.simulation.statistics import half_width
 from mrdsl.spec.spec import Spec
 
 POINTS = 1000
-DETAILS = ("job", "phase", "cohort", "kind", "vms", "slots", "tasks_each", "start", "end", "due", "tardy", "bid",
-           "price", "periods", "lost_tasks")
 
 
 @dataclass(frozen=True)
@@ -42,21 +40,6 @@ class SimulatedSchedule(SchedulePlan):
     utilization: float = field(default=0.0)
     runs: int = field(default=0)
     observed: Mapping[str, Interval] = field(default_factory=dict)
-    first: tuple[Spec, int, int | None] | None = field(default=None, compare=False, repr=False,
-                                                       metadata={"document": False})
-
-    def trace(self) -> Trace:
-        """Every decision of the first run, which is run again for it."""
-        return Trace(("time [s]", "what", *DETAILS), self._decisions())
-
-    def _decisions(self) -> Iterator[tuple[Any, ...]]:
-        if self.first is None:
-            return
-        spec, seed, jobs = self.first
-        log = Log()
-        simulation(spec.facts, seed, log, islice(jobs_of(spec.facts, seed), jobs)).run()
-        for entry in log.entries:
-            yield entry.time, entry.what, *(entry.facts.get(detail) for detail in DETAILS)
 
     def tables(self) -> tuple[Table, ...]:
         """The mean run, and how far the runs lie apart."""
@@ -67,13 +50,13 @@ class SimulatedSchedule(SchedulePlan):
 def run_once(spec: Spec, seed: int, jobs: int | None = None) -> SchedulePlan:
     """One run of the spec's policy from a seed, with the first ``jobs`` jobs or all of them."""
     run = simulation(spec.facts, seed, jobs=islice(jobs_of(spec.facts, seed), jobs))
-    return plan_of(run.run(), sum(run.machine.slots))
+    return plan_of(run.run(), sum(run.machine.slots), partial(decisions, spec.facts, seed, jobs))
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Outcome:
     """The policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn anew."""
     first = seed or 0
-    plan = replace(mean_of([run_once(spec, first + i, jobs) for i in range(runs)]), first=(spec, first, jobs))
+    plan = mean_of([run_once(spec, first + i, jobs) for i in range(runs)])
     return Outcome(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, plan.cost.total)
 
 
@@ -105,7 +88,8 @@ def mean_of(plans: Sequence[SchedulePlan]) -> SimulatedSchedule:
         tardiness=Tardiness(mean("tardiness.mean"), mean("tardiness.p50"), mean("tardiness.p95"),
                             max(plan.tardiness.max for plan in plans)),
         utilization=mean("utilization"), lost_tasks=round(mean("lost_tasks")), rented=round(mean("rented")),
-        finished=mean("finished"), runs=len(plans),
+        finished=mean("finished"), log=plans[0].log,
+        runs=len(plans),
         observed={name: Interval(float(np.mean(values)), half_width(np.array(values)) if len(values) > 1 else None)
                   for name, values in quantities.items()})
 

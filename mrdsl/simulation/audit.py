@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, inf
-from typing import Any
 
 from mrdsl.simulation.jobs import Job
+from mrdsl.simulation.log import Entry
 from mrdsl.simulation.machines import MachineType
 
 TOLERANCE = 1e-7
@@ -19,25 +19,6 @@ PHASES = ("map", "reduce")
 
 #: A stretch of work: start, end, and finished tasks or slots taken.
 Work = tuple[float, float, int]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of a run's log: what happened (``arrive``, ``rent``, ``place``, ``pay``, ...), when, and to what."""
-
-    what: str
-    time: float
-    facts: Mapping[str, Any]
-
-
-@dataclass
-class Log:
-    """Collects a run's entries: pass it as the simulation's observer."""
-
-    entries: list[Entry] = field(default_factory=list)
-
-    def __call__(self, what: str, time: float, facts: Mapping[str, Any]) -> None:
-        self.entries.append(Entry(what, time, dict(facts)))
 
 
 @dataclass

@@ -20,8 +20,9 @@ from mrdsl.problems.schedule.facts import Spot
 from mrdsl.problems.schedule.market import machine_type
 from mrdsl.problems.schedule.stream import jobs
 from mrdsl.problems.schedule.verify import measure, verify
-from mrdsl.simulation.audit import Log, audit
+from mrdsl.simulation.audit import audit
 from mrdsl.simulation.jobs import Job
+from mrdsl.simulation.log import Log
 from mrdsl.simulation.machines import MachineType
 from mrdsl.simulation.prices import DrawnPrice
 from mrdsl.simulation.sampling import stream

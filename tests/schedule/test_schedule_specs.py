@@ -6,15 +6,18 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mrdsl.heuristics.schedule_observe import SimulatedSchedule, simulate, watch
+from mrdsl.heuristics.schedule_why import EVICTED, FRACTIONS, NEVER, ON_PURPOSE, WAITED, why
 from mrdsl.language.loading import Loaded, load_file, load_text
-from mrdsl.outcome import Termination
+from mrdsl.outcome import Table, Termination
 from mrdsl.problems.schedule.plan import SchedulePlan
 from mrdsl.solving.run import solve
 from mrdsl.spec.spec import Spec
+from tests.schedule import schedule_specs
 from tests.schedule.schedule_specs import ROOT
 
 MODELS = ROOT / "models" / "schedule"
@@ -130,6 +133,25 @@ def test_a_watched_run_leaves_log_and_plots(tmp_path: Path) -> None:
     assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
     assert sum(line["what"] == "finish" for line in lines) == 200
     assert all(file.read_text(encoding="utf-8").startswith("<svg") for file in files[1:])
+
+
+@pytest.mark.parametrize(("policy", "vm", "cause"), [
+    ({"instances": "on_demand"}, {}, FRACTIONS),
+    ({"algorithm": "ep_edf", "instances": "on_demand"}, {}, WAITED),
+    ({"instances": "spot", "reliability": 0.01}, {"billing": 1.0}, EVICTED),
+    ({"instances": "on_demand"}, {"boot": 30.0}, NEVER),
+    ({"algorithm": "frugal", "instances": "on_demand", "tardy_share": 0.1}, {}, ON_PURPOSE),
+])
+def test_why_jobs_are_late(policy: dict[str, Any], vm: dict[str, float], cause: str) -> None:
+    spec = schedule_specs.spec(machine=schedule_specs.vm(**vm), **policy)
+    result = solve(spec)
+    plan = result.plan
+    assert isinstance(plan, SchedulePlan)
+    table = why(spec, result)[0]
+    assert isinstance(table, Table)
+    assert sum(row[1] for row in table.rows) == plan.jobs.tardy
+    assert sum(row[1] * row[2] for row in table.rows) == pytest.approx(plan.tardiness.mean * plan.jobs.tardy)
+    assert cause in [row[0] for row in table.rows]
 
 
 def test_the_commands(tmp_path: Path) -> None:

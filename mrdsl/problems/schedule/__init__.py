@@ -23,6 +23,7 @@ FAMILY = Family(
     choose="mrdsl.problems.schedule.choose:choose",
     verify="mrdsl.problems.schedule.verify:verify",
     measure="mrdsl.problems.schedule.verify:measure",
+    why="mrdsl.heuristics.schedule_why:why",
     simulate="mrdsl.heuristics.schedule_observe:simulate",
     experiments=(
         Experiment("schedule-tables", "tables 4.1 to 4.4 of the thesis, printed values beside ours",

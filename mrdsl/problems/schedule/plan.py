@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
+from typing import Any
 
-from mrdsl.outcome import Plan, Table
+from mrdsl.outcome import Bar, Plan, Table, Trace
+from mrdsl.simulation.log import Entry
 from mrdsl.simulation.scheduling import Observed
 
 HOUR = 3600.0
+BARS = 2000
+DETAILS = ("job", "phase", "cohort", "kind", "vms", "slots", "tasks_each", "start", "end", "due", "tardy", "bid",
+           "price", "periods", "lost_tasks")
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,8 @@ class SchedulePlan(Plan):
     lost_tasks: int = field(default=0, metadata={"document": False})
     rented: int = field(default=0, metadata={"document": False})
     finished: float = field(default=0.0, metadata={"document": False})
+    log: Callable[[], Sequence[Entry]] | None = field(default=None, compare=False, repr=False,
+                                                      metadata={"document": False})
 
     def tables(self) -> tuple[Table, ...]:
         """Jobs and lateness, then machines and money."""
@@ -73,9 +82,32 @@ class SchedulePlan(Plan):
                     [(self.rented, self.evictions, self.lost_tasks, 100.0 * self.utilization, self.finished)])
         return late, machines, run
 
+    def trace(self) -> Trace:
+        """Every decision of the run (of several: of the first), which is run again for it."""
+        entries = self.log() if self.log is not None else ()
+        return Trace(("time [s]", "what", *DETAILS), (
+            (entry.time, entry.what, *(entry.facts.get(detail) for detail in DETAILS)) for entry in entries))
 
-def plan_of(seen: Observed, slots_per_vm: int) -> SchedulePlan:
-    """The plan of a finished simulation; ``slots_per_vm`` counts map and reduce slots."""
+    def bars(self) -> tuple[Bar, ...]:
+        """What ran where: a lane per group of VMs rented together and phase; nothing where it would be too much."""
+        entries = self.log() if self.log is not None else ()
+        if sum(entry.what == "place" for entry in entries) > BARS:
+            return ()
+        rented = {entry.facts["cohort"]: entry.facts for entry in entries if entry.what == "rent"}
+        taken = {entry.facts["cohort"]: entry.time for entry in entries if entry.what == "evict"}
+        return tuple(_bar(entry.facts, rented, taken) for entry in entries
+                     if entry.what == "place" and entry.facts["start"] < taken.get(entry.facts["cohort"], inf))
+
+
+def _bar(placed: Mapping[str, Any], rented: Mapping[int, Mapping[str, Any]], taken: Mapping[int, float]) -> Bar:
+    cohort = rented[placed["cohort"]]
+    lane = f"{cohort['vms']} {cohort['kind'].replace('_', ' ')} VMs ({placed['cohort']}), {placed['phase']}"
+    label = f"{placed['job']}: {placed['slots']} × {placed['tasks_each']} tasks"
+    return Bar(lane, label, placed["start"], min(placed["end"], taken.get(placed["cohort"], inf)), placed["phase"])
+
+
+def plan_of(seen: Observed, slots_per_vm: int, log: Callable[[], Sequence[Entry]] | None = None) -> SchedulePlan:
+    """The plan of a finished simulation; ``slots_per_vm`` counts map and reduce slots; ``log`` runs it again."""
     bill, late = seen.bill, seen.lateness
     paid = (bill.on_demand_seconds + bill.spot_seconds) * slots_per_vm
     return SchedulePlan(
@@ -88,4 +120,5 @@ def plan_of(seen: Observed, slots_per_vm: int) -> SchedulePlan:
         lost_tasks=seen.lost_tasks,
         rented=seen.rented,
         finished=seen.end,
+        log=log,
     )
