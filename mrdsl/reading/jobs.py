@@ -9,8 +9,9 @@ from pathlib import Path
 
 from mrdsl.diagnostics import Diagnostic, error
 from mrdsl.source import Span
+from mrdsl.units import TIME, UNITS
 
-SECONDS = {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
+SECONDS = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == TIME}
 TIMES = ("submit", "map.avg", "shuffle.avg", "reduce.avg", "deadline")
 COUNTS = ("map.tasks", "reduce.tasks")
 REQUIRED = ("submit", "map.tasks", "map.avg")
@@ -91,6 +92,8 @@ def _row(row: list[str], columns: Mapping[str, tuple[int, float]], line: int, la
             return f"{name} is {cell!r}, not a number"
         if not 0.0 <= value < float("inf"):
             return f"{name} is {cell}: it cannot be negative or infinite"
+        if name in COUNTS and value != int(value):
+            return f"{name} is {cell}: it counts tasks and must be whole"
         values[name] = value
     name = row[columns["name"][0]].strip() if "name" in columns else f"job{line}"
     return _job(name, values, last)

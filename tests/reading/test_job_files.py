@@ -82,6 +82,7 @@ def test_a_table_by_hand(tmp_path: Path) -> None:
     ("name,submit [s],map.tasks\n", "the table has no column 'map.avg'"),
     (HEADER + "a,x,3,1,,,,\n", "submit is 'x', not a number"),
     (HEADER + "a,-1,3,1,,,,\n", "submit is -1: it cannot be negative or infinite"),
+    (HEADER + "a,0,2.5,1,,,,\n", "map.tasks is 2.5: it counts tasks and must be whole"),
     (HEADER + "a,0,0,1,,,,\n", "a needs at least one map task that takes time"),
     (HEADER + "a,0,2,1,3,0,0,\n", "a has reduce tasks that take no time"),
     (HEADER + "a,0,2,1,,,,59\n", "a is due 59 s after its submission; one wave of its tasks takes 60 s"),
