@@ -3,10 +3,14 @@
 The worker is forked where that is safe (one thread, Linux) and started afresh elsewhere. It leads a process group of
 its own: a Ctrl-C in the terminal reaches mrdsl only, and ending the worker ends its children too. Incumbents that it
 reports on the way are kept, so that a killed worker's last plan is not lost.
+
+A worker that answered stays for the next question of the same thread, so that solving again and again costs no new
+process; one that did not answer in time, or at all, is ended.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import faulthandler
 import os
@@ -19,6 +23,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
@@ -28,8 +33,10 @@ from mrdsl.solving.processes import die_with_parent, end_group
 from mrdsl.solving.request import Reply, Request
 
 GRACE = 1.0
+USES = 500
 _LARGEST_MESSAGE = 1 << 31
 _LAST_WORDS = 0.05
+_here = threading.local()
 
 
 def function(reference: str) -> Any:
@@ -47,41 +54,99 @@ def run_in_worker(call: str, request: Request, seconds: float | None, *, fresh: 
         function(call)
     except (ImportError, AttributeError) as cause:
         return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
-    with tempfile.TemporaryFile() as output:
-        start = _fork if _may_fork() and not fresh else _spawn
-        process_id, connection, reap = start(call, request, output.fileno())
-        try:
-            reply = _listen(connection, None if seconds is None else seconds + GRACE)
-        finally:
-            end_group(process_id)
-            connection.close()
-            code = reap()
-        if reply is None or reply.termination is Termination.ERROR:
-            reply = _explained(reply, code, output)
+    workers = _workers()
+    worker = workers.pop(call, None)
+    if worker is None or not worker.usable():
+        worker = Worker(call, fresh)
+    reply = worker.ask(request, seconds)
+    if worker.usable():
+        workers[call] = worker
     return reply
+
+
+def close_all() -> None:
+    """Ends the idle workers of this thread."""
+    workers = _workers()
+    while workers:
+        workers.popitem()[1].close()
+
+
+def _workers() -> dict[str, Worker]:
+    if getattr(_here, "owner", None) != os.getpid():
+        _here.owner, _here.workers = os.getpid(), {}
+    found: dict[str, Worker] = _here.workers
+    return found
+
+
+atexit.register(close_all)
 
 
 def _may_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def _listen(connection: Connection, seconds: float | None) -> Reply | None:
-    """The reply, or what is known when the worker overruns or Ctrl-C comes; None where it dies without a word."""
+class Worker:
+    """One process that runs one function, again and again."""
+
+    def __init__(self, call: str, fresh: bool = False) -> None:
+        self.output = tempfile.TemporaryFile()  # noqa: SIM115
+        self.uses = 0
+        start = _fork if _may_fork() and not fresh else _spawn
+        self.pid, self.requests, self.replies, self._reap = start(call, self.output.fileno())
+        self.alive = True
+
+    def usable(self) -> bool:
+        """Whether it may be asked once more."""
+        if self.alive and (self.uses >= USES or self.replies.poll(0)):
+            self.close()
+        return self.alive
+
+    def ask(self, request: Request, seconds: float | None) -> Reply:
+        """The reply; the worker is closed unless it answered as it should."""
+        self.uses += 1
+        self.output.truncate(0)
+        reply: Reply | None
+        try:
+            self.requests.send(request)
+            reply, well = _listen(self.replies, None if seconds is None else seconds + GRACE)
+        except KeyboardInterrupt:
+            reply, well = Reply(Termination.INTERRUPTED), False
+        except OSError:
+            reply, well = None, False
+        if well and reply is not None:
+            return reply
+        code = self.close()
+        if reply is None or reply.termination is Termination.ERROR:
+            reply = _explained(reply, code, self.output)
+        return reply
+
+    def close(self) -> int:
+        """Ends the process and everything that it started; its exit code."""
+        self.alive = False
+        end_group(self.pid)
+        for pipe in (self.requests, self.replies):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        return self._reap()
+
+
+def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None, bool]:
+    """The reply and whether all is well; else what is known, or None where the worker died without a word."""
     inbox = _Inbox(connection)
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
         while True:
             if not connection.poll(None if deadline is None else max(0.0, deadline - time.monotonic())):
-                return inbox.stopped(Termination.TIME_LIMIT)
+                return inbox.stopped(Termination.TIME_LIMIT), False
             reply = inbox.next()
             if reply is not None:
-                return reply
+                return reply, reply.termination is not Termination.ERROR
     except KeyboardInterrupt:
-        return inbox.stopped(Termination.INTERRUPTED)
+        return inbox.stopped(Termination.INTERRUPTED), False
     except (EOFError, OSError):
-        return inbox.stopped(Termination.ERROR) if inbox.last else None
+        return inbox.stopped(Termination.ERROR) if inbox.last else None, False
     except Exception as cause:
-        return Reply(Termination.ERROR, message=f"it answered with garbage ({type(cause).__name__})")
+        return Reply(Termination.ERROR, message=f"it answered with garbage ({type(cause).__name__})"), False
 
 
 class _Inbox:
@@ -122,13 +187,15 @@ def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
         reason = "it was killed" if code == -signal.SIGKILL else f"it ended without an answer (exit code {code})"
     else:
         reason = reply.message
-    from dataclasses import replace
-
     return replace(reply, message="; ".join([reason, *filter(None, [" / ".join(printed)])]))
 
 
-def _fork(call: str, request: Request, output: int) -> tuple[int, Connection, Callable[[], int]]:
-    reader, writer = os.pipe()
+_Started = tuple[int, Connection, Connection, Callable[[], int]]
+
+
+def _fork(call: str, output: int) -> _Started:
+    from_parent, to_child = os.pipe()
+    from_child, to_parent = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
@@ -137,63 +204,63 @@ def _fork(call: str, request: Request, output: int) -> tuple[int, Connection, Ca
         child = os.fork()
     if child == 0:
         try:
-            os.close(reader)
+            os.close(to_child)
+            os.close(from_child)
             os.setpgid(0, 0)
             die_with_parent(parent)
             faulthandler.disable()
             os.dup2(output, 1)
             os.dup2(output, 2)
-            _serve(call, request, Connection(writer, readable=False))
+            _serve(call, Connection(from_parent, writable=False), Connection(to_parent, readable=False))
         finally:
             os._exit(0)
-    os.close(writer)
+    os.close(from_parent)
+    os.close(to_parent)
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
 
     def reap() -> int:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-    return child, Connection(reader, writable=False), reap
+    return child, Connection(to_child, readable=False), Connection(from_child, writable=False), reap
 
 
-def _spawn(call: str, request: Request, output: int) -> tuple[int, Connection, Callable[[], int]]:
-    reader, writer = os.pipe()
-    os.set_inheritable(writer, True)
-    program = "import sys; from mrdsl.solving.worker import serve_standard_input; serve_standard_input()"
-    paths = os.pathsep.join(filter(None, sys.path))
+def _spawn(call: str, output: int) -> _Started:
+    from_parent, to_child = os.pipe()
+    from_child, to_parent = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-c", program, str(writer)],
-        stdin=subprocess.PIPE,
+        [sys.executable, "-c", "from mrdsl.solving.worker import serve_pipes; serve_pipes()", call, str(from_parent),
+         str(to_parent)],
+        stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
-        pass_fds=(writer,) if os.name == "posix" else (),
-        close_fds=os.name == "posix",
+        pass_fds=(from_parent, to_parent),
         start_new_session=True,
-        env={**os.environ, "PYTHONPATH": paths},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    os.close(writer)
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError), process.stdin as stream:
-        pickle.dump((call, request), stream)
-    return process.pid, Connection(reader, writable=False), process.wait
+    os.close(from_parent)
+    os.close(to_parent)
+    return process.pid, Connection(to_child, readable=False), Connection(from_child, writable=False), process.wait
 
 
-def serve_standard_input() -> None:
-    """The whole life of a worker that was started afresh: one request from standard input."""
-    call, request = pickle.load(sys.stdin.buffer)
-    _serve(call, request, Connection(int(sys.argv[1]), readable=False))
+def serve_pipes() -> None:
+    """The whole life of a worker that was started afresh: its function and its pipes are its arguments."""
+    _serve(sys.argv[1], Connection(int(sys.argv[2]), writable=False), Connection(int(sys.argv[3]), readable=False))
 
 
-def _serve(call: str, request: Request, connection: Connection) -> None:
+def _serve(call: str, requests: Connection, replies: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def report(values: Any, value: float, bound: float | None) -> None:
-        connection.send(("incumbent", (values, value, bound)))
+        replies.send(("incumbent", (values, value, bound)))
 
-    try:
-        message = ("reply", function(call)(request, report))
-    except MemoryError:
-        message = ("failure", "it ran out of memory")
-    except BaseException as cause:
-        message = ("failure", f"{type(cause).__name__}: {cause}")
-    connection.send(message)
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            request = requests.recv()
+            try:
+                message = ("reply", function(call)(request, report))
+            except MemoryError:
+                message = ("failure", "it ran out of memory")
+            except BaseException as cause:
+                message = ("failure", f"{type(cause).__name__}: {cause}")
+            replies.send(message)

@@ -6,6 +6,7 @@ import os
 import signal
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,14 @@ from tests.solving.hard_models import many_knapsacks, market_split
 
 SOLVERS = ("highs", "glpk", "cbc", "scip")
 WORKERS = {"highs": highs, "scip": scip}
+
+
+@pytest.fixture(autouse=True)
+def fresh_workers() -> Iterator[None]:
+    """Workers that are forked after a test has put its fault in place, and not kept for the next one."""
+    worker.close_all()
+    yield
+    worker.close_all()
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -92,7 +101,11 @@ def test_a_worker_that_fails(solver: str, fault: Any, words: str, monkeypatch: p
 
 @pytest.mark.parametrize("noise", [b"", b"\x00\x00\x00\x04junk", b"\xff" * 64])
 def test_noise_instead_of_a_reply(noise: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "_serve", lambda call, request, connection: os.write(connection.fileno(), noise))
+    def serve(call: str, requests: Any, replies: Any) -> None:
+        requests.recv()
+        os.write(replies.fileno(), noise)
+
+    monkeypatch.setattr(worker, "_serve", serve)
     answer = solve_model(easy(), "highs")
     assert (answer.termination, answer.solution) == (Termination.ERROR, SolutionStatus.NONE)
     assert answer.message
@@ -195,3 +208,19 @@ def test_spawned_workers_answer_like_forked_ones(monkeypatch: pytest.MonkeyPatch
     assert (answer.termination, answer.value) == (Termination.OPTIMAL, 3.0)
     answer = solve_model(market_split(), "highs", Limits(time=0.5))
     assert (answer.termination, answer.solution) == (Termination.TIME_LIMIT, SolutionStatus.NONE)
+
+
+def test_a_worker_stays_for_the_next_question_and_a_failed_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    pids = []
+    for _ in range(3):
+        assert solve_model(easy(), "highs").value == 3.0
+        pids.append(worker._workers()["mrdsl.solving.highs:solve"].pid)
+    assert len(set(pids)) == 1
+    os.kill(pids[0], signal.SIGKILL)
+    assert not running(pids[0])
+    assert solve_model(easy(), "highs").value == 3.0, "a worker that died in its sleep is replaced"
+    now = worker._workers()["mrdsl.solving.highs:solve"].pid
+    assert now != pids[0]
+    assert solve_model(market_split(), "highs", Limits(time=0.2)).termination is Termination.TIME_LIMIT
+    worker.close_all()
+    assert not running(now)
