@@ -32,4 +32,13 @@ def value_of(goal: str, tasks: Tasks, network: Network, slack: Floats) -> float:
             return float(network.weight @ np.log(slack))
     share = shares(goal, tasks)
     counts = share > 0
-    return float((slack[counts] / share[counts]).min())
+    return float((slack[counts] / share[counts]).min(initial=np.inf))
+
+
+def scale_of(value: float, weight: float) -> float:
+    """What a gap of the sum of logarithms is relative to: its value, or a hundredth of the weights where it is near 0.
+
+    The sum is 0 where the slacks are 1 s: a number without meaning. A gap of so much of the weights is a factor on the
+    slacks' mean.
+    """
+    return max(abs(value), 0.01 * weight)

@@ -65,6 +65,11 @@ class Network:
         """The longest path from the submission to each event where task i takes ``lengths[i]``."""
         return self.levels.longest(self.order_lengths(lengths))
 
+    def longest_with(self, lengths: Floats, carried: Floats) -> tuple[Floats, Floats]:
+        """Per DAG the length of a longest path, and what its tasks carry in all."""
+        time, sums = self.levels.longest_with(self.order_lengths(lengths), self.order_lengths(carried))
+        return time[1:self.fixed], sums[1:self.fixed]
+
     def latest(self, lengths: Floats, ends: Floats | None = None) -> Floats:
         """The latest time of each event from which every task after it still keeps its deadline, or ``ends``."""
         start = np.full(self.events, np.inf)
@@ -122,6 +127,18 @@ class Levels:
             time[ends] = np.maximum.reduceat(time[self.tails[arcs]] + lengths[arcs], begins)
         return time
 
+    def longest_with(self, lengths: Floats, carried: Floats) -> tuple[Floats, Floats]:
+        """As :meth:`longest`, with the sum of ``carried`` along one longest path to each event."""
+        time, sums = np.zeros(self.events), np.zeros(self.events)
+        for arcs, ends, begins in self._forward:
+            reached = time[self.tails[arcs]] + lengths[arcs]
+            time[ends] = np.maximum.reduceat(reached, begins)
+            counts = np.diff(begins, append=len(arcs))
+            longest = np.flatnonzero(reached == np.repeat(time[ends], counts))
+            first = longest[np.unique(np.repeat(np.arange(len(ends)), counts)[longest], return_index=True)[1]]
+            sums[ends] = sums[self.tails[arcs[first]]] + carried[arcs[first]]
+        return time, sums
+
     def latest(self, lengths: Floats, time: Floats) -> Floats:
         """``time`` of each event lowered so that every arc of the given length fits before its head."""
         for arcs, ends, begins in reversed(self._backward):
@@ -137,15 +154,11 @@ class Levels:
         """
         flow = np.zeros(len(self.tails))
         passing = entering.copy()
-        for arcs, ends, begins in self._by_tail:
+        for arcs, ends, begins in self._backward:
             counts = np.diff(begins, append=len(arcs))
             flow[arcs] = np.repeat(passing[ends], counts) * shares[arcs]
             np.add.at(passing, self.heads[arcs], flow[arcs])
         return flow, passing
-
-    @property
-    def _by_tail(self) -> list[tuple[Ints, Ints, Ints]]:
-        return self._backward
 
 
 def ranges(starts: Ints, ends: Ints) -> Ints:

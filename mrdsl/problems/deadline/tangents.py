@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pyomo.environ as pyo
 
-from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination, relative_gap
-from mrdsl.problems.deadline.goals import PRODUCT, goal_of, value_of
+from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination
+from mrdsl.problems.deadline.goals import PRODUCT, goal_of, scale_of, value_of
 from mrdsl.problems.deadline.network import Floats, network_of
 from mrdsl.problems.deadline.plan import DeadlinePlan, kept, plan_of
 from mrdsl.problems.deadline.potentials import build, skeleton, slacks_in
@@ -70,7 +70,7 @@ class _Cuts:
             if answer.solution is SolutionStatus.NONE or answer.termination is not Termination.OPTIMAL:
                 return self._outcome(answer.termination)
             slack = self._note(answer)
-            if self.bound - self.value <= self.gap * max(abs(self.value), 1e-9):
+            if self._closed():
                 return self._outcome(Termination.OPTIMAL)
             if not self._cut(slack):
                 break
@@ -104,10 +104,11 @@ class _Cuts:
         if self.plan is None:
             return Outcome(termination, bound=self.bound if np.isfinite(self.bound) else None)
         bound = float(self.bound) if np.isfinite(self.bound) else None
-        gap = relative_gap(self.value, bound)
-        proven = gap is not None and gap <= self.gap
-        return Outcome(termination, SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE, self.plan,
-                       self.value, bound)
+        status = SolutionStatus.OPTIMAL if self._closed() else SolutionStatus.FEASIBLE
+        return Outcome(termination, status, self.plan, self.value, bound)
+
+    def _closed(self) -> bool:
+        return bool(self.bound - self.value <= self.gap * scale_of(self.value, float(self.weight.sum())))
 
 
 def _master(spec: Spec, cuts: _Cuts) -> pyo.ConcreteModel:

@@ -1,0 +1,68 @@
+"""The steps of ``direct`` for deadline specs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mrdsl.heuristics.deadline_contract import contracted, without_twins
+from mrdsl.heuristics.deadline_even import most_even
+from mrdsl.heuristics.deadline_interior import maximize_product
+from mrdsl.heuristics.pipeline import Draft
+from mrdsl.outcome import Termination
+from mrdsl.problems.deadline.goals import PRODUCT, goal_of, shares, value_of
+from mrdsl.problems.deadline.network import Floats, Network, network_of
+from mrdsl.problems.deadline.plan import kept, plan_of
+from mrdsl.problems.deadline.workload import Tasks, tasks_of
+
+
+@dataclass(frozen=True)
+class Work:
+    """The tasks, their plain network, the contracted one with the same tasks, and the slacks once they are found."""
+
+    tasks: Tasks
+    network: Network
+    small: Network
+    slack: Floats | None = None
+
+
+def prepare(draft: Draft) -> Draft:
+    """Numbers the tasks and contracts their network."""
+    tasks = tasks_of(draft.spec)
+    network = network_of(tasks)
+    return replace(draft, work=Work(tasks, network, contracted(network)))
+
+
+def maximize_slack(draft: Draft, gap: float = 1e-6) -> Draft:
+    """The goal ``slack`` by an interior point method, to ``gap`` unless the limits say otherwise."""
+    if goal_of(draft.spec) != PRODUCT:
+        return draft
+    work: Work = draft.work
+    small, belongs = without_twins(work.small)
+    limits = draft.limits
+    ends = None if limits.time is None else draft.started + limits.time
+    found = maximize_product(small, gap if limits.gap is None else limits.gap, ends)
+    stopped = Termination.TIME_LIMIT if ends is not None and not found.done else Termination.COMPLETED
+    return replace(draft, work=replace(work, slack=found.slack[belongs]), bound=found.bound,
+                   termination=Termination.OPTIMAL if found.done else stopped)
+
+
+def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
+    """The goals ``min_slack`` and ``slack_ratio`` by parametric longest paths."""
+    goal = goal_of(draft.spec)
+    if goal == PRODUCT:
+        return draft
+    work: Work = draft.work
+    found = most_even(work.small, shares(goal, work.tasks), rounds)
+    return replace(draft, work=replace(work, slack=found.slack), bound=found.bound, termination=Termination.OPTIMAL)
+
+
+def recover(draft: Draft) -> Draft:
+    """The plan of the slacks, with delays that keep every deadline to the last digit."""
+    work: Work = draft.work
+    assert work.slack is not None
+    slack = kept(work.network, np.asarray(work.slack))
+    plan = plan_of(work.tasks, work.network, slack)
+    value = value_of(goal_of(draft.spec), work.tasks, work.network, slack)
+    return replace(draft, plan=plan, value=value)
