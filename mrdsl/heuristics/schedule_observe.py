@@ -101,7 +101,8 @@ class Recorder:
         self._log = log
         self._fleet = {"on_demand": 0, "spot": 0}
         self._kinds: dict[int, str] = {}
-        self._backlog = 0
+        self._backlog = self.jobs = 0
+        self.late: list[float] = []
         self.steps: dict[str, list[tuple[float, float]]] = {"price": [], "on_demand": [], "spot": [], "backlog": []}
 
     def __call__(self, what: str, time: float, facts: Mapping[str, Any]) -> None:
@@ -113,6 +114,10 @@ class Recorder:
             case "arrive" | "finish":
                 self._backlog += 1 if what == "arrive" else -1
                 self.steps["backlog"].append((time, float(self._backlog)))
+                if what == "finish":
+                    self.jobs += 1
+                    if facts["tardy"]:
+                        self.late.append(time - facts["due"])
             case "rent":
                 self._kinds[facts["cohort"]] = facts["kind"]
                 self._resize(time, facts["kind"], facts["vms"])
@@ -125,7 +130,7 @@ class Recorder:
 
 
 def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
-    """One run into a folder: ``decisions.jsonl``, and ``price.svg``, ``fleet.svg`` and ``backlog.svg`` over time."""
+    """One run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "decisions.jsonl", "w", encoding="utf-8") as log:
         recorder = Recorder(log)
@@ -137,7 +142,7 @@ def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
 
 
 def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: str) -> tuple[Path, ...]:
-    """The three plots of a run."""
+    """The plots of a run."""
     lines = {name: _sampled(name.replace("_", " "), steps, start, end) for name, steps in recorder.steps.items()
              if steps}
     charts = {
@@ -151,6 +156,15 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
             file = folder / f"{name}.svg"
             file.write_text(line_chart(series, title, "hours", unit, y_zero=True), encoding="utf-8")
             written.append(file)
+    if recorder.late:
+        late = [0.0, *sorted(recorder.late)]
+        ended = [100.0 * (recorder.jobs - len(late) + 1 + i) / recorder.jobs for i in range(len(late))]
+        few = sorted({round(i) for i in np.linspace(0, len(late) - 1, POINTS)})
+        file = folder / "lateness.svg"
+        curve = Series("jobs", [late[i] for i in few], [ended[i] for i in few])
+        drawing = line_chart([curve], "Jobs that have ended", "seconds after the due time", "%")
+        file.write_text(drawing, encoding="utf-8")
+        written.append(file)
     return tuple(written)
 
 

@@ -128,7 +128,7 @@ def test_many_runs_give_intervals() -> None:
 
 def test_a_watched_run_leaves_log_and_plots(tmp_path: Path) -> None:
     files = watch(reference(), 7, tmp_path)
-    assert [file.name for file in files] == ["decisions.jsonl", "price.svg", "fleet.svg", "backlog.svg"]
+    assert [file.name for file in files] == ["decisions.jsonl", "price.svg", "fleet.svg", "backlog.svg", "lateness.svg"]
     lines = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
     assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
     assert sum(line["what"] == "finish" for line in lines) == 200

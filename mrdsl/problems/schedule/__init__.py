@@ -37,7 +37,7 @@ FAMILY = Family(
         Experiment("schedule-gap", "each policy's cost above the offline optimum, on small random instances",
                    "mrdsl.experiments.schedule_gap:gaps", {
                        "instances": (8, "how many instances"), "seed": (1, "the seed that draws them")}),
-        Experiment("schedule-run", "one run: its decisions as JSON lines, plots of price, fleet and backlog",
+        Experiment("schedule-run", "one run: its decisions as JSON lines, plots of price, fleet, backlog, lateness",
                    "mrdsl.experiments.schedule:one_run", {
                        "spec": ("", "the spec; default: models/schedule/reference.mrspec"),
                        "seed": (0, "the seed; default: the spec's own")}),
