@@ -113,17 +113,17 @@ def _shares(facts: BoundsFacts) -> Iterator[Diagnostic]:
         return
     first = facts.classes[_indices(written)[0]]
     if written.all() and abs(total - 1.0) > SUM_TOLERANCE:
-        yield error("shares-do-not-add-up", f"the shares of all classes add up to {total:.2%}, not to 100%",
+        yield error("shares-do-not-add-up", f"the shares of all classes add up to {100.0 * total:g}%, not to 100%",
                     first.span_of("share"), "leave out one share: that class gets the rest")
     elif not written.all() and total >= 1.0 - SUM_TOLERANCE:
         rest = facts.classes[_indices(~written)[0]]
         yield error("shares-do-not-add-up",
-                    f"the shares add up to {total:.2%} and leave nothing for class {rest.name}, which gives none",
+                    f"the shares add up to {100.0 * total:g}% and leave none for class {rest.name}, which gives none",
                     first.span_of("share"), "lower the shares, or leave all of them out: h / sum of h per class then")
     least = column(facts.classes, "minimum_share", missing=0.0)
     if least.sum() > 1.0 + SUM_TOLERANCE:
         first = facts.classes[_indices(least > 0.0)[0]]
-        yield error("shares-do-not-add-up", f"the minimum shares add up to {float(least.sum()):.2%}, over 100%",
+        yield error("shares-do-not-add-up", f"the minimum shares add up to {100.0 * float(least.sum()):g}%, over 100%",
                     first.span_of("minimum_share"), "lower them: all classes must get their minimum at once")
 
 

@@ -67,8 +67,15 @@ def scenario_of(spec: Spec, plan: BoundsPlan, seed: int, jobs: int | None = None
     sizes = _slots(spec, plan, cluster)
     per_user = jobs if jobs is not None else length.jobs_per_user
 
+    limits, growth = _limits_per_job(facts, cluster, sizes), growth_of(facts)
+
     def submitters(run: int) -> tuple[Submitters, ...]:
-        return tuple(_submitters(facts, estimates, plan, sizes, kind, (seed, run)) for kind in range(len(plan.names)))
+        works = [_work(node, estimates, kind, float(growth[kind]), (seed, run))
+                 for kind, node in enumerate(facts.classes)]
+        return tuple(_submitters(node, replace(work, map_limit=limit[0], reduce_limit=limit[1]), float(think),
+                                 stream(seed, "gap", run, node.name))
+                     for node, work, limit, think in zip(facts.classes, works, limits,
+                                                         0.1 * plan.completion["average"], strict=True))
 
     return Scenario(lambda: _pools(facts, cluster, sizes), submitters, tuple(per_user * int(h) for h in plan.jobs),
                     length.warm_up, cluster.preemption, cluster.masters == "yes")
@@ -126,22 +133,23 @@ def by_class(facts: BoundsFacts) -> bool:
         bool((~np.isnan(column(facts.classes, item))).any()) for item in ("share", "minimum_share"))
 
 
-def _submitters(facts: BoundsFacts, estimates: Estimates, plan: BoundsPlan, sizes: tuple[int, int], kind: int,
-                run: tuple[int, int]) -> Submitters:
-    node = facts.classes[kind]
-    random = stream(run[0], "gap", run[1], node.name)
-    work = _work(facts, node, estimates, kind, run)
-    if facts.cluster is not None and facts.cluster.work_conserving == "no" and facts.cluster.scheduler == "fair":
-        each = [max(1, floor(max(1, floor(shares_of(facts)[kind] * slots + 1e-9)) / node.jobs)) for slots in sizes]
-        work = replace(work, map_limit=each[0], reduce_limit=each[1])
+def _limits_per_job(facts: BoundsFacts, cluster: Cluster, sizes: tuple[int, int]) -> list[tuple[float, float]]:
+    """How many tasks of each stage one job may run at once: its own slots where none are lent, else any number."""
+    if cluster.work_conserving == "yes" or cluster.scheduler != "fair":
+        return [(inf, inf)] * len(facts.classes)
+    of_class = [np.maximum(1.0, np.floor(shares_of(facts) * slots + 1e-9)) for slots in sizes]
+    each = [np.maximum(1.0, np.floor(slots / column(facts.classes, "jobs"))) for slots in of_class]
+    return list(zip(each[0].tolist(), each[1].tolist(), strict=True))
+
+
+def _submitters(node: JobClass, work: Work, think: float, random: np.random.RandomState) -> Submitters:
     if node.arrivals is not None:
         return Submitters(work, exponential(1.0 / node.arrivals, random), open=True)
-    think = node.think if node.think is not None else 0.1 * float(plan.completion["average"][kind])
-    return Submitters(work, exponential(think, random), users=node.jobs)
+    return Submitters(work, exponential(think if node.think is None else node.think, random), users=node.jobs)
 
 
-def _work(facts: BoundsFacts, node: JobClass, estimates: Estimates, kind: int, run: tuple[int, int]) -> Work:
-    p, growth = estimates.profile, float(growth_of(facts)[kind])
+def _work(node: JobClass, estimates: Estimates, kind: int, growth: float, run: tuple[int, int]) -> Work:
+    p = estimates.profile
 
     def draw(what: str, avg: float, longest: float, given: float | None, scale: float = 1.0) -> Draw:
         shortest = np.nan if given is None else given * scale
