@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mrdsl.spec import Columns, column, words
+from mrdsl.spec import Columns, Joined, column, names_of, parts_of, words
 from mrdsl.spec.blocks import MapPhase, ShufflePhase
 
 
@@ -27,3 +27,17 @@ def test_words_read_the_same_from_columns_and_from_nodes() -> None:
     assert words(Columns(MapPhase, ["a", "b"], {"name": "x"}), "name").tolist() == ["x", "x"]
     nodes = tuple(MapPhase(name=name, tasks=1, avg=1.0, max=1.0) for name in ("a", ""))
     assert words(nodes, "name", "none").tolist() == ["a", "none"]
+
+
+def test_joined_parts_read_as_one_sequence() -> None:
+    written = tuple(MapPhase(name=name, tasks=i, avg=1.0 + i, max=9.0) for i, name in enumerate("abcde", start=1))
+    columns = Columns(MapPhase, ["b", "c"], {"tasks": np.array([2, 3]), "avg": np.array([3.0, 4.0]), "max": 9.0})
+    joined = Joined([written[:1], columns, written[3:]])
+    assert joined == written
+    assert [joined[i] for i in range(-5, 5)] == [*written, *written]
+    assert joined[1:4] == written[1:4]
+    assert len(joined) == 5
+    assert names_of(joined) == list("abcde")
+    np.testing.assert_array_equal(column(joined, "avg"), column(written, "avg"))
+    assert parts_of(joined)[1] is columns
+    assert parts_of(written) == (written,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from mrdsl.diagnostics import Related, error
@@ -12,6 +13,7 @@ from mrdsl.language.blocks import Place, resolve_block
 from mrdsl.language.evaluate import MistakeError, evaluate
 from mrdsl.language.generators import resolve_generator
 from mrdsl.language.suggest import did_you_mean
+from mrdsl.spec.columns import Joined, names_of
 from mrdsl.spec.schema import Block, Node, Source
 from mrdsl.units import NUMBER
 
@@ -50,9 +52,20 @@ def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], p
             report.add(mistake.diagnostic)
     if len(parts) == 1:
         return parts[0]
-    nodes = tuple(node for part in parts for node in part)
-    _no_duplicates(word, nodes, parts, place)
+    nodes = _joined(parts)
+    _no_duplicates(word, nodes, place)
     return nodes
+
+
+def _joined(parts: Sequence[Sequence[Node]]) -> Sequence[Node]:
+    """All parts as one tuple, or, where some are columns, as they are with the written nodes between them together."""
+    if all(isinstance(part, tuple) for part in parts):
+        return tuple(node for part in parts for node in part)
+    together: list[Sequence[Node]] = []
+    for written, group in groupby(parts, lambda part: isinstance(part, tuple)):
+        stretch = list(group)
+        together += [tuple(node for part in stretch for node in part)] if written else stretch
+    return Joined([part for part in together if len(part)])
 
 
 def _resolve_one(word: str, declared: Block, header: Header, named: dict[str, Header], place: Place) -> Sequence[Node]:
@@ -125,22 +138,16 @@ def _by_name(headers: Sequence[Header], place: Place) -> dict[str, Header]:
     return named
 
 
-def _no_duplicates(word: str, nodes: Sequence[Node], parts: Sequence[Sequence[Node]], place: Place) -> None:
-    if all(isinstance(part, tuple) for part in parts):
+def _no_duplicates(word: str, nodes: Sequence[Node], place: Place) -> None:
+    """Names that only come up in columns: those of written blocks have been compared before."""
+    if isinstance(nodes, tuple):
         return
-    seen: dict[str, Node] = {}
-    for node in nodes:
-        first = seen.setdefault(node.name, node)
-        if first is not node:
-            place.scope.report.add(
-                error(
-                    "duplicate",
-                    f"`{word} {node.name}` is defined twice",
-                    node.span,
-                    "give each its own name",
-                    Related("first defined here", first.span),
-                )
-            )
+    seen: dict[str, int] = {}
+    for index, name in enumerate(names_of(nodes)):
+        first = seen.setdefault(name, index)
+        if first != index:
+            place.scope.report.add(error("duplicate", f"`{word} {name}` is defined twice", nodes[index].span,
+                                         "give each its own name", Related("first defined here", nodes[first].span)))
             return
 
 

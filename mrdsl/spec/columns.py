@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cached_property
+from itertools import accumulate, chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
@@ -123,6 +125,49 @@ def _convert(item: Item, value: Any) -> Any:
     return str(value) if hasattr(value, "dtype") else value
 
 
+class Joined(Sequence[N], Generic[N]):
+    """Several sequences of nodes one after the other; ``parts`` keeps them, so that columns stay columns."""
+
+    def __init__(self, parts: Sequence[Sequence[N]]) -> None:
+        self.parts = tuple(parts)
+        self._ends = list(accumulate(len(part) for part in self.parts))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: int) -> N: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[N, ...]: ...
+    def __getitem__(self, index: int | slice) -> N | tuple[N, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        place = index % len(self)
+        part = bisect_right(self._ends, place)
+        return self.parts[part][place - self._ends[part]]
+
+    def __iter__(self) -> Iterator[N]:
+        return chain.from_iterable(self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"Joined({', '.join(map(repr, self.parts))})"
+
+
+def parts_of(nodes: Sequence[N]) -> tuple[Sequence[N], ...]:
+    """The sequences that a field of repeated blocks was put together from: columns, and tuples of written nodes."""
+    return nodes.parts if isinstance(nodes, Joined) else (nodes,)
+
+
 def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> NDArray[np.float64]:
     """One number of every node as a float array; ``missing`` where it, or a block on the way, was left out.
 
@@ -130,6 +175,8 @@ def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> ND
     """
     import numpy as np
 
+    if isinstance(nodes, Joined):
+        return np.concatenate([column(part, path, missing) for part in nodes.parts])
     if isinstance(nodes, Columns):
         return _column_of_columns(nodes, path, missing)
     read = _reader(path)
@@ -141,6 +188,8 @@ def words(nodes: Sequence[Any], path: str, missing: str = "") -> NDArray[np.str_
     """One word of every node, such as a choice, as a string array; ``missing`` where it was left out or is empty."""
     import numpy as np
 
+    if isinstance(nodes, Joined):
+        return np.concatenate([words(part, path, missing) for part in nodes.parts])
     if not isinstance(nodes, Columns):
         read = _reader(path)
         return np.array([read(node) or missing for node in nodes], dtype=np.str_)
@@ -152,6 +201,8 @@ def words(nodes: Sequence[Any], path: str, missing: str = "") -> NDArray[np.str_
 
 def names_of(nodes: Sequence[Any]) -> Sequence[str]:
     """The nodes' names, without building nodes where they stand in columns."""
+    if isinstance(nodes, Joined):
+        return [name for part in nodes.parts for name in names_of(part)]
     return nodes.names if isinstance(nodes, Columns) else [node.name for node in nodes]
 
 

@@ -12,7 +12,7 @@ from mrdsl.diagnostics import Diagnostic, Related, error
 from mrdsl.problems.deadline.facts import Dag, DeadlineFacts, Task
 from mrdsl.reading.workflow import Workflow, WorkflowError
 from mrdsl.source import Span
-from mrdsl.spec.columns import Columns, column
+from mrdsl.spec.columns import Columns, column, names_of, parts_of
 from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.spec import Spec
 
@@ -67,16 +67,11 @@ def known_names(facts: DeadlineFacts) -> Iterator[str]:
         for part in parts_of(dag.tasks):
             if isinstance(part, Columns):
                 yield prefix + part.group
-            yield from (prefix + name for name in (part.names if isinstance(part, Columns) else [t.name for t in part]))
+            yield from (prefix + name for name in names_of(part))
         try:
             yield from (prefix + name for name in imported(dag).names)
         except WorkflowError:
             continue
-
-
-def parts_of(tasks: Sequence[Task]) -> Sequence[Sequence[Task]]:
-    """The stretches of which a field of blocks was put together: generated groups, and written tasks between them."""
-    return getattr(tasks, "parts", None) or (tasks,)
 
 
 _NOTHING = Workflow((), (), ())
