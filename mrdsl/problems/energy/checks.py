@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.diagnostics import Diagnostic, error, warning
+from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems.energy.facts import EnergyFacts, Job
 from mrdsl.spec.spec import Spec
 
@@ -16,10 +17,12 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         yield error("missing-block", "an energy problem needs at least one vm", spec.span)
     if not facts.jobs:
         yield error("missing-block", "an energy problem needs at least one job", spec.span)
+    unknown = [found for job in facts.jobs for found in _names(facts, job)]
+    yield from unknown
     for job in facts.jobs:
-        yield from _names(facts, job)
         yield from _runnable(facts, job)
-    yield from _unused(facts)
+    if not unknown:
+        yield from _unused(facts)
 
 
 def _names(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
@@ -30,7 +33,7 @@ def _names(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
                 "unknown-name",
                 f'job {job.name} has times on "{profile.name}", but there is no such vm',
                 profile.span,
-                f"vms are: {', '.join(known)}" if known else "",
+                did_you_mean(profile.name, known, "vms: "),
             )
 
 
