@@ -6,10 +6,11 @@ but no task times and no energies. Those are made up here, by these rules:
 - A task takes ``lambda * factor(VM type) * (1 + 0.35 * max(0, 1 - memory per slot / memory the task wants))`` seconds;
   a reduce task ``ratio(application)`` times that, with its own memory. Its energy is its time times the power per slot.
 - ``lambda``, one number per workload, is calibrated: the largest with which a plan exists at all is found by bisection
-  (HiGHS on the counted model), and from there it falls in steps of 5 % until both DSPS and MVPS find a plan, since
+  (HiGHS on the counted model), and from there it falls in steps of 5 % until DSPS, MVPS and MSPAN find a plan, since
   the paper says that they always do. So deadline and budget bind, as they do in the paper.
 
-    python benchmarks/energy_calibrate.py            # writes the models, about five minutes
+    python benchmarks/energy_calibrate.py                  # writes the models, a few minutes
+    python benchmarks/energy_calibrate.py seqcou-large     # only these
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 
 from mrdsl.api import loads, solve
 from mrdsl.outcome import Limits, SolutionStatus
+from mrdsl.problems.energy.counted import build
+from mrdsl.solving.dispatch import solve_model
 
 SCALES = ("small", "medium", "large")
 MEMORY_PENALTY = 0.35
@@ -45,8 +48,8 @@ MACHINES = (
     Machine("n1-highmem-2", 2, "0.096", 6.5, 0.98, 14.8, (1, 1, 2)),
     Machine("n1-highcpu-2", 2, "0.058", 0.9, 0.95, 13.4, (1, 1, 2)),
     Machine("n1-highcpu-4", 4, "0.116", 0.9, 0.93, 13.2, (1, 1, 2)),
-    Machine("n1-highcpu-8", 8, "0.232", 0.9, 0.94, 14.6, (1, 1, 2)),
-    Machine("n1-highcpu-16", 16, "0.464", 0.9, 0.97, 16.8, (1, 1, 2)),
+    Machine("n1-highcpu-8", 8, "0.232", 0.9, 0.94, 15.2, (1, 1, 2)),
+    Machine("n1-highcpu-16", 16, "0.464", 0.9, 0.97, 18.5, (1, 1, 2)),
     Machine("g1-small", 1, "0.021", 1.7, 1.75, 9.8, (1, 2, 4)),
 )
 
@@ -148,11 +151,15 @@ def _profile(application: Application, machine: Machine, load: Load, scaling: fl
     return f"  on {name:<{wide}} {{ map {maps}{f', reduce {reduces}' if load.reduces else ''} }}"
 
 
-def has_plan(application: Application, scale: str, scaling: float, solver: str) -> bool:
+def exists(application: Application, scale: str, scaling: float) -> bool:
+    """Whether there is a plan at all, by HiGHS."""
+    model = build(loads(text(application, scale, scaling)))
+    return solve_model(model, "highs", Limits(time=60.0, gap=1.0)).solution is not SolutionStatus.NONE
+
+
+def finds(method: str, application: Application, scale: str, scaling: float) -> bool:
     """Whether a method finds a plan."""
-    spec = loads(text(application, scale, scaling))
-    result = solve(spec, solver=solver, limits=Limits(time=60.0, gap=1.0, threads=1))
-    return result.solution is not SolutionStatus.NONE
+    return solve(loads(text(application, scale, scaling)), solver=method).solution is not SolutionStatus.NONE
 
 
 def calibrated(application: Application, scale: str) -> float:
@@ -161,22 +168,25 @@ def calibrated(application: Application, scale: str) -> float:
     low, high = 0.1, 2.0 * float(load.cents) / 100 * 3600 / 0.029 / (load.maps + application.ratio * load.reduces)
     while high > 1.005 * low:
         middle = (low * high) ** 0.5
-        low, high = (middle, high) if has_plan(application, scale, middle, "highs") else (low, middle)
+        low, high = (middle, high) if exists(application, scale, middle) else (low, middle)
     for percent in range(100, 0, -5):
         scaling = float(f"{low * percent / 100:.3g}")
-        if all(has_plan(application, scale, scaling, method) for method in ("dsps", "mvps")):
+        if all(finds(method, application, scale, scaling) for method in ("dsps", "mvps", "mspan")):
             print(f"{application.name} {scale}: {scaling:g} s, {percent} % of the largest", flush=True)
             return scaling
     raise SystemExit(f"no scaling for {application.name} {scale}")
 
 
-def main(folder: Path) -> None:
-    """Writes all 24 files."""
+def main(names: list[str]) -> None:
+    """Writes the files of these names, without any names all 24."""
+    folder = Path(__file__).parent.parent / "models" / "energy"
     for scale in SCALES:
         for application in APPLICATIONS:
-            path = folder / f"{application.name}-{scale}.mrspec"
-            path.write_text(text(application, scale, calibrated(application, scale)), encoding="utf-8")
+            name = f"{application.name}-{scale}"
+            if not names or name in names:
+                path = folder / f"{name}.mrspec"
+                path.write_text(text(application, scale, calibrated(application, scale)), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "models" / "energy")
+    main(sys.argv[1:])

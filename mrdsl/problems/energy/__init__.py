@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from mrdsl.problems.energy.checks import check
 from mrdsl.problems.energy.facts import EnergyFacts
-from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.problems.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.spec.spec import Spec
 
 
@@ -52,5 +54,19 @@ FAMILY = Family(
     verify="mrdsl.problems.energy.verify:verify",
     measure="mrdsl.problems.energy.verify:measure",
     quantity="mrdsl.problems.energy.verify:quantity",
+    experiments=(
+        Experiment(
+            "energy-comparison",
+            "energy, cost and deadline of every method on the paper's 24 workloads (6.2.1 to 6.2.3)",
+            "mrdsl.experiments.energy:compare",
+            MappingProxyType({"scales": ("small,medium,large", "which workloads")}),
+        ),
+        Experiment(
+            "energy-sensitivity",
+            "network speed, deadline and budget on the small workloads (Figures 9 and 10)",
+            "mrdsl.experiments.energy_sensitivity:sensitivity",
+            MappingProxyType({"points": (16, "values of each promise")}),
+        ),
+    ),
     why="mrdsl.problems.energy.why:why",
 )
