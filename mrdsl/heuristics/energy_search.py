@@ -113,13 +113,16 @@ def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 1
     """Local search from the best ``starts``: takes, returns and swaps VMs while that helps, first towards a plan
     (repair), then to less energy; jobs exchange VMs too.
 
-    From the best end point also changes of three VMs at once (``wide = 2``). Stops at ``limits.time``, and after
+    Where no start has a plan, from twice as many. From the best end point also changes of three VMs at once
+    (``wide = 2``). Stops at ``limits.time``, and after
     ``most`` sets of machines have been looked at.
     """
     search: Search = draft.work
     until = draft.started + draft.limits.time if draft.limits.time is not None and draft.started else inf
     search = replace(search, effort=Effort(until, most))
     narrow, broad = (_single, _swaps), (_single, _swaps, *((_triples,) if wide > 1 else ()))
+    if score(search.starts[0])[0] > 0:
+        starts = 2 * starts
     ends = [_descend(search, state, narrow) for state in search.starts[:starts]]
     best = _descend(search, min(ends, key=score), broad)
     for state in search.starts[starts:] if score(best)[0] > 0 else ():

@@ -175,13 +175,14 @@ class SetSearch:
             most = np.floor(left / port * (1 + SLACK) + SLACK)
         else:
             most = np.where(left >= -SLACK * limit, float(self.job.map_tasks), 0.0)
-        caps = np.minimum(self._maps.room[None, rows], np.maximum(most, 0)[:, :, None])
+        points, lengths = np.nonzero(most * int(vms.sum()) >= self._maps.tasks)
+        caps = np.minimum(self._maps.room[rows[lengths]], most[points, lengths, None])
         counts, energy = _fill(self._maps, vms, caps)
-        total = energy + energies[:, None]
-        point = np.unravel_index(int(np.argmin(total)), total.shape)
-        if not np.isfinite(total[point]):
+        total = energy + energies[points]
+        at = int(np.argmin(total)) if len(total) else -1
+        if at < 0 or not np.isfinite(total[at]):
             return None
-        return Placement(vms, 0.0, float(total[point]), counts[point].astype(np.int64), reduces[point[0]])
+        return Placement(vms, 0.0, float(total[at]), counts[at].astype(np.int64), reduces[points[at]])
 
     def _reduce_frontier(self, vms: Ints, limit: float) -> tuple[Floats, Floats, Ints]:
         """Time (phase and fetching), energy and tasks per type of the reduce side, none worse in both than another."""
