@@ -64,7 +64,7 @@ def resolve(
     importer = Importer(files, report, [document.file], {document.file: document.text})
     statements = importer.expand(document.statements, folder, (path.resolve(),) if path is not None else ())
     names = tree.FileNames(tuple(importer.names))
-    parts = _sort(statements)
+    parts = sort_statements(statements)
     spec = _resolve(parts, names, files, report, overrides, seed, document)
     return Resolved(spec, tuple(report.found), importer.texts)
 
@@ -111,12 +111,14 @@ def _resolve(
         currency=report.currency or units.DEFAULT_CURRENCY,
         parameters=MappingProxyType(values),
         file=document.file,
+        text=document.text,
+        given=MappingProxyType(dict(overrides)),
         span=at,
         spans=ItemSpans(names, {"seed": parts.seeds[0]} if parts.seeds else {}),
     )
 
 
-def _sort(statements: list[Any]) -> _Sorted:
+def sort_statements(statements: list[Any]) -> _Sorted:
     parts = _Sorted()
     for statement in statements:
         word = statement.words[0] if isinstance(statement, tree.Assignment | tree.Block) else ""

@@ -33,13 +33,14 @@ def solve_model(
     limits: Limits | None = None,
     needs: Needs | None = None,
     *,
-    start: Array | None = None,
+    memory: Memory | None = None,
     project: str | None = None,
     span: Span | None = None,
 ) -> Answer:
     """Solves a Pyomo model and loads a feasible point, if one is found, into its variables.
 
-    ``solver`` is a declared name; ``needs`` what the caller wants beyond what the model shows (duals). Any point is
+    ``solver`` is a declared name; ``needs`` what the caller wants beyond what the model shows (duals). ``memory``
+    holds the point of the last model of the same shape: where to begin, and where this one's is kept. Any point is
     checked against the model before it counts: bounds, whole numbers, constraints. Raises MrdslError for an unknown
     solver, one that cannot do the model (both exit code 2), or a missing one (exit code 3); everything else that can
     go wrong is a termination.
@@ -55,7 +56,7 @@ def solve_model(
     if declared.pyomo is not None:
         answer = _solve_through_pyomo(declared, model, found, nonlinear, limits)
     elif found:
-        answer = _solve_linear(declared, *found, limits, needs.duals, start)
+        answer = _solve_linear(declared, *found, limits, needs.duals, memory)
     else:
         assert nonlinear is not None
         answer = _solve_nonlinear(declared, nonlinear, limits)
@@ -80,6 +81,13 @@ def _with_gap(limits: Limits) -> Limits:
     return replace(limits, gap=DEFAULT_GAP) if limits.gap is None else limits
 
 
+@dataclass
+class Memory:
+    """The point that the last model of a loop ended at."""
+
+    values: Array | None = None
+
+
 @dataclass(frozen=True)
 class _Point:
     """A checked point of a program."""
@@ -89,8 +97,13 @@ class _Point:
 
 
 def _solve_linear(solver: SolverFile, program: LinearProgram, names: Names, limits: Limits, want_duals: bool,
-                  start: Array | None) -> Answer:
+                  memory: Memory | None) -> Answer:
+    start = memory.values if memory is not None and "start" in solver.offers else None
+    if start is not None and len(start) != len(program.costs):
+        start = None
     reply = solve_program(solver, program, limits, want_duals, start)
+    if memory is not None and reply.values is not None:
+        memory.values = reply.values
     return judge(solver.name, version(solver), reply, program, names, limits)
 
 

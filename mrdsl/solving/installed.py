@@ -105,6 +105,7 @@ def version(solver: SolverFile) -> str | None:
     return None
 
 
+@lru_cache(maxsize=32)
 def _module_version(module: str) -> str | None:
     from importlib.metadata import PackageNotFoundError, packages_distributions
     from importlib.metadata import version as distribution_version

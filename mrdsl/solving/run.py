@@ -37,10 +37,12 @@ def solve(
     formulation: str | None = None,
     relax: bool = False,
     limits: Limits | None = None,
+    memory: Any = None,
 ) -> Result:
     """Solves a spec and checks what comes out against the spec's own promises.
 
-    Termination and solution are two facts; a plan is reported only when it keeps every promise. Raises MrdslError for
+    Termination and solution are two facts; a plan is reported only when it keeps every promise. ``memory`` (of
+    ``mrdsl.solving.dispatch``) is what a loop hands from one solve to the next. Raises MrdslError for
     a spec or a request that is wrong (exit code 2) and for a solver that is missing (exit code 3).
     """
     family = find_family(spec)
@@ -54,7 +56,7 @@ def solve(
     choice = choose(spec, family, solver, formulation, relax, limits or Limits())
     if choice.solver is not None:
         require(choice.solver, choice.span)
-    outcome = _Run(spec, family, choice, relax, seconds).outcome()
+    outcome = _Run(spec, family, choice, relax, seconds, memory).outcome()
     return _result(spec, family, choice, outcome, found, seconds)
 
 
@@ -103,6 +105,7 @@ class _Run:
     choice: Choice
     relax: bool
     seconds: dict[str, float]
+    memory: Any = None
 
     def outcome(self) -> Outcome:
         chosen = self.choice.formulation
@@ -171,7 +174,7 @@ class _Run:
         started = time.perf_counter()
         model = _build(self.spec, chosen, self.relax)
         built = time.perf_counter()
-        answer = solve_model(model, choice.solver, choice.limits, needs, span=choice.span)
+        answer = solve_model(model, choice.solver, choice.limits, needs, memory=self.memory, span=choice.span)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
         return _decoded(self.spec, chosen, model, answer, self.relax, choice.span)
 

@@ -47,6 +47,8 @@ class Spec:
 
     ``facts`` is an instance of the family's own facts dataclass (``mrdsl.problems.FAMILY.facts``). ``goal`` and
     ``method`` are None where the spec leaves them to the family. ``currency`` names the unit of all money.
+    ``text`` is what the spec was read from and ``given`` the params that were overridden, as they were given; both are
+    empty for a spec built in Python.
     """
 
     problem: str
@@ -59,6 +61,8 @@ class Spec:
     currency: str = "USD"
     parameters: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     file: str = field(default="", compare=False)
+    text: str = field(default="", compare=False, repr=False)
+    given: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
 
