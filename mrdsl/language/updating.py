@@ -51,8 +51,10 @@ class Updater:
 
     def update(self, parameters: Mapping[str, Any]) -> Spec:
         """The spec with these params besides those given before; raises MrdslError as reading the text would."""
-        self.given = {**self.given, **parameters}
-        return self._resolve_touched(self.given) if self.local else self._resolve_all(self.given)
+        given = {**self.given, **parameters}
+        spec = self._resolve_touched(given) if self.local else self._resolve_all(given)
+        self.given = given
+        return spec
 
     def _resolve_all(self, parameters: Mapping[str, Any]) -> Spec:
         found = resolve(self.document, self.folder, self.path, parameters, self.seed, self.outside)
