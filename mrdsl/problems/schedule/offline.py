@@ -103,18 +103,17 @@ def instance_of(spec: Spec) -> Instance:
         found.append(job)
         if len(found) > MOST_JOBS:
             raise _too_large(spec)
-    spot = facts.vms[0].spot if facts.policy.instances != "on_demand" else None
-    moves = [spot.every] if spot is not None and spot.history is None else []
-    times = [machine.billing, machine.boot, *moves]
+    until = max(job.punctual_until for job in found) + sum(job.work for job in found) + machine.boot
+    process = price_process(facts.vms[0], spec.seed or 0) if facts.policy.instances != "on_demand" else None
+    prices = path(process, until) if process is not None else None
+    times = [machine.billing, machine.boot, *(prices.times if prices is not None else ())]
     for job in found:
         times += [job.submit, *(d for d, n in zip(job.durations, job.tasks, strict=True) if n)]
     step = _step(times, spec)
     late = floor(facts.policy.tardy_share * len(found) + 1e-9)
-    prices = price_process(facts.vms[0], spec.seed or 0) if spot is not None else None
-    until = max(job.punctual_until for job in found) + sum(job.work for job in found) + machine.boot
     instance = Instance(
         tuple(found), machine.slots, step, round(machine.billing / step), round(machine.boot / step), machine.price,
-        path(prices, until) if prices is not None else None, facts.policy.instances, late)
+        prices, facts.policy.instances, late)
     if instance.horizon ** 2 * len(found) / max(instance.period / 2, 1) > MOST_STARTS:
         raise _too_large(spec)
     return instance
