@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mrdsl.diagnostics import MrdslError
 from mrdsl.heuristics.schedule_observe import SimulatedSchedule, simulate, watch
 from mrdsl.heuristics.schedule_why import EVICTED, FRACTIONS, NEVER, ON_PURPOSE, WAITED, why
 from mrdsl.language.loading import Loaded, load_file, load_text
@@ -107,6 +108,20 @@ def test_classes_and_tables_arrive_together() -> None:
     plan = solve(loaded.spec).plan
     assert isinstance(plan, SchedulePlan)
     assert 2 + 60 - 4 * 60 ** 0.5 < plan.jobs.count < 2 + 60 + 4 * 60 ** 0.5
+
+
+def test_a_day_without_a_job_costs_nothing() -> None:
+    loaded = load_text('problem schedule "x"\nseed = 1\nhorizon = 1 s\n'
+                       'vm m { slots { map = 1, reduce = 1 }, on_demand { price = 1 USD/h } }\n'
+                       'class a { rate = 1/h, map { tasks = 2, avg = 9 s, max = 9 s } }\n'
+                       'policy { algorithm = mdasa, instances = on_demand }\nminimize cost\n')
+    assert loaded.spec is not None
+    result = solve(loaded.spec)
+    assert isinstance(result.plan, SchedulePlan)
+    assert (result.plan.jobs.count, result.objective.value) == (0, 0.0)
+    with pytest.raises(MrdslError) as refused:
+        solve(loaded.spec, formulation="offline")
+    assert refused.value.diagnostics[0].code == "empty-trace"
 
 
 def test_many_runs_give_intervals() -> None:

@@ -95,7 +95,7 @@ class Instance:
 
 
 def instance_of(spec: Spec) -> Instance:
-    """The instance of a spec; raises MrdslError ``too-large`` or ``off-grid`` where it is none for this model."""
+    """The instance of a spec; raises ``too-large``, ``off-grid`` or ``empty-trace`` where it is none."""
     facts: ScheduleFacts = spec.facts
     machine = machine_type(facts.vms[0])
     found = []
@@ -103,6 +103,9 @@ def instance_of(spec: Spec) -> Instance:
         found.append(job)
         if len(found) > MOST_JOBS:
             raise _too_large(spec)
+    if not found:
+        raise MrdslError([error("empty-trace", "no job arrives: there is nothing to schedule", spec.span,
+                                "give a longer horizon, or a higher rate")])
     until = max(job.punctual_until for job in found) + sum(job.work for job in found) + machine.boot
     process = price_process(facts.vms[0], spec.seed or 0) if facts.policy.instances != "on_demand" else None
     prices = path(process, until) if process is not None else None
