@@ -144,7 +144,8 @@ def measure(*arguments):
 
 
 def peer():
-    found = {name: [measure(name) for _ in repeat(None, REPEATS)] for name in ("ours", "simpy")}
+    rounds = [{name: measure(name) for name in ("ours", "simpy")} for _ in repeat(None, REPEATS)]
+    found = {name: [each[name] for each in rounds] for name in ("ours", "simpy")}
     rates = {name: median(tasks / seconds for tasks, seconds, _, _ in runs) for name, runs in found.items()}
     for name, runs in found.items():
         tasks, _, means, peak = runs[0]
