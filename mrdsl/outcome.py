@@ -89,6 +89,10 @@ class Plan:
         """The Gantt chart, empty where the family has none."""
         return ()
 
+    def graph(self, title: str) -> str:
+        """The plan drawn as a graph, an SVG document; "" where the family has none."""
+        return ""
+
     def trace(self) -> Trace:
         """Every event behind the plan; by default the bars of its chart."""
         return Trace(("lane", "label", "start [s]", "end [s]", "kind"),

@@ -35,8 +35,11 @@ EXPLAIN_FOR = 5.0
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the JSON object to a file.")
 @click.option("--gantt", type=click.Path(path_type=Path), help="Draw the plan as an SVG Gantt chart.")
+@click.option("--graph", type=click.Path(path_type=Path), help="Draw the plan's tasks and their order as SVG.")
 @click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
-def solve(as_json: bool, output: Path | None, gantt: Path | None, verbose: bool, **options: Any) -> int:
+def solve(
+    as_json: bool, output: Path | None, gantt: Path | None, graph: Path | None, verbose: bool, **options: Any
+) -> int:
     """Find the plan for the spec in FILE."""
     started = time.perf_counter()
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
@@ -56,6 +59,8 @@ def solve(as_json: bool, output: Path | None, gantt: Path | None, verbose: bool,
         write_whole(output, to_json(result_document(result)))
     if gantt is not None:
         draw(result, gantt)
+    if graph is not None:
+        draw_graph(result, graph)
     return exit_code(result)
 
 
@@ -130,3 +135,12 @@ def draw(result: Result, path: Path) -> None:
         click.echo(f"no Gantt chart: a {result.problem} plan has nothing to draw", err=True)
         return
     write_whole(path, gantt(bars, result.title))
+
+
+def draw_graph(result: Result, path: Path) -> None:
+    """Writes the plan drawn as a graph, or says that it is none."""
+    drawn = result.plan.graph(result.title) if result.plan is not None else ""
+    if not drawn:
+        click.echo(f"no graph: a {result.problem} plan has no order of tasks to draw", err=True)
+        return
+    write_whole(path, drawn)

@@ -128,7 +128,7 @@ def _apart(wanted: list[float], heights: list[float], room: float) -> list[float
 
 
 def _size(node: GraphNode) -> tuple[float, float]:
-    text = max([text_width(node.name, 11.5), *(text_width(one, 10) for one in node.lines)])
+    text = max([text_width(node.name, 12.5), *(text_width(one, 10) for one in node.lines)])
     return min(max(text, 40.0), 200.0) + 20, 24.0 + 14 * len(node.lines)
 
 

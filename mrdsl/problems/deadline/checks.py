@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.diagnostics import Diagnostic, error, has_errors, impossible
+from mrdsl.diagnostics import Diagnostic, error, impossible
 from mrdsl.problems.deadline.facts import DeadlineFacts
 from mrdsl.problems.deadline.workload import Tasks, read_tasks, tasks_of
 from mrdsl.spec.spec import Spec
@@ -24,8 +24,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     if spec.goal is not None and spec.goal.quantity == "slack_ratio" and tasks.durations and not any(tasks.durations):
         yield error("out-of-range", "every task takes 0 s: there is no ratio of slack to duration", spec.goal.span,
                     "maximize min_slack instead")
-    if not has_errors(problems):
-        yield from _cycles(tasks)
+    yield from _cycles(tasks)
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:

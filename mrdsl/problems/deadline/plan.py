@@ -25,7 +25,8 @@ class DeadlinePlan(Plan):
 
     ``delay`` is the time from when a task may start to when it must have finished, ``slack`` what of it the duration
     leaves. ``latest_start`` and ``latest_finish`` are times after the submission from which on the tasks that follow
-    still have their full delays. All in seconds.
+    still have their full delays. All in seconds. ``follows`` holds the numbers of two tasks of which the second waits
+    for the first.
     """
 
     names: Sequence[str]
@@ -35,6 +36,7 @@ class DeadlinePlan(Plan):
     slack: Floats
     latest_start: Floats
     latest_finish: Floats
+    follows: Sequence[tuple[int, int]] = ()
 
     def document(self) -> dict[str, Any]:
         """The object under ``plan`` in the JSON result."""
@@ -61,9 +63,26 @@ class DeadlinePlan(Plan):
         for i, name in enumerate(self.names[:DRAWN]):
             lane = f"{name} ({self.count[i]})" if self.count[i] > 1 else name
             start, finish = float(self.latest_start[i]), float(self.latest_finish[i])
+            bars.append(Bar(lane, name, start, finish, "runs at the latest"))
             bars.append(Bar(lane, "", start - float(self.slack[i]), start, "slack"))
-            bars.append(Bar(lane, name, start, finish, "work"))
         return tuple(bars)
+
+    def graph(self, title: str) -> str:
+        """The tasks in layers with their durations and slacks; a box is filled by the duration's share of the delay.
+
+        The task of the least slack has a strong border. Plans of more than 400 tasks are not drawn.
+        """
+        if len(self.names) > DRAWN:
+            return ""
+        from mrdsl.drawing import GraphNode, graph
+
+        nodes = [
+            GraphNode(str(i), f"{name} ({self.count[i]})" if self.count[i] > 1 else name,
+                      (f"runs {self.duration[i]:.4g} s", f"slack {self.slack[i]:.4g} s"),
+                      share=float(self.duration[i] / self.delay[i]) if self.delay[i] > 0 else 1.0,
+                      marked=bool(self.slack[i] <= 1.001 * self.slack.min()))
+            for i, name in enumerate(self.names)]
+        return graph(nodes, [(str(a), str(b)) for a, b in self.follows], title)
 
 
 def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
@@ -73,7 +92,16 @@ def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
     return DeadlinePlan(
         names=tasks.names, count=tasks.counts, duration=network.duration, delay=delay, slack=slack,
         latest_start=finish - network.duration, latest_finish=finish,
+        follows=_follows(tasks) if len(tasks) <= DRAWN else (),
     )
+
+
+def _follows(tasks: Tasks) -> tuple[tuple[int, int], ...]:
+    found = []
+    for number, after in enumerate(tasks.after):
+        for other in after:
+            found += [(other, number)] if other >= 0 else [(member, number) for member in tasks.groups[~other]]
+    return tuple(found)
 
 
 def kept(network: Network, slack: Floats) -> Floats:

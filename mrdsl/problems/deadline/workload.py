@@ -121,8 +121,8 @@ class _Builder:
                 self._add_group(part)
             else:
                 for task in part:
-                    self._add(task.name, 1, task.duration, task.weight, task.span)
-                    self.written.append((len(self.tasks) - 1, task.after, task))
+                    if self._add(task.name, 1, task.duration, task.weight, task.span):
+                        self.written.append((len(self.tasks) - 1, task.after, task))
         if len(self.tasks) == self.first and not self.problems:
             self.problems.append(error("missing-block", f"dag {self.dag.name} has no task", self.dag.span,
                                        "add task NAME { duration = 60 s }"))
@@ -137,7 +137,7 @@ class _Builder:
             found = imported(self.dag)
         except WorkflowError as problem:
             assert source is not None
-            self.problems.append(error("unreadable-file", f"{source.written} is no workflow: {problem}", source.span,
+            self.problems.append(error("broken-workflow", f"{source.written} is no workflow: {problem}", source.span,
                                        problem.hint))
             return
         for name, duration in zip(found.names, found.durations, strict=True):
@@ -145,13 +145,12 @@ class _Builder:
         for number, parents in enumerate(found.parents):
             self.tasks.after[self.first + number] = tuple(self.first + parent for parent in parents)
 
-    def _add(self, name: str, count: int, duration: float, weight: float, span: Span | None) -> None:
+    def _add(self, name: str, count: int, duration: float, weight: float, span: Span | None) -> bool:
         tasks = self.tasks
         if name in self.numbers:
-            self.problems.append(error("duplicate", f"`task {name}` is defined twice in dag {self.dag.name}", span,
-                                       "give each its own name",
+            self.problems.append(error("duplicate", f"`task {name}` is defined twice", span, "give each its own name",
                                        Related("first defined here", tasks.spans[self.numbers[name]])))
-            return
+            return False
         self.numbers[name] = len(tasks)
         tasks.names.append(self.prefix + name)
         tasks.counts.append(count)
@@ -160,6 +159,7 @@ class _Builder:
         tasks.after.append(())
         tasks.dag.append(self.number)
         tasks.spans.append(span)
+        return True
 
     def _add_group(self, part: Columns[Task]) -> None:
         """A generated group: one counted task where its members are alike, but for those that something names."""
