@@ -26,11 +26,19 @@ MUTATION = 0.3
 
 @dataclass(frozen=True)
 class Effort:
-    """``population`` orders in each of at most ``generations`` generations, ``patience`` of them without progress."""
+    """``population`` orders in each of at most ``generations`` generations, ``patience`` of them without progress.
+
+    Where there are many jobs there are fewer generations: no more than place ``placements`` jobs in all.
+    """
 
     population: int = 40
     generations: int = 60
     patience: int = 15
+    placements: int = 500_000
+
+    def generations_for(self, jobs: int) -> int:
+        """How many generations of so many jobs."""
+        return max(1, min(self.generations, self.placements // (self.population * jobs)))
 
 
 def genetic(draft: Draft, population: int = 40, generations: int = 60, patience: int = 15) -> Draft:
@@ -83,7 +91,8 @@ def _evolve(batch: Batch, start: Integers, map_slots: Integers, reduce_slots: In
     values = _values(judge, batch, people, map_slots, reduce_slots)
     best_order, best = start.copy(), np.full(rows, np.inf)
     at, idle = np.arange(rows), np.zeros(rows, dtype=np.intp)
-    for generation in range(effort.generations):
+    generations = effort.generations_for(size)
+    for generation in range(generations):
         champion = values.argmin(axis=1)
         found = values[np.arange(len(at)), champion]
         better = found < best[at]
@@ -92,7 +101,7 @@ def _evolve(batch: Batch, start: Integers, map_slots: Integers, reduce_slots: In
         idle = np.where(better, 0, idle + 1)
         going = (best[at] > goal[at]) & (idle < effort.patience)
         at, people, values, idle = at[going], people[going], values[going], idle[going]
-        if not len(at) or generation == effort.generations - 1:
+        if not len(at) or generation == generations - 1:
             break
         children = _breed(people, values, rng)
         offspring = _values(judge, batch, children, map_slots[at], reduce_slots[at])

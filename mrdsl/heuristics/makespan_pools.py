@@ -21,6 +21,8 @@ from mrdsl.problems.makespan.batch import Batch, Floats
 from mrdsl.problems.makespan.schedule import PoolOrder
 from mrdsl.simulation.slots import Integers
 
+PLACEMENTS = 200_000
+
 
 def balanced_pools(draft: Draft, order: str = "johnson", population: int = 20, generations: int = 12,
                    patience: int = 4) -> Draft:
@@ -58,10 +60,14 @@ def divide(batch: Batch, effort: Effort | None, rng: np.random.Generator, bound:
 
 
 def _splits(batch: Batch) -> tuple[Integers, Integers]:
-    """The first s and the other jobs by number of map tasks, for s from 1 to n - 1."""
+    """The first s and the other jobs by number of map tasks, for s from 1 to n - 1.
+
+    Of very many jobs only some s, evenly spread, so that a round places ``PLACEMENTS`` jobs at most.
+    """
     n = len(batch)
     ranked = batch.map_tasks.argsort(kind="stable")
-    head = np.arange(n) < np.arange(1, n)[:, None]
+    sizes = np.unique(np.rint(np.linspace(1, n - 1, max(1, min(n - 1, PLACEMENTS // (2 * n))))).astype(np.intp))
+    head = np.arange(n) < sizes[:, None]
     return np.where(head, ranked, -1), np.where(head, -1, ranked)
 
 

@@ -9,7 +9,7 @@ are judged at once; the best is taken where it is not much worse, and less and l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from mrdsl.simulation.waves import Tasks, Wave, run
 
 Entries = tuple[tuple[int, int], ...]
 
+FEWEST_ROUNDS = 10
+
 
 @dataclass(frozen=True)
 class State:
@@ -31,18 +33,20 @@ class State:
     reduces: Entries
 
 
-def slot_search(draft: Draft, rounds: int = 1500, neighbours: int = 64, heat: float = 0.01,
-                most_entries: int = 400) -> Draft:
+def slot_search(draft: Draft, rounds: int = 400, neighbours: int = 64, heat: float = 0.01,
+                placements: int = 500_000) -> Draft:
     """Improves the best schedule yet; stops at the lower bound, or after ``rounds`` rounds of ``neighbours``.
 
-    ``heat`` is the share of the makespan by which a step may be worse at first.
+    ``heat`` is the share of the makespan by which a step may be worse at first. Where the lists are long there are
+    fewer rounds, so that about ``placements`` list entries are placed in all, and none where that leaves under ten.
     """
     work = work_of(draft)
     if work.schedule is None or work.proven:
-        return offer_schedule(draft, work, work.schedule) if work.schedule else draft
+        return replace(draft, work=work)
     start = state_of(work.schedule.waves)
-    if len(start.maps) + len(start.reduces) > most_entries:
-        return offer_schedule(draft, work, work.schedule)
+    rounds = min(rounds, placements // (neighbours * (len(start.maps) + 2 * len(start.reduces) + 1)))
+    if rounds < FEWEST_ROUNDS:
+        return replace(draft, work=work)
     rng = np.random.default_rng([draft.seed, 3])
     best = _anneal(work.batch, start, work.bound, rng, rounds, neighbours, heat)
     return offer_schedule(draft, work, schedule_of(work.batch, best))
