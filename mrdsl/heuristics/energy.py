@@ -16,13 +16,14 @@ from math import floor, inf
 
 import numpy as np
 
-from mrdsl.diagnostics import Diagnostic, note, warning
+from mrdsl.diagnostics import Diagnostic, MrdslError, error, note, warning
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
 from mrdsl.problems.energy.assignment import Share, job_use, plan_of
 from mrdsl.problems.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
 from mrdsl.problems.energy.plan import JobUse
 from mrdsl.problems.energy.verify import measure, verify
+from mrdsl.spec.spec import Spec
 
 SLACK = 1e-9
 
@@ -73,8 +74,17 @@ class Work:
     jobs: tuple[JobWork, ...]
 
 
+def only_energy(spec: Spec) -> None:
+    """Raises MrdslError ``unable-solver`` where the spec wants something else minimized than energy."""
+    goal = spec.goal
+    if goal is not None and goal.quantity != "energy":
+        message = f"the methods of the energy family minimize energy, not {goal.quantity}"
+        raise MrdslError([error("unable-solver", message, goal.span, "take --solver highs, or any other MILP solver")])
+
+
 def deal_machines(draft: Draft) -> Draft:
     """Starts the work: every VM goes to one job, each time to the job with the most work per slot dealt so far."""
+    only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     stock = np.repeat(np.arange(len(machines)), machines.available)
     if len(jobs) == 1:

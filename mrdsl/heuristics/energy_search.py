@@ -9,6 +9,7 @@ from math import inf
 
 import numpy as np
 
+from mrdsl.heuristics.energy import only_energy
 from mrdsl.heuristics.energy_bound import Relaxed, relaxation
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
@@ -57,6 +58,7 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
 
     Then the same with the uptime fixed at 1, 2, ... of ``parts`` equal shares of the longest there can be.
     """
+    only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     found = relaxation(machines, jobs)
     search = Search(machines.available, tuple(SetSearch(machines, job) for job in jobs))

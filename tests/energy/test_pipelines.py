@@ -203,6 +203,13 @@ def test_several_jobs_share_the_stock() -> None:
     assert exact.objective.value > alone.objective.value
 
 
+@pytest.mark.parametrize("method", FAMILY.methods)
+def test_methods_refuse_other_goals(method: str) -> None:
+    with pytest.raises(mrdsl.MrdslError) as raised:
+        mrdsl.solve(reference(goal="cost"), method)
+    assert [d.code for d in raised.value.diagnostics] == ["unable-solver"]
+
+
 def test_every_declared_method_has_a_pipeline() -> None:
     for method in FAMILY.methods:
         assert "energy" in registry.find(method).pipelines
