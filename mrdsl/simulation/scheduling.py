@@ -111,6 +111,8 @@ class Simulation:
         self._next_arrival()
         self.seen.start = self._heap[0][0] if self._heap else 0.0
         if self.prices is not None:
+            while self.prices.next_move <= self.seen.start:
+                self.prices.advance()
             self._push(self.prices.next_move, PRICE, None)
         while self.active or self._arrivals_left():
             time, kind, _, what = heappop(self._heap)
