@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.heuristics import joint
+from mrdsl.problems.joint import allocation
 from mrdsl.problems.joint.workload import Execution, Queues, Workload, ceiling
 
 
@@ -36,9 +36,9 @@ def instance(units: int) -> Workload:
 
 def allocate(work: Workload, relax: bool) -> np.ndarray:
     """Algorithm 1: the least VMs of all, then the rest."""
-    base = joint.least_vms(work, relax)
+    base = allocation.least_vms(work, relax)
     left = work.size - base.sum(axis=1)
-    return base + joint.further_vms(work, slice(0, base.shape[1]), base, left, relax)
+    return base + allocation.further_vms(work, slice(0, base.shape[1]), base, left, relax)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from pyomo.contrib.appsi.solvers.highs import Highs
 
 from mrdsl.experiments.joint_instances import instance
 from mrdsl.experiments.joint_sizes import compare
-from mrdsl.heuristics.joint_sizes import sweep
+from mrdsl.problems.joint.sizes import sweep
 from mrdsl.problems.joint.workload import Workload, workload
 
 

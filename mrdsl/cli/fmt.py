@@ -13,7 +13,7 @@ from mrdsl.cli.check import specs_below
 from mrdsl.cli.inputs import write_whole
 from mrdsl.diagnostics import error
 from mrdsl.language.formatting import format_text
-from mrdsl.language.reading import decode
+from mrdsl.reading.text import decode
 from mrdsl.source import Span
 
 STANDARD_INPUT = "-"

@@ -14,7 +14,7 @@ from mrdsl.cli.inputs import load_spec, spec_options
 from mrdsl.diagnostics import MrdslError
 from mrdsl.language import tree
 from mrdsl.language.parsing import parse
-from mrdsl.language.reading import decode
+from mrdsl.reading.text import decode
 from mrdsl.spec.columns import Columns
 
 

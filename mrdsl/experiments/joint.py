@@ -14,8 +14,8 @@ from mrdsl.drawing import Series, line_chart
 from mrdsl.experiments.joint_instances import LARGE, SMALL, instance
 from mrdsl.experiments.joint_sizes import STEPS, Comparison, at_size, compare, vms_held
 from mrdsl.experiments.tables import written
-from mrdsl.heuristics.joint_sizes import sweep
 from mrdsl.outcome import Table
+from mrdsl.problems.joint.sizes import sweep
 from mrdsl.problems.joint.workload import Floats, Workload, workload
 
 SAVINGS_AXES = ("cluster size / V_max [%]", "cheaper than partitioned [%]")

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mrdsl.heuristics.joint_sizes import Sweep, sweep
+from mrdsl.problems.joint.sizes import Sweep, sweep
 from mrdsl.problems.joint.workload import Floats, Workload
 
 STEPS = 40

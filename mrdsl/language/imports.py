@@ -11,7 +11,7 @@ from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Report, Scope
 from mrdsl.language.items import Files, outside_error
 from mrdsl.language.parsing import parse
-from mrdsl.language.reading import decode
+from mrdsl.reading.text import decode
 
 NO_PARAMETERS = ("problem", "minimize", "maximize", "estimate", "solve")
 

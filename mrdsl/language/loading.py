@@ -9,9 +9,9 @@ from typing import Any
 
 from mrdsl.diagnostics import Diagnostic, Severity, error, has_errors
 from mrdsl.language.parsing import parse
-from mrdsl.language.reading import decode
 from mrdsl.language.resolving import resolve
 from mrdsl.problems import family as find_family
+from mrdsl.reading.text import decode
 from mrdsl.source import Span
 from mrdsl.spec.spec import Spec
 

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from mrdsl import units
 from mrdsl.diagnostics import error
 from mrdsl.language.blocks import Place
-from mrdsl.language.cells import CellReader, RawTable, read_raw
 from mrdsl.language.evaluate import MistakeError, evaluate
 from mrdsl.language.generators import collect
 from mrdsl.language.items import acceptable, limits, shown
@@ -26,6 +25,7 @@ from mrdsl.language.parsing import parse_expression
 from mrdsl.language.suggest import did_you_mean, nearest
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.language.vocabulary import vocabulary
+from mrdsl.reading.cells import CellReader, RawTable, read_raw
 from mrdsl.source import Span
 from mrdsl.spec.columns import Columns
 from mrdsl.spec.schema import Item, Node, Source

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl import units
 from mrdsl.diagnostics import Diagnostic, Related, error, warning
-from mrdsl.language.cells import CellReader, RawTable, read_raw
-from mrdsl.language.evaluate import Report
-from mrdsl.language.suggest import did_you_mean
+from mrdsl.reading.cells import CellReader, RawTable, read_raw
 from mrdsl.source import Span
 from mrdsl.spec.schema import Source
 
@@ -46,6 +45,15 @@ class Wanted:
         return self.word == "service"
 
 
+@dataclass
+class _Report:
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, diagnostic: Diagnostic | None) -> None:
+        if diagnostic is not None:
+            self.found.append(diagnostic)
+
+
 def read_demand(
     source: Source, wanted: Sequence[Wanted], periods: int, periods_place: Span | None = None, shown: str = ""
 ) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
@@ -61,7 +69,7 @@ def read_demand(
     except (OSError, ValueError) as problem:
         return empty, (error("unreadable-table", f"`{source.written}` cannot be read: {problem}", source.span,
                              "save it as UTF-8 text with a header line"),)
-    report = Report()
+    report = _Report()
     columns = _columns(raw, wanted, report)
     if raw.rows != periods:
         report.add(_wrong_length(raw, periods, periods_place))
@@ -74,7 +82,7 @@ def read_demand(
     return empty, tuple(report.found)
 
 
-def _columns(raw: RawTable, wanted: Sequence[Wanted], report: Report) -> list[tuple[int, int, float]]:
+def _columns(raw: RawTable, wanted: Sequence[Wanted], report: _Report) -> list[tuple[int, int, float]]:
     """For every wanted column that is there: which it is, its place in the row, and its unit's factor."""
     places = {one.name: which for which, one in enumerate(wanted)}
     seen: dict[str, int] = {}
@@ -88,7 +96,7 @@ def _columns(raw: RawTable, wanted: Sequence[Wanted], report: Report) -> list[tu
             report.add(error("duplicate", f"`{name}` has two columns", raw.cell_span(-1, index), "keep one of them"))
         elif name.lower() not in FOR_THE_READER:
             report.add(warning("unknown-column", f"there is no class or service `{name}`; the column is not read",
-                               raw.cell_span(-1, index), did_you_mean(name, list(places), "there are: ")))
+                               raw.cell_span(-1, index), _hint(name, places)))
         seen.setdefault(name, index)
     for one in wanted:
         if one.name not in seen:
@@ -96,6 +104,11 @@ def _columns(raw: RawTable, wanted: Sequence[Wanted], report: Report) -> list[tu
                              raw.header_span(), f"add a column `{one.name}` with one number per period",
                              Related(f"{one.word} {one.name} is here", one.place)))
     return columns
+
+
+def _hint(name: str, places: dict[str, int]) -> str:
+    near = get_close_matches(name, list(places), n=1)
+    return f"did you mean `{near[0]}`?" if near else "leave the column out, or name it `hour` if it is for the reader"
 
 
 def _head(cell: str, places: dict[str, int]) -> tuple[str, str | None]:
@@ -106,7 +119,7 @@ def _head(cell: str, places: dict[str, int]) -> tuple[str, str | None]:
     return match["name"], match["unit"]
 
 
-def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report: Report) -> float:
+def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report: _Report) -> float:
     if unit is None or (not wanted.is_rate and unit.strip() in ("jobs", "job", "")):
         return 1.0
     match = _RATE.match(unit.strip())
@@ -128,7 +141,7 @@ def _wrong_length(raw: RawTable, periods: int, place: Span | None) -> Diagnostic
                  Related("the periods are stated here", place))
 
 
-def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64], report: Report) -> None:
+def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64], report: _Report) -> None:
     rows = np.flatnonzero(values < 0)
     for row in rows[:MAX_REPORTED_ROWS].tolist():
         more = len(rows) - MAX_REPORTED_ROWS

@@ -83,16 +83,13 @@ def compile_model(spec: Spec, formulation: str | None = None, relax: bool = Fals
 
 
 def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
-    from mrdsl.solving.subject_to import add_to_model
+    from mrdsl.problems.subject_to import add_comparisons
 
     if not formulation.build:
         raise MrdslError([error("unknown-formulation", f"{formulation.name} is more than one model",
                                 hint="choose a formulation that is a single model")])
     model = load(formulation.build)(spec, relax)
-    try:
-        add_to_model(spec, model)
-    except ValueError as cause:
-        raise MrdslError([error("unable-solver", str(cause), spec.constraints[0].span)]) from None
+    add_comparisons(spec, model)
     return model
 
 
@@ -231,7 +228,7 @@ def finish(spec: Spec, outcome: Outcome, formulation: str | None, relax: bool,
 
 def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[Diagnostic]:
     """Every promise of the spec that the plan breaks, ``subject to`` included, from the facts alone."""
-    from mrdsl.solving.subject_to import broken
+    from mrdsl.problems.subject_to import broken
 
     if family.verify:
         yield from load(family.verify)(spec, plan, relax)

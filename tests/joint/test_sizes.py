@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from mrdsl.heuristics import joint
-from mrdsl.heuristics.joint_sizes import sweep
 from mrdsl.heuristics.pipeline import Draft
+from mrdsl.problems.joint import allocation
+from mrdsl.problems.joint.sizes import sweep
 from mrdsl.problems.joint.workload import workload
 
 from .specs import random_spec
@@ -44,10 +45,10 @@ def test_threshold_fill_equals_sorting(seed: int, distinct: int | None, share: f
     worth = draw.random((2, 300)) if distinct is None else draw.integers(0, distinct, (2, 300)) / distinct
     room = draw.integers(0, 4, (2, 300)).astype(float)
     left = room.sum(axis=1) * share
-    expected = joint.fill(worth, room, left, 0.2)
-    monkeypatch.setattr(joint, "SORTED_UP_TO", 0)
-    monkeypatch.setattr(joint, "SAMPLE", 30)
-    np.testing.assert_allclose(joint.fill(worth, room, left, 0.2), expected, atol=1e-9)
+    expected = allocation.fill(worth, room, left, 0.2)
+    monkeypatch.setattr(allocation, "SORTED_UP_TO", 0)
+    monkeypatch.setattr(allocation, "SAMPLE", 30)
+    np.testing.assert_allclose(allocation.fill(worth, room, left, 0.2), expected, atol=1e-9)
 
 
 def test_a_draft_leaves_its_input_alone() -> None:

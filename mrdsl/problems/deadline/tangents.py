@@ -112,7 +112,7 @@ class _Cuts:
 
 
 def _master(spec: Spec, cuts: _Cuts) -> pyo.ConcreteModel:
-    from mrdsl.solving.subject_to import add_to_model
+    from mrdsl.problems.subject_to import add_to_model
 
     model = skeleton(spec, cuts.tasks, cuts.network)
     model.height = pyo.Var(range(len(cuts.tasks)))

@@ -44,7 +44,6 @@ FAMILY = Family(
             name="P2-rounded",
             doc="The reduced problem with bounds rounded up, as the paper solves it for whole VMs: near the optimum.",
             needs=_linear,
-            build=f"{_CODE}.formulations:build_rounded",
             run=f"{_CODE}.formulations:run_rounded",
         ),
         Formulation(

@@ -59,13 +59,14 @@ def _anything(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def _names(facts: JointFacts) -> Iterator[Diagnostic]:
-    places = {one.name: one for one in facts.classes} if facts.services else {}
-    for name in names_of(facts.services):
-        if name in places:
-            service = next(one for one in facts.services if one.name == name)
-            yield error("duplicate", f"`{name}` is a service and a class", service.span,
-                        "give each its own name: plans and demand tables tell them apart by it",
-                        Related(f"class {name} is here", places[name].span))
+    services = list(names_of(facts.services))
+    both = set(services).intersection(names_of(facts.classes)) if services else set()
+    for name in sorted(both):
+        service = facts.services[services.index(name)]
+        one = facts.classes[list(names_of(facts.classes)).index(name)]
+        yield error("duplicate", f"`{name}` is a service and a class", service.span,
+                    "give each its own name: plans and demand tables tell them apart by it",
+                    Related(f"class {name} is here", one.span))
 
 
 def _demand_given(spec: Spec) -> Iterator[Diagnostic]:
@@ -151,13 +152,13 @@ def _worthless(spec: Spec) -> Iterator[Diagnostic]:
         )
         least = work.vm_cost * work.vms_per_demand[index]
         penalty = work.penalty[index]
-        times = least / penalty if penalty else float("inf")
+        times = f"{least / penalty:.3g} times its penalty" if penalty else "more than no penalty at all"
         more = len(cheap) - MOST_WARNED
         tail = f" ({more} more alike)" if more > 0 and index == cheap[MOST_WARNED - 1] else ""
         enough = least if index < work.classes else least / facts.cluster.period
         yield warning("penalty-below-cost",
                       f"turning {node.name} away costs less than serving it: the VMs for one more cost "
-                      f"{times:.3g} times its penalty; it stays at its minimum{tail}",
+                      f"{times}; it stays at its minimum{tail}",
                       node.span_of("penalty"),
                       f"it pays to serve from a penalty of {show(enough, 'money', spec.currency)}")
 

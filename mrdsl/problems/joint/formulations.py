@@ -12,8 +12,8 @@ from mrdsl.problems.joint.periods import by_period
 from mrdsl.problems.joint.plan import JointPlan, assemble
 from mrdsl.problems.joint.quantities import offer
 from mrdsl.problems.joint.workload import Floats, Workload, ceiling, parts, workload
+from mrdsl.problems.subject_to import add_comparisons
 from mrdsl.solving.answer import Answer
-from mrdsl.solving.run import build_model
 from mrdsl.spec.spec import Spec
 
 
@@ -24,7 +24,7 @@ def build_p2(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 def run_p2(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
     """P2 through a solver, period by period where nothing couples them."""
-    return by_period(spec, relax, limits, solve, "P2", model_p2, allocation_p2)
+    return by_period(spec, relax, limits, solve, model_p2, allocation_p2)
 
 
 def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
@@ -66,7 +66,8 @@ def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
     """The rounded P2's VMs at their true cost: served work is capped at the expected demand."""
-    model = build_model(spec, "P2-rounded", relax)
+    model = build_rounded(spec, relax)
+    add_comparisons(spec, model)
     answer = solve(model)
     if answer.solution is SolutionStatus.NONE:
         return Outcome(answer.termination)

@@ -34,7 +34,7 @@ def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 def run_p0(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
     """P0 through a solver, period by period where nothing couples them."""
-    return by_period(spec, relax, limits, solve, "P0", model_p0, allocation_p0)
+    return by_period(spec, relax, limits, solve, model_p0, allocation_p0)
 
 
 def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
@@ -68,7 +68,7 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 def run_p1(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
     """P1 through a solver, period by period where nothing couples them."""
-    return by_period(spec, relax, limits, solve, "P1", model_p1, allocation_p1)
+    return by_period(spec, relax, limits, solve, model_p1, allocation_p1)
 
 
 def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:

@@ -17,8 +17,8 @@ from mrdsl.diagnostics import error
 from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination
 from mrdsl.problems.joint.plan import assemble
 from mrdsl.problems.joint.workload import Floats, Workload, workload
+from mrdsl.problems.subject_to import add_comparisons
 from mrdsl.solving.answer import Answer
-from mrdsl.solving.run import build_model
 from mrdsl.spec.spec import Spec
 
 Build = Callable[[Spec, Workload, bool], Any]
@@ -38,11 +38,10 @@ def by_period(
     relax: bool,
     limits: Limits,
     solve: Callable[..., Answer],
-    formulation: str,
     build: Build,
     allocation: Allocation,
 ) -> Outcome:
-    """Solves every period's model, or the formulation's one model of all periods where ``subject to`` couples them.
+    """Solves every period's model, or one model of all periods where ``subject to`` couples them.
 
     The time limit is one for all: what is left of it when a period's turn comes. Values and bounds add up; the
     outcome is as good as its worst period.
@@ -54,7 +53,8 @@ def by_period(
 
     def one(piece: Workload) -> _Part:
         left = None if end is None else max(0.01, end - time.monotonic())
-        model = build_model(spec, formulation, relax) if spec.constraints else build(spec, piece, relax)
+        model = build(spec, piece, relax)
+        add_comparisons(spec, model)
         answer = solve(model, replace(limits, time=left, threads=None if at_once > 1 else limits.threads))
         held = None if answer.solution is SolutionStatus.NONE else allocation(spec, piece, model, relax)
         return _Part(answer, held)

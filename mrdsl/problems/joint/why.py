@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.heuristics.joint_sizes import Sweep, sweep
 from mrdsl.outcome import Result, Table
 from mrdsl.problems.joint.plan import JointPlan
+from mrdsl.problems.joint.sizes import Sweep, sweep
 from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload, ceiling, parts, workload
 from mrdsl.spec.spec import Spec
 

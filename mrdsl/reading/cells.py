@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from mrdsl.diagnostics import error
-from mrdsl.language.evaluate import Report
-from mrdsl.language.reading import decode
+from mrdsl.diagnostics import Diagnostic, error
+from mrdsl.reading.text import decode
 from mrdsl.source import Span
 from mrdsl.spec.schema import Source
 
@@ -21,6 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_REPORTED_CELLS = 20
+
+
+class Report(Protocol):
+    """Where mistakes are collected."""
+
+    found: list[Diagnostic]
+
+    def add(self, diagnostic: Diagnostic | None) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.heuristics.joint import least_vms, marginal_worth
+from mrdsl.problems.joint.allocation import least_vms, marginal_worth
 from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload
 
 
@@ -41,7 +41,7 @@ def sweep(work: Workload, sizes: Floats, relax: bool, part: slice | None = None)
     """The greedy for every one of ``sizes`` (VMs, shape (sizes,)), for the units of ``part`` or for all.
 
     The part has each size to itself; ``work.size`` and ``work.partitioned`` play no role. The same as
-    :func:`mrdsl.heuristics.joint.fill` size by size, without the allocation to single units.
+    :func:`mrdsl.problems.joint.allocation.fill` size by size, without the allocation to single units.
     """
     part = slice(0, len(work.worth)) if part is None else part
     base = least_vms(work, relax)[:, part]

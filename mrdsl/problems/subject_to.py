@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mrdsl.diagnostics import Diagnostic, error
+from mrdsl.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.spec.expression import Expression, Operation, evaluate
 from mrdsl.spec.spec import Constraint, Spec
 
@@ -32,6 +32,14 @@ def add_to_model(spec: Spec, model: Any) -> None:
             added = model.subject_to.add(_relation(body, comparison))
             spans[(BLOCK, added.index())] = constraint.span
     model.spans = spans
+
+
+def add_comparisons(spec: Spec, model: Any) -> None:
+    """:func:`add_to_model` for a model that is solved in parts of its own: raises MrdslError where it refuses."""
+    try:
+        add_to_model(spec, model)
+    except ValueError as cause:
+        raise MrdslError([error("unable-solver", str(cause), spec.constraints[0].span)]) from None
 
 
 def _lookup(offered: Any) -> Callable[[str, str], Any]:
