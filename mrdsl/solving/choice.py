@@ -32,7 +32,7 @@ class Choice:
 
 
 def choose(spec: Spec, family: Family, solver: str, formulation: str | None, relax: bool, limits: Limits) -> Choice:
-    """The solver or pipeline and the formulation that solve ``spec``.
+    """The solver or pipeline and the formulation that solve ``spec``: unless one is named, the first that it can solve.
 
     The command line's name comes before the spec's ``solve with``, which comes before the family's choice. Raises
     MrdslError: unknown-solver, unknown-formulation, unable-solver, unserved-family, unknown-option.
@@ -55,6 +55,9 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
     elif chosen is None:
         message = f"{declared.name} cannot solve a {family.name} problem: the family has no formulation for solvers"
         raise MrdslError([error("unserved-family", message, span, _those_that_serve(spec, family, relax))])
+    elif formulation is None:
+        kinds = declared.solves
+        chosen = next((f for f in family.formulations if f.needs(spec, relax).kind in kinds), chosen)
     limits, parameters = _with_options(spec, declared, family, limits)
     return Choice(declared, chosen, limits, parameters, span)
 

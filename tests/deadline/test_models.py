@@ -67,3 +67,8 @@ def test_weights_share_a_chain_in_proportion() -> None:
     plan, value = solved(spec_of(chain, 120, weights={"a": 1, "b": 2, "c": 3}), "scip", "potentials")
     assert plan.slack.tolist() == pytest.approx([10, 20, 30], rel=1e-3)
     assert value == pytest.approx(math.log(10) + 2 * math.log(20) + 3 * math.log(30), abs=1e-5)
+
+
+@pytest.mark.parametrize(("solver", "formulation"), [("scip", "potentials"), ("highs", "tangents"), ("direct", None)])
+def test_a_solver_gets_the_first_formulation_that_it_can_solve(solver: str, formulation: str | None) -> None:
+    assert mrdsl.solve(spec_of(NIGHTLY, 600), solver=solver).formulation == formulation

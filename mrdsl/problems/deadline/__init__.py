@@ -29,10 +29,10 @@ FAMILY = Family(
         GoalKind("maximize", "min_slack", "s", "the least slack (per unit of weight)"),
     ),
     formulations=(
-        Formulation("tangents", "linear programs with tangents of the logarithm, to a proven gap", _linear,
-                    run=f"{_HERE}.tangents:run"),
         Formulation("potentials", "the exact nonlinear model over start and finish times", _exact,
                     build=f"{_HERE}.potentials:build", decode=f"{_HERE}.potentials:decode"),
+        Formulation("tangents", "linear programs with tangents of the logarithm, to a proven gap", _linear,
+                    run=f"{_HERE}.tangents:run"),
     ),
     methods=("direct",),
     promises=(Promise("dags.allowable_delay", 1),),
