@@ -15,5 +15,5 @@ var r, integer, >= 0, <= rbar;
 minimize cost: delta * d + rho * r + sum{i in U} penalty[i] * (high[i] - h[i]);
 subject to enough: sum{i in U} gamma[i] * h[i] <= r + d;
 solve;
-printf "cost %.10g\n", cost;
+printf "cost %.10g\n", delta * d + rho * r + sum{i in U} penalty[i] * (high[i] - h[i]);
 end;

@@ -19,7 +19,7 @@ def add_to_model(spec: Spec, model: Any) -> None:
     ``min`` and ``max`` become several constraints where that is exact (``max(a, b) <= c``); elsewhere they are
     refused with a ValueError.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     if not spec.constraints:
         return

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 from pyomo.common.modeling import unique_component_name
 from pyomo.repn.linear import LinearRepnVisitor
 from pyomo.repn.util import OrderedVarRecorder

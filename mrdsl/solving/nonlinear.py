@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from mrdsl.solving.extract import constraints_of, hints_of, objective_of
 from mrdsl.solving.formats.naming import plain_names

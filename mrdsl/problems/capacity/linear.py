@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyomo.environ as pyo
+import pyomo.core as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.problems.capacity.instance import Instance, instance_of

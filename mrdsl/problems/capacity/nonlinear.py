@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyomo.environ as pyo
+import pyomo.core as pyo
 
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.problems.capacity import linear
