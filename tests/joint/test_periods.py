@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -145,3 +146,38 @@ def test_a_day_is_averaged_exactly_and_moved_by_any_shift() -> None:
     unmoved = typical_demand(draw, shifts * 0, 144, 600.0, 0.0)
     np.testing.assert_allclose(fine[:, 1], np.roll(unmoved[:, 1], -54))
     np.testing.assert_allclose(fine[:, 2], np.roll(unmoved[:, 2], 3))
+
+
+NOTHING_EXPECTED = """
+problem joint "hours without jobs or requests; map-only jobs"
+cluster { size = 30 vms, vm_cost = 1 cent/h, sharing = partitioned }
+demand { periods = 3, from = "day.csv", floor = 50% }
+class r {
+  map { tasks = 100, avg = 20 s, max = 30 s }
+  slots { map = 2, reduce = 2 }
+  deadline = 900 s, penalty = 45 cent, guarantee = upper
+}
+service checkout { service_rate = 15/s, delay = 0.25 s, response = 1.4 s, penalty = 0.002 cent }
+minimize cost
+"""
+
+
+@pytest.mark.parametrize("relax", [True, False])
+@pytest.mark.parametrize(("solver", "formulation"), [("greedy", None), ("highs", "P2"), ("scip", "P0"), ("scip", "P1")])
+def test_hours_without_demand_and_map_only_jobs(solver: str, formulation: str | None, relax: bool, tmp_path: Path
+                                                ) -> None:
+    """By hand: 2 jobs of A = 100 * 20 - 2 * 30 = 1940 s within 900 - 60 s on 2 slots per VM, in 4 rounds; 100 requests
+    per second at 15 - 1 / 1.15 per VM."""
+    pytest.importorskip("pyscipopt")
+    (tmp_path / "day.csv").write_text("r,checkout\n0,0\n2,0\n0,100\n")
+    (tmp_path / "day.mrspec").write_text(NOTHING_EXPECTED)
+    result = solve(load(tmp_path / "day.mrspec"), solver, formulation, relax)
+    vms = 2 / 4 * 1940 / 840 / 2, 100 / (15 - 1 / 1.15)
+    expected = 0.01 * (sum(vms) if relax else sum(np.ceil(vms)))
+    assert result.objective.value == pytest.approx(expected, rel=1e-5)
+    plan: Any = result.plan
+    assert plan.classes.reduce_slots.tolist() == [[0], [0], [0]]
+    assert plan.classes.map_slots[1, 0] == pytest.approx(2 / 4 * 1940 / 840, rel=1e-5)
+    served = [period["services"]["checkout"]["response"] for period in plan.document()["periods"]]
+    assert served[:2] == [None, None]
+    assert served[2] <= 1.4 + 1e-6

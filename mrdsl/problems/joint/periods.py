@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from mrdsl.diagnostics import error
-from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination
+from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination, relative_gap
 from mrdsl.problems.joint.plan import assemble
 from mrdsl.problems.joint.workload import Floats, Workload, workload
 from mrdsl.problems.subject_to import add_comparisons
 from mrdsl.solving.answer import Answer
 from mrdsl.spec.spec import Spec
+
+PROVEN = 2e-6
+"""Relative gap of the whole, beyond the one that was asked for, up to which solvers' tolerances explain it."""
 
 Build = Callable[[Spec, Workload, bool], Any]
 Allocation = Callable[[Spec, Workload, Any, bool], tuple[Floats, Floats]]
@@ -44,11 +47,12 @@ def by_period(
     """Solves every period's model, or one model of all periods where ``subject to`` couples them.
 
     The time limit is one for all: what is left of it when a period's turn comes. Values and bounds add up; the
-    outcome is as good as its worst period.
+    plan is proven where all periods ended and the gap of the sums is what was asked for.
     """
     work = workload(spec)
     pieces = [work] if spec.constraints else [work.period(t) for t in range(work.periods)]
     end = None if limits.time is None else time.monotonic() + limits.time
+    allowed = limits.gap if limits.gap is not None else 0.0
     at_once = min(limits.threads or 1, len(pieces))
 
     def one(piece: Workload) -> _Part:
@@ -60,9 +64,9 @@ def by_period(
         return _Part(answer, held)
 
     if at_once == 1:
-        return _together(work, _until_failure(one, pieces))
+        return _together(work, _until_failure(one, pieces), allowed)
     with ThreadPoolExecutor(at_once) as pool:
-        return _together(work, list(pool.map(one, pieces)))
+        return _together(work, list(pool.map(one, pieces)), allowed)
 
 
 def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload]) -> list[_Part]:
@@ -75,23 +79,19 @@ def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload])
     return parts
 
 
-def _together(work: Workload, parts: Sequence[_Part]) -> Outcome:
+def _together(work: Workload, parts: Sequence[_Part], allowed: float) -> Outcome:
     failed = next((part.answer for part in parts if part.allocation is None), None)
     if failed is not None:
         told = (error("solver-failed", f"{failed.solver}: {failed.message}"),) if failed.message else ()
         return Outcome(failed.termination, diagnostics=told)
     held = [part.allocation for part in parts if part.allocation is not None]
     plan = assemble(work, np.concatenate([vms for vms, _ in held]), np.concatenate([served for _, served in held]))
-    worst = next((p.answer for p in parts if p.answer.solution is not SolutionStatus.OPTIMAL), parts[0].answer)
     stopped = next((p.answer.termination for p in parts if p.answer.termination is not Termination.OPTIMAL),
                    Termination.OPTIMAL)
-    return Outcome(
-        termination=stopped,
-        solution=worst.solution,
-        plan=plan,
-        value=_sum([part.answer.value for part in parts]),
-        bound=_sum([part.answer.bound for part in parts]),
-    )
+    value, bound = (_sum([getattr(part.answer, one) for part in parts]) for one in ("value", "bound"))
+    gap = relative_gap(value, bound)
+    proven = stopped is Termination.OPTIMAL and gap is not None and gap <= allowed + PROVEN
+    return Outcome(stopped, SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE, plan, value, bound)
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
