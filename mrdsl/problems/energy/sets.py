@@ -19,6 +19,7 @@ from mrdsl.problems.energy.cluster import Floats, Ints, JobData, Machines
 SLACK = 1e-9
 LEVELS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.15)
 FRONTIER = 24
+LENGTHS = 400
 MORE = (0.25, 0.5, 1.0)
 
 
@@ -50,9 +51,12 @@ class _Phase:
     room: Ints
 
     def rows(self, vms: Ints, limit: float) -> Ints:
-        """The lengths that make sense for a set: whole waves of a type in it, within the limit, room for all."""
+        """The lengths that make sense for a set: whole waves of a type in it, within the limit, room for all.
+
+        Of very many (short tasks, a far deadline) an even choice: waves are then too short to matter one by one.
+        """
         fit = (vms[self.owner] > 0) & (self.ends <= limit * (1 + SLACK))
-        return np.flatnonzero(fit & (self.room @ vms >= self.tasks))
+        return _thinned(np.flatnonzero(fit & (self.room @ vms >= self.tasks)), LENGTHS)
 
 
 def _phase(tasks: int, slots: Ints, time: Floats, energy: Floats, limit: float) -> _Phase:
@@ -200,7 +204,7 @@ class SetSearch:
         lowest = np.minimum.accumulate(energy[keep]) if len(keep) else energy[keep]
         first = np.ones(len(keep), dtype=np.bool_)
         first[1:] = lowest[1:] < lowest[:-1]
-        keep = _thinned(keep[first])
+        keep = _thinned(keep[first], FRONTIER)
         return times[keep], energy[keep], counts[keep].astype(np.int64)
 
     def _lacking(self, vms: Ints, limit: float) -> float:
@@ -240,11 +244,11 @@ def _fill(phase: _Phase, vms: Ints, caps: Floats | Ints) -> tuple[Floats, Floats
     return counts, np.where(enough, counts[..., order] @ phase.energy[order], inf)
 
 
-def _thinned(points: Ints) -> Ints:
-    """At most FRONTIER of the points, evenly, the first and the last among them."""
-    if len(points) <= FRONTIER:
+def _thinned(points: Ints, most: int) -> Ints:
+    """At most so many of the points, evenly, the first and the last among them."""
+    if len(points) <= most:
         return points
-    return points[np.unique(np.linspace(0, len(points) - 1, FRONTIER).round().astype(np.int64))]
+    return points[np.unique(np.linspace(0, len(points) - 1, most).round().astype(np.int64))]
 
 
 def _even(tasks: int, vms: int) -> Ints:
