@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import mrdsl
 from mrdsl.heuristics.energy import Work
 from mrdsl.heuristics.energy_search import Search, score
 from mrdsl.heuristics.pipeline import Draft
+from mrdsl.language.loading import load_file
 from mrdsl.outcome import Limits, SolutionStatus
 from mrdsl.problems.energy import counted
 from mrdsl.problems.energy.assignment import job_use
@@ -34,7 +34,9 @@ TITLES = {
 
 def workload(name: str, scale: str) -> Spec:
     """One of the 24 workloads of Table 3."""
-    return mrdsl.load(resource("models") / "energy" / f"{name}-{scale}.mrspec")
+    found = load_file(resource("models") / "energy" / f"{name}-{scale}.mrspec").spec
+    assert found is not None
+    return found
 
 
 def optimum(spec: Spec, seconds: float = 60.0) -> EnergyPlan | None:

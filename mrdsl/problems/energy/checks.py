@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from mrdsl.diagnostics import Diagnostic, error, warning
-from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems.energy.facts import EnergyFacts, Job
 from mrdsl.spec.spec import Spec
 
@@ -29,11 +29,12 @@ def _names(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
     known = [vm.name for vm in facts.vms]
     for profile in job.on:
         if profile.name not in known:
+            near = get_close_matches(profile.name, known, n=1)
             yield error(
                 "unknown-name",
                 f'job {job.name} has times on "{profile.name}", but there is no such vm',
                 profile.span,
-                did_you_mean(profile.name, known, "vms: "),
+                f"did you mean `{near[0]}`?" if near else "vms: " + ", ".join(f"`{name}`" for name in known),
             )
 
 

@@ -8,6 +8,7 @@ from mrdsl.outcome import Limits, Result, Table
 from mrdsl.problems.energy.facts import EnergyFacts, Job, TaskProfile
 from mrdsl.problems.energy.plan import EnergyPlan
 from mrdsl.problems.energy.promises import alone, extreme
+from mrdsl.problems.family import load
 from mrdsl.spec.spec import Spec
 
 
@@ -23,9 +24,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
 
 
 def _solve(model: Any, limits: Limits) -> Any:
-    from mrdsl.solving.dispatch import solve_model
-
-    return solve_model(model, "highs", limits)
+    return load("mrdsl.solving.dispatch:solve_model")(model, "highs", limits)
 
 
 def _best(spec: Spec, job: Job, goal: str, deadline: bool, budget: bool) -> float | None:
