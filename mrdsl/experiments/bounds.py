@@ -73,14 +73,17 @@ class Found:
         return float(getattr(self, bound)) / self.mean[way] - 1.0
 
 
-def tables(output: Path, jobs: int = 10, repeats: int = 5, rows: int = 10) -> Iterator[Table]:
-    """The 40 rows, 100 class entries, printed gaps and ours; then the claims. Also as CSV and a chart in ``output``."""
+def tables(output: Path, jobs: int = 10, repeats: int = 5, rows: int = 10, think: float = 0.1) -> Iterator[Table]:
+    """The 40 rows, 100 class entries, printed gaps and ours; then the claims. Also as CSV and a chart in ``output``.
+
+    ``think`` is the mean think time relative to the estimate, a tenth in the paper.
+    """
     found: list[Found] = []
     for number, entries in groupby(printed(), lambda entry: entry.table):
         mine: list[Found] = []
         for row, of_row in groupby(entries, lambda entry: entry.row):
             if row <= rows:
-                mine += simulated(list(of_row), number, jobs, repeats)
+                mine += simulated(list(of_row), number, jobs, repeats, think)
         found += mine
         yield _table(number, mine)
     yield _claims(found)
@@ -95,13 +98,14 @@ def printed() -> list[Entry]:
                       float(r["average_gap"])) for r in csv.DictReader(lines)]
 
 
-def simulated(entries: Sequence[Entry], number: int, jobs: int, repeats: int) -> list[Found]:
+def simulated(entries: Sequence[Entry], number: int, jobs: int, repeats: int, think: float) -> list[Found]:
     """One row, in all three ways."""
     users = {f"{entry.name}_users": float(entry.users) for entry in entries}
     spec = load(resource("models") / "bounds" / f"table{number}.mrspec", users)
     plan = plan_of(spec)
+    spec = thinking(spec, plan, think)
     seed = spec.seed or 0
-    by_trace, iterations = traced(scenario_of(spec, plan, seed), plan, seed, jobs, repeats)
+    by_trace, iterations = traced(scenario_of(spec, plan, seed), plan, (seed, jobs, repeats, think))
     means = {"trace": by_trace, "closed": closed(scenario_of(spec, plan, seed, 3 * jobs), repeats),
              "masters": closed(scenario_of(with_masters(spec), plan, seed, 3 * jobs), repeats)}
     return [Found(entry, float(plan.completion["lower"][k]), float(plan.completion["average"][k]),
@@ -114,30 +118,50 @@ def with_masters(spec: Spec) -> Spec:
     return replace(spec, facts=replace(spec.facts, cluster=replace(spec.facts.cluster, masters="yes")))
 
 
-def traced(scenario: Scenario, plan: BoundsPlan, seed: int, jobs: int, repeats: int) -> tuple[Floats, int]:
-    """Mean durations by the iteration (42) from the upper bounds on, then the mean of ``repeats`` runs at its end."""
-    point = iterate(lambda guess: replay(scenario, guess, plan, seed, jobs, 0), plan.completion["upper"].tolist())
-    again = [replay(scenario, point.guess, plan, seed, jobs, run) for run in range(1, repeats)]
+def thinking(spec: Spec, plan: BoundsPlan, think: float) -> Spec:
+    """The same spec with think times of ``think`` times each class's average estimate."""
+    classes = tuple(replace(node, think=think * float(time))
+                    for node, time in zip(spec.facts.classes, plan.completion["average"], strict=True))
+    return replace(spec, facts=replace(spec.facts, classes=classes))
+
+
+def traced(scenario: Scenario, plan: BoundsPlan, how: tuple[int, int, int, float]) -> tuple[Floats, int]:
+    """Mean durations by the iteration (42) from the upper bounds on, then the mean of several runs at its end.
+
+    ``how``: seed, jobs per user, runs, and the share of the duration by which a submission is put off on average.
+    """
+    seed, jobs, repeats, think = how
+
+    def observe(guess: Floats, run: int) -> list[float]:
+        return replay(scenario, submissions(scenario, plan, guess, (seed, run, jobs, think)))
+
+    point = iterate(lambda guess: observe(guess, 0), plan.completion["upper"].tolist())
+    again = [observe(point.guess, run) for run in range(1, repeats)]
     return np.mean(np.array([point.observed, *again]), axis=0), point.iterations
 
 
-def replay(scenario: Scenario, guess: Floats, plan: BoundsPlan, seed: int, jobs: int, run: int) -> list[float]:
-    """Mean durations per class where every user submits a job every ``guess`` seconds, whatever becomes of it.
+def submissions(scenario: Scenario, plan: BoundsPlan, guess: Floats, how: tuple[int, int, int, float]) -> list[Job]:
+    """Every user submits a job every ``guess`` seconds, whatever becomes of it, each submission put off a little.
 
-    Every submission is put off by an exponential time, on average a tenth of ``guess``. Users of the slowest class
-    submit ``jobs`` jobs, the others as many more as fit, so that all classes are there all the time.
+    Users of the slowest class submit so many jobs, the others as many more as fit: all classes are there all the time.
+    ``how``: seed, run, jobs per user, and the exponential delay's mean relative to ``guess``.
     """
-    work = [who.work for who in scenario.submitters(run)]
-    horizon = 1.1 * float(guess.max()) * jobs
+    seed, run, jobs, think = how
+    horizon = (1.0 + think) * float(guess.max()) * jobs
     planned = []
-    for kind, name in enumerate(plan.names):
+    for kind, (name, who) in enumerate(zip(plan.names, scenario.submitters(run), strict=True)):
         random = stream(seed, "submissions", run, name)
+        most = int(horizon / guess[kind]) + 1
         for user in range(int(plan.jobs[kind])):
-            most = int(horizon / guess[kind]) + 1
-            gaps = 0.1 * guess[kind] * random.standard_exponential(most)
+            gaps = think * guess[kind] * random.standard_exponential(most)
             at = np.cumsum(gaps) + guess[kind] * np.arange(most)
-            planned += [Job(kind, work[kind], float(time), user) for time in at[at < horizon]]
-    seen: list[list[float]] = [[] for _ in plan.names]
+            planned += [Job(kind, who.work, float(time), user) for time in at[at < horizon]]
+    return planned
+
+
+def replay(scenario: Scenario, planned: Sequence[Job]) -> list[float]:
+    """Mean durations per class of jobs that are submitted as planned."""
+    seen: list[list[float]] = [[] for _ in scenario.enough]
     Simulation(scenario.pools(), in_order(planned), lambda job, now: seen[job.kind].append(now - job.submitted),
                masters=scenario.masters).run()
     return [float(np.mean(times)) for times in seen]
