@@ -29,6 +29,8 @@ def add_to_model(spec: Spec, model: Any) -> None:
     for constraint in spec.constraints:
         for left, right, comparison in _split(constraint):
             body = evaluate(left, _lookup(offered)) - evaluate(right, _lookup(offered))
+            if _holds_anyhow(body, comparison):
+                continue
             added = model.subject_to.add(_relation(body, comparison))
             spans[(BLOCK, added.index())] = constraint.span
     model.spans = spans
@@ -55,6 +57,19 @@ def _lookup(offered: Any) -> Callable[[str, str], Any]:
 
 def _relation(body: Any, comparison: str) -> Any:
     return (None if comparison == "<=" else 0.0, body, None if comparison == ">=" else 0.0)
+
+
+def _holds_anyhow(body: Any, comparison: str) -> bool:
+    """Whether the comparison is between constants and true, such as the 200 <= 200 of ``max(vms, 200) <= 200``.
+
+    Raises ValueError where it is between constants and false.
+    """
+    if not isinstance(body, int | float):
+        return False
+    holds = {"<=": body <= TOLERANCE, ">=": body >= -TOLERANCE}.get(comparison, abs(body) <= TOLERANCE)
+    if not holds:
+        raise ValueError("a comparison under 'subject to' is between constants, and false")
+    return True
 
 
 def _split(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str]]:

@@ -112,6 +112,16 @@ def test_a_comparison_that_binds(comparison: str, name: str, argument: str, valu
     assert result.objective.value > free.objective.value  # type: ignore[operator]
 
 
+def test_constants_within_a_comparison() -> None:
+    """``max(vms, 40) <= 50`` is two comparisons, one of them between constants; a false one is told as such."""
+    from mrdsl import MrdslError
+
+    plain, both = constrained("vms <= 50", True), constrained("max(vms, 40) <= 50", True)
+    assert both.objective.value == pytest.approx(plain.objective.value, rel=1e-9)
+    with pytest.raises(MrdslError, match="between constants"):
+        constrained("max(vms, 60) <= 50", True)
+
+
 def test_a_response_limit_is_a_smaller_bound() -> None:
     limited: Any = constrained("response(checkout) <= 0.5 s", True)
     smaller = FREE.replace("response = 1.4 s", "response = 0.5 s")
