@@ -47,9 +47,11 @@ class Draws:
         """
         import numpy as np
 
+        from mrdsl.simulation.sampling import sample
+
         key = blake2s(f"{self.seed}/{self.place}/{turn}".encode(), digest_size=16).digest()
         stream = np.random.RandomState(np.frombuffer(key, dtype=np.uint32).tolist())
-        values = _sample(stream, name, parameters, self.count)
+        values = sample(stream, name, parameters, self.count)
         if name not in ("normal", "mixture"):
             return values
         for _ in range(MAX_ROUNDS):
@@ -58,29 +60,5 @@ class Draws:
                 wrong |= values <= 0.0
             if not wrong.any():
                 return values
-            values[wrong] = _sample(stream, name, parameters, int(wrong.sum()))
+            values[wrong] = sample(stream, name, parameters, int(wrong.sum()))
         raise OutOfRangeError
-
-
-def _sample(stream: Any, name: str, parameters: tuple[Any, ...], count: int) -> NDArray[np.float64]:
-    import numpy as np
-
-    match name:
-        case "uniform":
-            values = stream.uniform(parameters[0], parameters[1], count)
-        case "uniform_int":
-            values = stream.randint(int(parameters[0]), int(parameters[1]) + 1, count, dtype=np.int64)
-        case "normal":
-            values = stream.normal(parameters[0], parameters[1], count)
-        case "exponential":
-            values = stream.exponential(parameters[0], count)
-        case "poisson":
-            values = stream.poisson(parameters[0], count)
-        case "choice":
-            values = np.asarray(parameters[0], dtype=np.float64)[stream.randint(0, len(parameters[0]), count)]
-        case _:
-            weights, means, deviations = (np.asarray(part, dtype=np.float64) for part in parameters)
-            edges = np.cumsum(weights / weights.sum())
-            component = np.minimum(np.searchsorted(edges, stream.random_sample(count), side="right"), len(means) - 1)
-            values = means[component] + deviations[component] * stream.standard_normal(count)
-    return np.asarray(values, dtype=np.float64)

@@ -18,7 +18,6 @@ from mrdsl.spec.schema import Distribution
 
 CHUNK = 256
 MAX_ROUNDS = 1000
-PARAMETERS = {"uniform": 2, "uniform_int": 2, "normal": 2, "exponential": 1, "poisson": 1, "choice": 1, "mixture": 3}
 
 
 def stream(seed: int, *place: object) -> np.random.RandomState:
@@ -35,14 +34,14 @@ def draws(value: Distribution | float, random: np.random.RandomState, count: int
     """
     if not isinstance(value, Distribution):
         return np.full(count, float(value))
-    values = _sample(random, value, count)
+    values = sample(random, value.name, value.parameters, count)
     for _ in range(MAX_ROUNDS):
         wrong = (values < low) | (values > high)
         if value.name == "mixture":
             wrong |= values <= 0.0
         if not wrong.any():
             return values
-        values[wrong] = _sample(random, value, int(wrong.sum()))
+        values[wrong] = sample(random, value.name, value.parameters, int(wrong.sum()))
     raise ValueError(f"{value.name}{value.parameters} hardly ever gives a value between {low} and {high}")
 
 
@@ -112,17 +111,21 @@ def quantile(value: Distribution | float, share: float) -> float:
     return high
 
 
-def _sample(random: np.random.RandomState, value: Distribution, count: int) -> NDArray[np.float64]:
-    p: tuple[Any, ...] = value.parameters
-    match value.name:
+def sample(random: np.random.RandomState, name: str, parameters: tuple[Any, ...], count: int) -> NDArray[np.float64]:
+    """``count`` values of one of the language's distributions, as they come: nothing is drawn again.
+
+    ``name`` and ``parameters`` are as in :class:`Distribution`. Raises ValueError for a name that there is not.
+    """
+    p = parameters
+    match name:
         case "uniform":
             drawn: Any = random.uniform(p[0], p[1], count)
         case "uniform_int":
             drawn = random.randint(int(p[0]), int(p[1]) + 1, count, dtype=np.int64)
         case "normal":
-            drawn = p[0] + p[1] * random.standard_normal(count)
+            drawn = random.normal(p[0], p[1], count)
         case "exponential":
-            drawn = p[0] * random.standard_exponential(count)
+            drawn = random.exponential(p[0], count)
         case "poisson":
             drawn = random.poisson(p[0], count)
         case "choice":
@@ -133,7 +136,7 @@ def _sample(random: np.random.RandomState, value: Distribution, count: int) -> N
             component = np.minimum(np.searchsorted(edges, random.random_sample(count), side="right"), len(means) - 1)
             drawn = means[component] + deviations[component] * random.standard_normal(count)
         case _:
-            raise ValueError(f"no distribution {value.name!r}")
+            raise ValueError(f"no distribution {name!r}")
     return np.asarray(drawn, dtype=np.float64)
 
 
