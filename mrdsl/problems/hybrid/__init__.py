@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from mrdsl.problems.family import Family, GoalKind
+from mrdsl.problems.family import Experiment, Family, GoalKind
+from mrdsl.problems.hybrid.checks import check
 from mrdsl.problems.hybrid.facts import HybridFacts
+
+_HERE = "mrdsl.problems.hybrid.verify"
 
 FAMILY = Family(
     name="hybrid",
@@ -11,4 +14,17 @@ FAMILY = Family(
     paper="Cost-Minimized VM Allocation on Hybrid clouds (draft), III-IV",
     facts=HybridFacts,
     goals=(GoalKind("minimize", "cost", "currency", "average cost of outsourcing and preemption in one slot"),),
+    methods=("controller", "calendar", "threshold", "always-outsource", "never-outsource"),
+    check=check,
+    choose=f"{_HERE}:choose",
+    verify=f"{_HERE}:verify",
+    measure=f"{_HERE}:measure",
+    experiments=(
+        Experiment(
+            "hybrid-weights",
+            "cost, acceptance and delays against the weight V and the acceptance ratio",
+            "mrdsl.experiments.hybrid:weights",
+            {"seeds": (3, "seeds to average over"), "horizon": (1000, "slots per run")},
+        ),
+    ),
 )

@@ -1,0 +1,69 @@
+"""Cost against the controller's weights: the evaluation that paper 004 never wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from mrdsl.diagnostics import MrdslError
+from mrdsl.drawing import Series, line_chart
+from mrdsl.language.loading import load_file
+from mrdsl.outcome import Table
+from mrdsl.problems.hybrid.bounds import control_of
+from mrdsl.problems.hybrid.plan import HybridPlan
+from mrdsl.resources import resource
+from mrdsl.solving.run import solve
+from mrdsl.spec.spec import Spec
+
+WEIGHTS = (0.25, 0.5, 1.0, 2.0, 4.0)
+ACCEPTANCE = (0.80, 0.85, 0.90, 0.95, 1.0)
+METHODS = ("controller", "calendar", "threshold", "always-outsource")
+
+
+def weights(output: Path, seeds: int = 3, horizon: int = 1000) -> Iterator[Table]:
+    """Average cost over seeds against V and against the acceptance ratio, on the reference spec."""
+    base = load_file(resource("models/hybrid/reference.mrspec")).spec
+    assert base is not None
+    facts = replace(base.facts, horizon=horizon)
+    yield from _study(
+        output, "V", WEIGHTS, [replace(facts, control=replace(control_of(facts), V=v)) for v in WEIGHTS], base, seeds
+    )
+    yield from _study(
+        output,
+        "acceptance",
+        ACCEPTANCE,
+        [replace(facts, control=replace(control_of(facts), acceptance=a)) for a in ACCEPTANCE],
+        base,
+        seeds,
+    )
+
+
+def _study(
+    output: Path, name: str, values: Iterable[float], variants: list[object], base: Spec, seeds: int
+) -> Iterator[Table]:
+    axis = list(values)
+    costs = {method: [_cost(replace(base, facts=facts), method, seeds) for facts in variants] for method in METHODS}
+    rows = [(value, *(costs[method][i] for method in METHODS)) for i, value in enumerate(axis)]
+    yield Table(f"Average cost per slot against {name}", (name, *METHODS), rows)
+    series = [
+        Series(
+            method, [v for v, c in zip(axis, found, strict=True) if c is not None], [c for c in found if c is not None]
+        )
+        for method, found in costs.items()
+    ]
+    chart = line_chart(series, f"Cost against {name}", name, f"cost per slot [{base.currency}]")
+    (output / f"cost_against_{name}.svg").write_text(chart, encoding="utf-8")
+
+
+def _cost(spec: Spec, method: str, seeds: int) -> float | None:
+    """The mean over seeds; None where the controller cannot promise the delays."""
+    found = []
+    for seed in range(1, seeds + 1):
+        try:
+            plan = solve(replace(spec, seed=seed), method).plan
+        except MrdslError:
+            return None
+        assert isinstance(plan, HybridPlan)
+        found.append(plan.cost.average)
+    return sum(found) / len(found)

@@ -1,0 +1,104 @@
+"""Policies to hold the controller of paper 004 against: baselines, and a calendar of ours that keeps every delay.
+
+``calendar`` books VM-slots ahead. A task is admitted only where a VM is free for its whole length before its delay runs
+out, and an admitted task is never preempted and never leaves: its delay is kept by construction. What does not fit is
+rejected as long as the queue's acceptance stays at alpha, and outsourced otherwise. Queues whose tasks cost most per
+unit of work book first; cheaper ones leave the room in later slots that the dearer ones need on average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.heuristics.hybrid_cloud import Bounds, Tasks, arrivals_of, lower_bound, outcome_of
+from mrdsl.heuristics.pipeline import Draft
+from mrdsl.problems.hybrid.bounds import control_of
+from mrdsl.problems.hybrid.checks import mean_arrivals
+from mrdsl.problems.hybrid.facts import HybridFacts, Queue
+
+
+def always_outsource(draft: Draft) -> Draft:
+    """Every task goes outside: an upper bound on what a sensible policy costs."""
+    return _serve(draft, keep_private=False, outsource=True)
+
+
+def never_outsource(draft: Draft) -> Draft:
+    """First come, first served in the private cloud; what cannot start in time is rejected, whatever that means for the
+    acceptance."""
+    return _serve(draft, keep_private=True, outsource=False, acceptance=0.0)
+
+
+def threshold(draft: Draft) -> Draft:
+    """First come, first served in the order of the spec; what cannot end in time is outsourced, none is rejected."""
+    return _serve(draft, keep_private=True, outsource=True, acceptance=1.0)
+
+
+def calendar(draft: Draft) -> Draft:
+    """Ours: see the module. The acceptance is alpha in every prefix of the run."""
+    acceptance = control_of(draft.spec.facts).acceptance
+    return _serve(draft, keep_private=True, outsource=True, acceptance=acceptance, by_value=True)
+
+
+def _serve(draft: Draft, keep_private: bool, outsource: bool, acceptance: float = 1.0, by_value: bool = False) -> Draft:
+    facts: HybridFacts = draft.spec.facts
+    tasks = [Tasks(queue) for queue in facts.queues]
+    arrivals = arrivals_of(facts, draft.seed)
+    peaks: dict[str, int] = {}
+    for vm in facts.vms:
+        members = [i for i, queue in enumerate(facts.queues) if queue.vm == vm.name]
+        if by_value:
+            members.sort(key=lambda i: -facts.queues[i].outsourcing / facts.queues[i].size)
+        free = np.full(facts.horizon + max(queue.delay for queue in facts.queues) + 2, vm.available, dtype=np.int64)
+        reserve = _reserves([facts.queues[i] for i in members], vm.available) if by_value else [0] * len(members)
+        for slot in range(facts.horizon):
+            for place, index in enumerate(members):
+                submitted = int(arrivals[slot, index])
+                kept = book(free, slot, facts.queues[index], submitted, reserve[place]) if keep_private else []
+                _account(tasks[index], slot, submitted, kept, outsource, acceptance)
+        peaks[vm.name] = vm.available - int(free[: facts.horizon].min()) if facts.horizon else 0
+    bounds = [Bounds(delay=queue.delay) for queue in facts.queues]
+    found = outcome_of(draft.spec, tasks, bounds, peaks, control_of(facts).preemption_weight)
+    least = lower_bound(facts, tasks, [0.0] * len(tasks)) if outsource else None
+    return replace(draft, plan=found.plan, value=found.value, bound=least)
+
+
+def _reserves(queues: list[Queue], vms: int) -> list[int]:
+    """For every queue, VMs that it leaves free in later slots for the dearer queues before it."""
+    reserves, needed = [], 0.0
+    for queue in queues:
+        reserves.append(min(vms, round(needed)))
+        needed += mean_arrivals(queue) * queue.size
+    return reserves
+
+
+def book(free: NDArray[np.int64], slot: int, queue: Queue, count: int, reserve: int) -> list[int]:
+    """Books VM-slots for up to ``count`` tasks as early as possible; gives the slot in which each of them ends."""
+    ends: list[int] = []
+    start, last = slot + 1, slot + queue.delay - queue.size + 1
+    while count and start <= last:
+        window = free[start : start + queue.size]
+        room = int(window.min()) if start == slot + 1 else int(window.min()) - reserve
+        taken = min(count, max(room, 0))
+        if taken:
+            window -= taken
+            ends += [start + queue.size - 1] * taken
+            count -= taken
+        start += 1
+    return ends
+
+
+def _account(tasks: Tasks, slot: int, submitted: int, ends: list[int], outsource: bool, acceptance: float) -> None:
+    """Books the fate of one slot's tasks of one queue."""
+    tasks.submitted += submitted
+    tasks.admitted += len(ends)
+    tasks.finished += len(ends)
+    if ends:
+        tasks.worst_delay = max(tasks.worst_delay, ends[-1] - slot)
+    rest = submitted - len(ends)
+    allowed = int((1.0 - acceptance) * tasks.submitted + 1e-9) - tasks.rejected
+    rejected = rest if not outsource else min(rest, max(allowed, 0))
+    tasks.rejected += rejected
+    tasks.outsourced += rest - rejected

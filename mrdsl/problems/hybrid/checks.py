@@ -1,0 +1,120 @@
+"""What can be wrong with a hybrid spec beyond its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrdsl.diagnostics import Diagnostic, error, warning
+from mrdsl.problems.hybrid.bounds import control_of, shortfall
+from mrdsl.problems.hybrid.facts import HybridFacts, Queue
+from mrdsl.spec.schema import Distribution
+from mrdsl.spec.spec import Spec
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes and warnings, all of them."""
+    facts: HybridFacts = spec.facts
+    vms = [vm.name for vm in facts.vms]
+    for queue in facts.queues:
+        if queue.vm not in vms:
+            yield error(
+                "unknown-name",
+                f"queue {queue.name} runs on {queue.vm}, which is no vm of this spec",
+                queue.span_of("vm"),
+                f"write one of: {', '.join(vms)}",
+            )
+        yield from _queue(queue, spec)
+    if all(queue.vm in vms for queue in facts.queues):
+        yield from _nowhere_to_go(facts)
+        yield from _load(facts)
+
+
+def _queue(queue: Queue, spec: Spec) -> Iterator[Diagnostic]:
+    if queue.delay < queue.size:
+        yield error(
+            "short-delay",
+            f"tasks of queue {queue.name} run {queue.size} slots, longer than their delay of {queue.delay}",
+            queue.span_of("delay"),
+            f"write delay = {queue.size + 1} slots or more",
+        )
+    if isinstance(queue.arrivals, Distribution) and spec.seed is None:
+        yield error(
+            "missing-seed",
+            f"arrivals of queue {queue.name} are random, but the spec has no seed",
+            queue.span_of("arrivals"),
+            "add a line seed = 42 at the top level",
+        )
+    if mean_arrivals(queue) > queue.arrivals_max:
+        yield error(
+            "out-of-range",
+            f"queue {queue.name} gets {mean_arrivals(queue):g} tasks a slot on average, more than "
+            f"its arrivals_max of {queue.arrivals_max}",
+            queue.span_of("arrivals_max"),
+            "arrivals_max is the most that arrive in one slot: raise it",
+        )
+
+
+def _nowhere_to_go(facts: HybridFacts) -> Iterator[Diagnostic]:
+    control = control_of(facts)
+    if control.acceptance < 1.0 or control.outsource_limit > 0:
+        return
+    place = control.span_of("acceptance") or facts.span
+    yield error(
+        "nowhere-to-go",
+        "all tasks are to be accepted, but none may leave once the cloud is full",
+        place,
+        "lower acceptance, or raise outsource_limit above 0",
+    )
+
+
+def _load(facts: HybridFacts) -> Iterator[Diagnostic]:
+    for vm in facts.vms:
+        queues = [queue for queue in facts.queues if queue.vm == vm.name]
+        load = sum(mean_arrivals(queue) * queue.size for queue in queues)
+        if not queues:
+            yield warning("unused", f"no queue runs on vm {vm.name}", vm.span, "leave it out, or give it a queue")
+        elif load > vm.available:
+            share = max(0.0, 1.0 - vm.available / load)
+            yield warning(
+                "more-work-than-capacity",
+                f"the queues of vm {vm.name} bring {load:g} VM-slots of work a slot, its {vm.available} VMs do "
+                f"{vm.available}",
+                vm.span_of("available"),
+                f"about {share * 100:.0f} % of the work will leave or be turned away; {load:g} VMs would keep up",
+            )
+
+
+def unpromised(spec: Spec) -> Iterator[Diagnostic]:
+    """Queues whose delay the drift-plus-penalty controller cannot promise, with what would do."""
+    facts: HybridFacts = spec.facts
+    control = control_of(facts)
+    for queue in facts.queues:
+        short = shortfall(queue, control)
+        if short is None:
+            continue
+        weight = f"V = {short.weight:.4g}, or " if short.weight is not None else ""
+        limit = f", or outsource_limit = {short.outsource_limit}" if short.outsource_limit else ""
+        yield error(
+            "no-delay-bound",
+            f"the controller cannot promise queue {queue.name} its delay of {queue.delay} slots: "
+            "its bound (15) would need more to leave in a slot than outsource_limit allows",
+            queue.span_of("delay"),
+            f"one of these would do: {weight}delay = {short.delay} slots{limit}",
+        )
+
+
+def mean_arrivals(queue: Queue) -> float:
+    """Tasks per slot on average, before truncation at ``arrivals_max``."""
+    value = queue.arrivals
+    if not isinstance(value, Distribution):
+        return float(value)
+    p = value.parameters
+    match value.name:
+        case "uniform" | "uniform_int":
+            return float((p[0] + p[1]) / 2)
+        case "choice":
+            return float(sum(p[0]) / len(p[0]))
+        case "mixture":
+            return float(sum(w * m for w, m in zip(p[0], p[1], strict=True)) / sum(p[0]))
+        case _:
+            return float(p[0])
