@@ -27,6 +27,6 @@ def compile_command(formulation: str | None, relax: bool, output: Path, **option
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
-    for path in write_model(compile_model(loaded.spec, formulation, relax), output):
+    for path in write_model(compile_model(loaded.spec, formulation, relax), output, loaded.spec):
         click.echo(str(path))
     return PLAN

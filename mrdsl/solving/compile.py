@@ -6,6 +6,7 @@ import io
 import json
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,17 @@ from mrdsl.solving.formats.mps import write_mps
 from mrdsl.solving.formats.naming import legal_names
 from mrdsl.solving.program import LinearProgram, Names
 from mrdsl.source import Span
+from mrdsl.spec.schema import Node
+from mrdsl.spec.spec import Spec
 
 FORMATS = (".lp", ".mps", ".nl", ".gms")
 
 
-def write_model(model: Any, path: str | Path) -> tuple[Path, ...]:
+def write_model(model: Any, path: str | Path, spec: Spec | None = None) -> tuple[Path, ...]:
     """Writes the model in the format of the path's ending (.lp, .mps, .nl, .gms) and ``NAME.names.json`` beside it.
+
+    The names map to the lines of ``model.spans``, and where that says nothing to the block of ``spec`` that the index
+    names.
 
     The same model gives the same bytes. An nl file gets its names in .row and .col files, as AMPL does. Returns the
     written paths. Raises MrdslError ``unknown-format``, also where a model is not linear and the format only knows
@@ -31,6 +37,8 @@ def write_model(model: Any, path: str | Path) -> tuple[Path, ...]:
     """
     path = Path(path)
     ending = path.suffix.lower()
+    if spec is not None:
+        model.block_spans = spans_of_blocks(spec.facts)
     if ending not in FORMATS:
         hint = "write a name that ends in " + ", ".join(FORMATS)
         raise MrdslError([error("unknown-format", f"{path} does not say a known model format", hint=hint)])
@@ -144,7 +152,24 @@ def span_of(data: Any, spans: Any) -> Span | None:
     indexed = data.parent_component().is_indexed()
     found: Span | None = spans.get((component, data.index())) if indexed else None
     whole: Span | None = spans.get(component)
-    return found if found is not None else whole
+    found = found if found is not None else whole
+    if found is None and indexed:
+        index = data.index()
+        blocks = getattr(data.model(), "block_spans", None) or {}
+        found = next((blocks[part] for part in (index if isinstance(index, tuple) else (index,)) if part in blocks),
+                     None)
+    return found
+
+
+def spans_of_blocks(facts: Any) -> dict[str, Span]:
+    """The place of every named block of the facts; names that two blocks share are left out."""
+    found: dict[str, Span | None] = {}
+    for field in fields(facts):
+        nodes = getattr(facts, field.name)
+        for node in nodes if isinstance(nodes, Sequence) and not isinstance(nodes, str) else ():
+            if isinstance(node, Node) and node.name and node.span is not None:
+                found[node.name] = None if node.name in found else node.span
+    return {name: span for name, span in found.items() if span is not None}
 
 
 def components_without_span(model: Any) -> Sequence[str]:

@@ -89,3 +89,14 @@ def test_what_is_wrong_is_told_in_one_message(case: str) -> None:
     assert done.returncode == code
     assert words in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_names_lead_to_the_lines_of_the_spec(tmp_path: Path) -> None:
+    mrdsl("compile", REFERENCE, "-o", tmp_path / "x.lp")
+    names = json.loads((tmp_path / "x.names.json").read_text(encoding="utf-8"))
+    lines = REFERENCE.read_text(encoding="utf-8").splitlines()
+    for name, entry in names["columns"].items():
+        if name.startswith("admitted."):
+            block = name.partition(".")[2]
+            before = [line for line in lines[: entry["spec"]["line"]] if line.startswith("class ")]
+            assert before[-1] == f"class {block} {{"
