@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.intp]
 
 NEVER = 2.0**70
-BLOCK = 512
+BLOCK = 2**15
 
 
 class Phases(Protocol):
@@ -51,45 +51,46 @@ class _Slots:
         self.uneven = bool((slots < self.width).any())
         self.free: Floats = np.where(self.index < slots[:, None], 0.0, NEVER)
         self.rows = np.arange(len(slots))
+        self.level, self.fill = np.empty_like(self.free), np.empty_like(self.free)
+        self.raised = np.empty(self.free.shape, dtype=bool)
 
     def place(self, tasks: Floats, time: Floats, release: Floats | None) -> Floats:
         """Runs ``tasks`` tasks of length ``time`` in every row: the end of the last of them (of no use for 0 tasks)."""
         length = time[:, None]
         if release is not None:
             np.maximum(self.free, release[:, None], out=self.free)
-        level = np.divide(self.free, length)
-        np.floor(level, out=level)
-        fill, rest = self._fill(level, tasks)
-        fill *= length
-        fill += self.free
-        fill.sort(axis=1)
-        ends: Floats = fill[self.rows, np.maximum(rest.astype(np.intp) - 1, 0)] + time
-        np.add(fill, length, out=fill, where=self.index < rest[:, None])
-        self.free = fill
+        np.floor(np.divide(self.free, length, out=self.level), out=self.level)
+        rest = self._fill(tasks)
+        begin = self.fill
+        begin *= length
+        begin += self.free
+        begin.sort(axis=1)
+        ends: Floats = begin[self.rows, np.maximum(rest.astype(np.intp) - 1, 0)] + time
+        np.less(self.index, rest[:, None], out=self.raised)
+        np.add(begin, length, out=begin, where=self.raised)
+        self.free, self.fill = begin, self.free
         return ends
 
-    def _fill(self, level: Floats, tasks: Floats) -> tuple[Floats, Floats]:
-        """How many tasks each slot takes to come to the highest level that the tasks fill, and how many are left.
+    def _fill(self, tasks: Floats) -> Floats:
+        """Sets how many tasks each slot takes to come to the highest level that the tasks fill; gives what is left.
 
         Newton's method from above on the convex, piecewise linear number of tasks below a level.
         """
+        level, fill = self.level, self.fill
         wanted = np.maximum(tasks - 1.0, 0.0)
         total = np.where(self.free < NEVER, level, 0.0).sum(axis=1) if self.uneven else level.sum(axis=1)
         top = np.floor((wanted + total) / self.slots)
-        fill = top[:, None] - level
+        np.subtract(top[:, None], level, out=fill)
         np.maximum(fill, 0.0, out=fill)
         filled = fill.sum(axis=1)
-        open_rows = np.flatnonzero(filled > wanted)
-        while len(open_rows):
-            part = fill[open_rows]
-            slope = np.count_nonzero(part, axis=1)
-            top[open_rows] = np.floor(top[open_rows] - (filled[open_rows] - wanted[open_rows]) / slope)
-            part = top[open_rows, None] - level[open_rows]
-            np.maximum(part, 0.0, out=part)
-            fill[open_rows] = part
-            filled[open_rows] = part.sum(axis=1)
-            open_rows = open_rows[filled[open_rows] > wanted[open_rows]]
-        return fill, np.where(tasks > 0, tasks - filled, 0.0)
+        over = np.flatnonzero(filled > wanted)
+        while len(over):
+            slope = np.count_nonzero(fill[over], axis=1)
+            top[over] = np.floor(top[over] - (filled[over] - wanted[over]) / slope)
+            fill[over] = np.maximum(top[over, None] - level[over], 0.0)
+            filled[over] = fill[over].sum(axis=1)
+            over = over[filled[over] > wanted[over]]
+        return np.where(tasks > 0, tasks - filled, 0.0)
 
 
 class _Groups:
@@ -223,8 +224,9 @@ def makespans(phases: Phases, orders: Integers, map_slots: Integers, reduce_slot
     """The makespan of each row's order on a pool of its own, shape (rows,); rows are independent of each other."""
     if not orders.shape[1]:
         return np.zeros(len(orders))
-    if len(orders) > BLOCK:
-        parts = [slice(at, at + BLOCK) for at in range(0, len(orders), BLOCK)]
+    block = max(16, BLOCK // int(max(map_slots.max(), reduce_slots.max())))
+    if len(orders) > block:
+        parts = [slice(at, at + block) for at in range(0, len(orders), block)]
         return np.concatenate([makespans(phases, orders[p], map_slots[p], reduce_slots[p]) for p in parts])
     ends = map_ends(phases, orders, map_slots)
     turn = ends.argsort(axis=1, kind="stable")

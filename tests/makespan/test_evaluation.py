@@ -63,10 +63,10 @@ def test_padding_and_rows_of_several_blocks_change_nothing(monkeypatch: pytest.M
     rng = np.random.default_rng(3)
     rows = [(f"J{i}", int(a), float(b), int(c), float(d)) for i, (a, b, c, d) in enumerate(rng.integers(1, 30, (5, 4)))]
     batch = batch_of(spec(rows, 7, 5))
-    orders = np.array([rng.permutation(5) for _ in range(9)])
-    slots = np.full(9, 7), np.full(9, 5)
+    orders = np.array([rng.permutation(5) for _ in range(40)])
+    slots = np.full(40, 7), np.full(40, 5)
     expected = fast.makespans(batch, orders, *slots)
-    padded = np.full((9, 8), -1)
+    padded = np.full((40, 8), -1)
     padded[:, [0, 2, 3, 5, 7]] = orders
-    monkeypatch.setattr(fast, "BLOCK", 4)
+    monkeypatch.setattr(fast, "BLOCK", 7)
     np.testing.assert_array_equal(fast.makespans(batch, padded, *slots), expected)
