@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import starmap
 from typing import Any
 
 import numpy as np
 
-from mrdsl.outcome import Plan, Table, plain
+from mrdsl.outcome import Plan, Table
 from mrdsl.performance import mapreduce
 from mrdsl.problems.capacity.instance import Floats, Instance
 from mrdsl.problems.capacity.rounding import rounded_up
@@ -99,7 +99,7 @@ class CapacityPlan(Plan):
         number = int if self.whole else float
         return {
             "vms": {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}},
-            "classes": {name: plain(found) for name, found in zip(self.names, self._classes(slice(None)), strict=True)},
+            "classes": dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True)),
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total},
         }
 
@@ -121,6 +121,9 @@ class CapacityPlan(Plan):
         )
 
     def _classes(self, part: slice) -> list[ClassPlan]:
+        return list(starmap(_class_plan, self._rows(part)))
+
+    def _rows(self, part: slice) -> Iterator[tuple[Any, ...]]:
         counts = [self.admitted[part], self.rejected[part]]
         columns = [
             *(np.rint(count).astype(np.int64).tolist() if self.whole else count.tolist() for count in counts),
@@ -130,7 +133,7 @@ class CapacityPlan(Plan):
                 self.vms, self.completion_lower, self.completion_average, self.completion_upper, self.deadline,
                 self.penalty)),
         ]
-        return list(starmap(_class_plan, zip(*columns, strict=True)))
+        return zip(*columns, strict=True)
 
 
 def plan_of(instance: Instance, vms: tuple[float, float], admitted: Sequence[float] | Floats,
@@ -165,3 +168,15 @@ def _class_plan(admitted: float, rejected: float, map_slots: float, reduce_slots
     known = [None if time != time else time for time in (lower, average, upper)]
     return ClassPlan(admitted, rejected, map_slots, reduce_slots, Slots(whole_map, whole_reduce), vms,
                      Completion(*known), deadline, penalty)
+
+
+def _class_document(admitted: float, rejected: float, map_slots: float, reduce_slots: float, whole_map: int,
+                    whole_reduce: int, vms: float, lower: float, average: float, upper: float, deadline: float,
+                    penalty: float) -> dict[str, Any]:
+    """A :class:`ClassPlan` as JSON knows it, written out: plans of 100,000 classes go through here."""
+    lower, average, upper = (None if time != time else time for time in (lower, average, upper))  # type: ignore
+    return {
+        "admitted": admitted, "rejected": rejected, "map_slots": map_slots, "reduce_slots": reduce_slots,
+        "whole_slots": {"map": whole_map, "reduce": whole_reduce}, "vms": vms,
+        "completion": {"lower": lower, "average": average, "upper": upper}, "deadline": deadline, "penalty": penalty,
+    }

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mrdsl.heuristics import capacity as direct
 from mrdsl.heuristics.pipeline import Draft, run_steps
+from mrdsl.outcome import plain
 from mrdsl.problems.capacity.facts import Coefficients, JobClass
 from mrdsl.problems.capacity.instance import instance_of
 from mrdsl.problems.capacity.plan import CapacityPlan
@@ -112,3 +113,11 @@ def test_the_terminal_shows_twenty_classes_and_how_many_more() -> None:
     assert len(rows) == 21
     assert rows[-1][0] == "... and 3 more"
     assert plan.of_class(22).admitted == plan.admitted[22]
+
+
+def test_the_document_says_what_the_class_plans_say() -> None:
+    """Both are written out by hand, once as objects and once as JSON."""
+    for plan in (PLAN, planned(SPEC, relax=True)):
+        for index, found in enumerate(plan.document()["classes"].values()):
+            assert found == plain(plan.of_class(index))
+            assert list(found) == list(plain(plan.of_class(index)))
