@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mrdsl.diagnostics import MrdslError
-from mrdsl.heuristics.hybrid_cloud import Bounds, Tasks, arrivals_of, lower_bound, outcome_of
+from mrdsl.heuristics.hybrid_cloud import Bounds, Tasks, lower_bound, outcome_of
 from mrdsl.heuristics.pipeline import Draft
+from mrdsl.problems.hybrid.arrivals import arrivals_of
 from mrdsl.problems.hybrid.bounds import Guarantee, control_of, guarantee
 from mrdsl.problems.hybrid.checks import unpromised
 from mrdsl.problems.hybrid.facts import Control, HybridFacts

@@ -10,14 +10,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mrdsl.outcome import Outcome, SolutionStatus, Termination
 from mrdsl.problems.hybrid.bounds import control_of
 from mrdsl.problems.hybrid.facts import HybridFacts, Queue
 from mrdsl.problems.hybrid.plan import Cost, HybridPlan, QueueRun
-from mrdsl.simulation.sampling import draws, stream
 from mrdsl.spec.spec import Spec
 
 
@@ -97,17 +93,6 @@ class Tasks:
         self.backlog -= gone
         self.left_later += count
         return gone
-
-
-def arrivals_of(facts: HybridFacts, seed: int) -> NDArray[np.int64]:
-    """Tasks submitted, one row per slot and one column per queue; drawn again above ``arrivals_max``."""
-    columns = [
-        np.floor(
-            draws(queue.arrivals, stream(seed, "arrivals", queue.name), facts.horizon, 0.0, float(queue.arrivals_max))
-        )
-        for queue in facts.queues
-    ]
-    return np.array(columns, dtype=np.int64).T.reshape(facts.horizon, len(facts.queues))
 
 
 @dataclass(frozen=True)

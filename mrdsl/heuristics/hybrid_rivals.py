@@ -13,8 +13,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.heuristics.hybrid_cloud import Bounds, Tasks, arrivals_of, lower_bound, outcome_of
+from mrdsl.heuristics.hybrid_cloud import Bounds, Tasks, lower_bound, outcome_of
 from mrdsl.heuristics.pipeline import Draft
+from mrdsl.problems.hybrid.arrivals import arrivals_of
 from mrdsl.problems.hybrid.bounds import control_of
 from mrdsl.problems.hybrid.checks import mean_arrivals
 from mrdsl.problems.hybrid.facts import HybridFacts, Queue

@@ -15,8 +15,10 @@ import mrdsl
 from mrdsl.heuristics.hybrid import Controlled, allocate
 from mrdsl.heuristics.hybrid_cloud import Tasks
 from mrdsl.heuristics.hybrid_rivals import book
+from mrdsl.problems.hybrid.arrivals import arrivals_of
 from mrdsl.problems.hybrid.bounds import control_of, guarantee, shortfall
-from mrdsl.problems.hybrid.facts import Control, HybridFacts, Queue, Vm
+from mrdsl.problems.hybrid.checks import mean_arrivals
+from mrdsl.problems.hybrid.facts import Bursts, Control, HybridFacts, Queue, Vm
 from mrdsl.problems.hybrid.plan import HybridPlan
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
@@ -210,3 +212,32 @@ def test_mistakes_are_told_before_simulating() -> None:
     with pytest.raises(mrdsl.MrdslError) as found:
         mrdsl.loads(head + full)
     assert sorted(d.code for d in found.value.diagnostics) == ["more-work-than-capacity", "nowhere-to-go"]
+
+
+def test_bursts_have_their_lengths() -> None:
+    """Half of the time on, at 6 tasks a slot, half off, at none: 3 on average, in stretches of 10 on average."""
+    bursts = Bursts(on=10, off=10, arrivals=6.0)
+    queue = Queue(name="q", vm="m", size=1, delay=9, arrivals=0.0, arrivals_max=9, outsourcing=1.0, bursts=bursts)
+    facts = HybridFacts(horizon=40_000, vms=(Vm(name="m", available=3),), queues=(queue,))
+    column = arrivals_of(facts, 5)[:, 0]
+    assert set(column.tolist()) == {0, 6}
+    assert column.mean() == pytest.approx(mean_arrivals(queue), rel=0.05) == pytest.approx(3.0, rel=0.05)
+    changes = int((column[1:] != column[:-1]).sum())
+    assert 40_000 / changes == pytest.approx(10.0, rel=0.05)
+
+
+def test_recorded_arrivals(tmp_path: Path) -> None:
+    """The table's tasks arrive as they stand; every wrong cell is told."""
+    text = (
+        'problem hybrid\nhorizon = 3 slots\nvm m { available = 9 }\nrecorded = "a.csv"\n'
+        "queue q { vm = m, size = 1 slots, delay = 40 slots, arrivals_max = 5, outsourcing = 1 USD }\n"
+        "control { V = 1, outsource_limit = 40 }\n"
+    )
+    (tmp_path / "a.csv").write_text("slot,q\n0,1\n1,5\n2,0\n")
+    spec = mrdsl.loads(text, folder=tmp_path)
+    assert arrivals_of(spec.facts, 0).tolist() == [[1], [5], [0]]
+    assert plan_of(spec, "controller").queues["q"].submitted == 6
+    (tmp_path / "a.csv").write_text("slot,q\n0,-1\n1,2.5\n")
+    with pytest.raises(mrdsl.MrdslError) as found:
+        mrdsl.loads(text, folder=tmp_path)
+    assert sorted(d.code for d in found.value.diagnostics) == ["out-of-range", "out-of-range", "wrong-length"]

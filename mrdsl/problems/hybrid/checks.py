@@ -24,6 +24,10 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
                 f"write one of: {', '.join(vms)}",
             )
         yield from _queue(queue, spec)
+    if facts.recorded is not None:
+        from mrdsl.problems.hybrid.arrivals import recorded
+
+        yield from recorded(facts)[1]
     if all(queue.vm in vms for queue in facts.queues):
         yield from _nowhere_to_go(facts)
         yield from _load(facts)
@@ -37,7 +41,16 @@ def _queue(queue: Queue, spec: Spec) -> Iterator[Diagnostic]:
             queue.span_of("delay"),
             f"write delay = {queue.size + 1} slots or more",
         )
-    if isinstance(queue.arrivals, Distribution) and spec.seed is None:
+    facts: HybridFacts = spec.facts
+    if queue.arrivals is None and facts.recorded is None:
+        yield error(
+            "missing-item",
+            f"queue {queue.name} says nothing about its arrivals",
+            queue.span,
+            "add arrivals = poisson(22), or a table of recorded ones",
+        )
+    random = isinstance(queue.arrivals, Distribution) or queue.bursts is not None
+    if random and spec.seed is None:
         yield error(
             "missing-seed",
             f"arrivals of queue {queue.name} are random, but the spec has no seed",
@@ -105,7 +118,13 @@ def unpromised(spec: Spec) -> Iterator[Diagnostic]:
 
 def mean_arrivals(queue: Queue) -> float:
     """Tasks per slot on average, before truncation at ``arrivals_max``."""
-    value = queue.arrivals
+    if queue.bursts is None:
+        return _mean(queue.arrivals or 0.0)
+    on, off = queue.bursts.on, queue.bursts.off
+    return (off * _mean(queue.arrivals or 0.0) + on * _mean(queue.bursts.arrivals)) / (on + off)
+
+
+def _mean(value: float | Distribution) -> float:
     if not isinstance(value, Distribution):
         return float(value)
     p = value.parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrdsl.spec.schema import Distribution, Node, block, blocks, distribution, quantity, reference
+from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, distribution, path, quantity, reference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +17,15 @@ class Vm(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bursts(Node):
+    """On-off arrivals: both kinds of stretches have geometric lengths; the run starts between two bursts."""
+
+    on: int = quantity("slots", "average length of a burst", at_least=1, whole=True)
+    off: int = quantity("slots", "average time between two bursts", at_least=1, whole=True)
+    arrivals: float | Distribution = distribution("tasks", "tasks that arrive in one slot of a burst", at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Queue(Node):
     """Tasks of one kind: their VM type, size and promised delay."""
 
@@ -25,9 +34,12 @@ class Queue(Node):
     delay: int = quantity(
         "slots", "slots of time within which a task must be served", at_least=1, whole=True, symbol="d"
     )
-    arrivals: float | Distribution = distribution("tasks", "tasks that arrive in one slot", at_least=0.0, symbol="A(t)")
+    arrivals: float | Distribution | None = distribution(
+        "tasks", "tasks that arrive in one slot, unless a table records them", default=None, at_least=0.0, symbol="S(t)"
+    )
     arrivals_max: int = quantity("tasks", "most tasks that arrive in one slot", at_least=1, whole=True, symbol="S_max")
     outsourcing: float = quantity("money", "what one task costs outside", at_least=0.0)
+    bursts: Bursts | None = block(Bursts, "times in which more tasks arrive than usually")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,4 +65,5 @@ class HybridFacts(Node):
     horizon: int = quantity("slots", "how many slots of time are simulated", at_least=1, whole=True)
     vms: Sequence[Vm] = blocks(Vm, "vm", "types of VMs in the private cloud", required=True)
     queues: Sequence[Queue] = blocks(Queue, "queue", "kinds of tasks", required=True)
+    recorded: Source | None = path("table of recorded arrivals: a column per queue, a row per slot", default=None)
     control: Control | None = block(Control, "the controller's weights")
