@@ -2,7 +2,7 @@
 
     python benchmarks/language_speed.py
 
-Medians of three turns, CPU seconds within one process, the cases taking turns; the whole processes go through measure.py.
+Medians of three turns, CPU seconds within one process, the cases taking turns; whole processes go through measure.py.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def main() -> None:
     print(show(compare([
         Case("import lark", [python, "-c", "import lark"]),
         Case("check, quickstart", [python, "-m", "mrdsl", "check", str(models / "capacity/quickstart.mrspec")]),
-        Case("check, the largest reference spec", [python, "-m", "mrdsl", "check", str(models / "joint/reference.mrspec")]),
+        Case("check, the largest reference spec",
+             [python, "-m", "mrdsl", "check", str(models / "joint/reference.mrspec")]),
         Case("fmt --check", [python, "-m", "mrdsl", "fmt", "--check", str(models / "capacity/quickstart.mrspec")],
              codes=(0, 1)),
     ]), against="import lark"))

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mrdsl.heuristics.hybrid_cloud import Bounds, Tasks, lower_bound, outcome_of
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.problems.hybrid.arrivals import arrivals_of
@@ -46,20 +43,23 @@ def calendar(draft: Draft) -> Draft:
 def _serve(draft: Draft, keep_private: bool, outsource: bool, acceptance: float = 1.0, by_value: bool = False) -> Draft:
     facts: HybridFacts = draft.spec.facts
     tasks = [Tasks(queue) for queue in facts.queues]
-    arrivals = arrivals_of(facts, draft.seed)
+    arrivals = arrivals_of(facts, draft.seed).tolist()
     peaks: dict[str, int] = {}
     for vm in facts.vms:
         members = [i for i, queue in enumerate(facts.queues) if queue.vm == vm.name]
         if by_value:
             members.sort(key=lambda i: -facts.queues[i].outsourcing / facts.queues[i].size)
-        free = np.full(facts.horizon + max(queue.delay for queue in facts.queues) + 2, vm.available, dtype=np.int64)
+        free = [vm.available] * (facts.horizon + max(queue.delay for queue in facts.queues) + 2)
+        first = [0] * len(members)
         reserve = _reserves([facts.queues[i] for i in members], vm.available) if by_value else [0] * len(members)
         for slot in range(facts.horizon):
             for place, index in enumerate(members):
-                submitted = int(arrivals[slot, index])
-                kept = book(free, slot, facts.queues[index], submitted, reserve[place]) if keep_private else []
+                submitted, kept = arrivals[slot][index], []
+                if keep_private:
+                    queue = facts.queues[index]
+                    kept, first[place] = book(free, slot, queue, submitted, reserve[place], first[place])
                 _account(tasks[index], slot, submitted, kept, outsource, acceptance)
-        peaks[vm.name] = vm.available - int(free[: facts.horizon].min()) if facts.horizon else 0
+        peaks[vm.name] = vm.available - min(free[: facts.horizon])
     bounds = [Bounds(delay=queue.delay) for queue in facts.queues]
     found = outcome_of(draft.spec, tasks, bounds, peaks, control_of(facts).preemption_weight)
     least = lower_bound(facts, tasks, [0.0] * len(tasks)) if outsource else None
@@ -75,20 +75,35 @@ def _reserves(queues: list[Queue], vms: int) -> list[int]:
     return reserves
 
 
-def book(free: NDArray[np.int64], slot: int, queue: Queue, count: int, reserve: int) -> list[int]:
-    """Books VM-slots for up to ``count`` tasks as early as possible; gives the slot in which each of them ends."""
+def book(free: list[int], slot: int, queue: Queue, count: int, reserve: int, first: int) -> tuple[list[int], int]:
+    """Books VM-slots for up to ``count`` tasks as early as possible, the next slot without regard to the reserve.
+
+    ``first`` is the earliest start that may still have room above the reserve: free VMs only ever become fewer, so no
+    start is looked at twice. Gives the slot in which each task ends, and the next ``first``.
+    """
+    size = queue.size
     ends: list[int] = []
-    start, last = slot + 1, slot + queue.delay - queue.size + 1
+    start, last = slot + 1, slot + queue.delay - size + 1
+    if count and start <= last:
+        taken = _take(free, start, size, count, 0)
+        ends += [start + size - 1] * taken
+        count -= taken
+    start = max(first, start + 1)
     while count and start <= last:
-        window = free[start : start + queue.size]
-        room = int(window.min()) if start == slot + 1 else int(window.min()) - reserve
-        taken = min(count, max(room, 0))
-        if taken:
-            window -= taken
-            ends += [start + queue.size - 1] * taken
-            count -= taken
-        start += 1
-    return ends
+        taken = _take(free, start, size, count, reserve)
+        ends += [start + size - 1] * taken
+        count -= taken
+        if count:
+            start += 1
+    return ends, start
+
+
+def _take(free: list[int], start: int, size: int, count: int, reserve: int) -> int:
+    taken = max(0, min(count, min(free[start : start + size]) - reserve))
+    if taken:
+        for at in range(start, start + size):
+            free[at] -= taken
+    return taken
 
 
 def _account(tasks: Tasks, slot: int, submitted: int, ends: list[int], outsource: bool, acceptance: float) -> None:
