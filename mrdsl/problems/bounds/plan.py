@@ -79,10 +79,11 @@ class BoundsPlan(Plan):
         return tuple(found)
 
     def bars(self) -> tuple[Bar, ...]:
-        """The first tasks on their slots, where the plan was simulated."""
+        """The first tasks to end, slot by slot, where the plan was simulated."""
         runs = self.replay() if self.replay is not None else iter(())
-        return tuple(Bar(f"{STAGES[run.stage]} {run.slot + 1:04d}", f"{self.names[run.kind]} {run.job + 1}", run.start,
-                         run.end, self.names[run.kind]) for run in islice(runs, BARS))
+        first = sorted(islice(runs, BARS), key=lambda run: (run.pool, run.slot, run.start))
+        return tuple(Bar(f"pool {run.pool + 1}, slot {run.slot + 1}", f"{STAGES[run.stage]} task of job {run.job + 1}",
+                         run.start, run.end, self.names[run.kind]) for run in first)
 
     def trace(self) -> Trace:
         """Every task run of the first run."""
