@@ -1,0 +1,128 @@
+"""direct for deadline specs against SCIP on the exact model and Clarabel on exponential cones, on random layered DAGs.
+
+    nice python benchmarks/deadline_speed.py 1000 10000 100000       # sizes; needs pip install "mrdsl[solvers]" clarabel
+
+Every case starts from the same Spec in memory and ends with slacks; seconds of CPU (of the process and its children)
+stand beside those on the wall. Clarabel gets the plain conic form: times of events, one exponential cone per task.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import mrdsl
+from mrdsl.outcome import Limits
+from mrdsl.problems.deadline.facts import Dag, DeadlineFacts, Task
+from mrdsl.problems.deadline.network import network_of
+from mrdsl.problems.deadline.workload import tasks_of
+from mrdsl.spec.spec import Goal, Spec
+
+
+def layered(tasks: int, edges: int, layers: int, seed: int, factor: float = 1.5) -> Spec:
+    """Tasks of 1 to 100 s in layers; each runs after one of the layer before, the other edges are drawn at random."""
+    rng = np.random.default_rng(seed)
+    layer = np.sort(np.concatenate([np.arange(layers), rng.integers(0, layers, tasks - layers)]))
+    starts = np.searchsorted(layer, np.arange(layers + 1))
+    later = np.flatnonzero(layer > 0)
+    head = np.concatenate([later, rng.choice(later, edges - len(later))])
+    width = np.diff(starts)[layer[head] - 1]
+    tail = starts[layer[head] - 1] + (rng.random(len(head)) * width).astype(np.int64)
+    after: list[dict[str, None]] = [{} for _ in range(tasks)]
+    for a, b in zip(tail.tolist(), head.tolist(), strict=True):
+        after[b][f"t{a}"] = None
+    duration = rng.uniform(1.0, 100.0, tasks).tolist()
+    nodes = tuple(Task(name=f"t{i}", duration=duration[i], after=tuple(after[i])) for i in range(tasks))
+    facts = DeadlineFacts(dags=(Dag(name="job", allowable_delay=1.0, tasks=nodes),))
+    network = network_of(tasks_of(Spec(problem="deadline", facts=facts)))
+    allowed = factor * float(network.earliest(network.duration)[1])
+    return Spec(problem="deadline", goal=Goal("maximize", "slack"),
+                facts=DeadlineFacts(dags=(Dag(name="job", allowable_delay=allowed, tasks=nodes),)))
+
+
+def direct(spec: Spec, gap: float) -> tuple[float, float | None]:
+    result = mrdsl.solve(spec, solver="direct", limits=Limits(gap=gap))
+    assert result.objective.value is not None
+    return result.objective.value, result.objective.bound
+
+
+def scip(spec: Spec, gap: float) -> tuple[float, float | None]:
+    limits = Limits(gap=gap, time=120.0)
+    result = mrdsl.solve(spec, solver="scip", formulation="potentials", limits=limits)
+    return (math.nan if result.objective.value is None else result.objective.value), result.objective.bound
+
+
+def clarabel(spec: Spec, gap: float) -> tuple[float, float | None]:
+    """max sum h, (h, 1, slack) in the exponential cone, slack = t_head - t_tail - T; order arcs as inequalities."""
+    import clarabel as solver
+    import scipy.sparse as sparse
+
+    network = network_of(tasks_of(spec))
+    n, events, fixed = len(network.tail), network.events, network.fixed
+    unit = 100.0
+    times = network.times / unit
+    rows, columns, values = [], [], []
+    given = np.zeros(3 * n + len(network.before))
+
+    def put(row: np.ndarray, event: np.ndarray, sign: float) -> None:
+        known = event < fixed
+        np.subtract.at(given, row[known], sign * times[event[known]])
+        rows.append(row[~known])
+        columns.append(event[~known] - fixed)
+        values.append(np.full(int((~known).sum()), sign))
+
+    order = np.arange(len(network.before))
+    put(order, network.before, 1.0)
+    put(order, network.later, -1.0)
+    base = len(order)
+    task = np.arange(n)
+    rows.append(base + 3 * task)
+    columns.append(events - fixed + task)
+    values.append(np.full(n, -1.0))
+    given[base + 3 * task + 1] = 1.0
+    put(base + 3 * task + 2, network.head, -1.0)
+    put(base + 3 * task + 2, network.tail, 1.0)
+    given[base + 3 * task + 2] -= network.duration / unit
+    width = events - fixed + n
+    matrix = sparse.csc_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+                               shape=(len(given), width))
+    settings = solver.DefaultSettings()
+    settings.verbose = False
+    settings.time_limit = 300.0
+    settings.tol_gap_rel = gap
+    cones = [solver.NonnegativeConeT(base), *[solver.ExponentialConeT()] * n]
+    goal = np.concatenate([np.zeros(events - fixed), -network.weight])
+    found = solver.DefaultSolver(sparse.csc_matrix((width, width)), goal, matrix, given, cones, settings).solve()
+    shift = float(network.weight.sum()) * math.log(unit)
+    print(f"    clarabel: {found.status}, {found.iterations} iterations", file=sys.stderr)
+    return -found.obj_val + shift, -found.obj_val_dual + shift
+
+
+def measured(method: Callable[[Spec, float], tuple[float, float | None]], spec: Spec, gap: float) -> str:
+    before, started = os.times(), time.perf_counter()
+    value, bound = method(spec, gap)
+    seconds, after = time.perf_counter() - started, os.times()
+    cpu = sum(after[:4]) - sum(before[:4])
+    reached = abs((bound if bound is not None else math.inf) - value) / abs(value)
+    return f"{method.__name__:10} {seconds:9.2f} s  {cpu:9.2f} s CPU  value {value:.4f}  gap {reached:.1e}"
+
+
+def main(sizes: list[int]) -> None:
+    direct(layered(50, 100, 5, 0), 1e-6)
+    for size in sizes:
+        for layers in (20, 100):
+            gap = 1e-6 if size <= 10_000 else 1e-3
+            spec = layered(size, 2 * size, layers, seed=1)
+            print(f"{size:,} tasks, {2 * size:,} edges, {layers} layers, gap {gap:g}", flush=True)
+            methods = [direct, *([scip] if size <= 1_000 else []), *([clarabel] if size <= 10_000 else [])]
+            for method in methods:
+                print("  " + measured(method, spec, gap), flush=True)
+
+
+if __name__ == "__main__":
+    main([int(size) for size in sys.argv[1:]] or [1_000, 10_000, 100_000])
