@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.heuristics.deadline_contract import contracted, without_twins
+from mrdsl.heuristics.deadline_contract import contracted, of_each_dag, without_twins
 from mrdsl.heuristics.deadline_even import most_even
 from mrdsl.heuristics.deadline_interior import maximize_product
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
-from mrdsl.problems.deadline.goals import PRODUCT, goal_of, shares, value_of
+from mrdsl.problems.deadline.goals import PRODUCT, goal_of, scale_of, shares, value_of
 from mrdsl.problems.deadline.network import Floats, Network, network_of
 from mrdsl.problems.deadline.plan import kept, plan_of
 from mrdsl.problems.deadline.workload import Tasks, tasks_of
@@ -39,13 +40,21 @@ def maximize_slack(draft: Draft, gap: float = 1e-6) -> Draft:
     if goal_of(draft.spec) != PRODUCT:
         return draft
     work: Work = draft.work
-    small, belongs = without_twins(work.small)
     limits = draft.limits
+    gap = gap if limits.gap is None else limits.gap
     ends = None if limits.time is None else draft.started + limits.time
-    found = maximize_product(small, gap if limits.gap is None else limits.gap, ends)
-    stopped = Termination.TIME_LIMIT if ends is not None and not found.done else Termination.COMPLETED
-    return replace(draft, work=replace(work, slack=found.slack[belongs]), bound=found.bound,
-                   termination=Termination.OPTIMAL if found.done else stopped)
+    slack = np.zeros(len(work.tasks))
+    value, bound = 0.0, 0.0
+    for network, numbers in of_each_dag(work.small):
+        small, belongs = without_twins(network)
+        found = maximize_product(small, gap, ends)
+        slack[numbers] = found.slack[belongs]
+        value, bound = value + found.value, bound + found.bound
+    proven = bound - value <= gap * scale_of(value, float(work.network.weight.sum()))
+    late = ends is not None and time.monotonic() >= ends
+    unproven = Termination.TIME_LIMIT if late else Termination.COMPLETED
+    return replace(draft, work=replace(work, slack=slack), bound=bound,
+                   termination=Termination.OPTIMAL if proven else unproven)
 
 
 def maximize_least(draft: Draft, rounds: int = 200) -> Draft:

@@ -51,6 +51,34 @@ def without_twins(network: Network) -> tuple[Network, Ints]:
     return found, belongs
 
 
+def of_each_dag(network: Network) -> list[tuple[Network, Ints]]:
+    """One network per DAG, and the numbers of its tasks: they share nothing but the submission."""
+    if len(network.deadlines) == 1:
+        return [(network, np.arange(len(network.tail)))]
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    tails, heads = network.arcs
+    inner = tails > 0
+    ones = np.ones(int(inner.sum()))
+    joined = csr_matrix((ones, (tails[inner], heads[inner])), shape=(network.events, network.events))
+    part = connected_components(joined, directed=False)[1]
+    found = []
+    for dag in range(len(network.deadlines)):
+        mine = part == part[1 + dag]
+        number = np.zeros(network.events, dtype=np.int64)
+        others = np.flatnonzero(mine)
+        others = others[others != 1 + dag]
+        number[1 + dag], number[others] = 1, 2 + np.arange(len(others))
+        tasks, order = np.flatnonzero(mine[network.head]), mine[network.later]
+        found.append((replace(
+            network, events=2 + len(others), tail=number[network.tail[tasks]], head=number[network.head[tasks]],
+            duration=network.duration[tasks], weight=network.weight[tasks], dag=np.zeros(len(tasks), dtype=np.int64),
+            before=number[network.before[order]], later=number[network.later[order]],
+            deadlines=network.deadlines[dag:dag + 1]), tasks))
+    return found
+
+
 def _followed(name: Ints) -> Ints:
     """The last of the names that follow each other."""
     while True:

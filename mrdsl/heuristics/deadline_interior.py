@@ -26,7 +26,7 @@ NEAR = 0.95
 """How far of the way to the boundary a step goes, at least."""
 COARSE, FINE = 1e-2, 1e-9
 """The most and the least that a Newton system's residual may be, relative; a tenth of the gap in between."""
-MOST_STEPS = 120
+MOST_STEPS = 250
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ that stiff parts of the graph become one unknown each.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +22,8 @@ Ints = NDArray[np.int64]
 
 DENSE = 300
 """Unknowns up to which a system is solved as a dense one."""
+SHIFTS = (1e-14, 1e-11, 1e-8)
+"""What is added to the diagonal, relative to it, until there is a factor: conductances may span 25 powers of ten."""
 FILL = 4_000_000
 """Entries of a triangular factor, as estimated, up to which a system is factorized."""
 DAMPING = 0.7
@@ -178,25 +181,27 @@ class Direct:
     """Solves systems of one Laplacian exactly: dense Cholesky, or SuperLU where it is larger."""
 
     def __init__(self, matrix: sparse.csr_matrix) -> None:
-        self._dense = None
-        self._sparse = None
-        if 0 < matrix.shape[0] <= DENSE:
-            dense = matrix.toarray()
+        self._solve: Callable[[Floats], Floats] = np.copy
+        for shift in SHIFTS if matrix.shape[0] else ():
             try:
-                self._dense = scipy.linalg.cho_factor(dense, overwrite_a=True, check_finite=False)
-            except scipy.linalg.LinAlgError:
-                dense = matrix.toarray()
-                dense[np.diag_indices_from(dense)] *= 1.0 + 1e-12
-                self._dense = scipy.linalg.cho_factor(dense, overwrite_a=True, check_finite=False)
-        elif matrix.shape[0]:
-            self._sparse = sparse.linalg.splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
-                                              options={"SymmetricMode": True})
+                self._solve = _factorized(matrix + sparse.diags_array(shift * matrix.diagonal()))
+                break
+            except (scipy.linalg.LinAlgError, RuntimeError):
+                continue
 
     def solve(self, right: Floats, tolerance: float = 0.0) -> tuple[Floats, int]:
         """The solution, and no iterations."""
-        if self._dense is not None:
-            return np.asarray(scipy.linalg.cho_solve(self._dense, right, check_finite=False)), 0
-        return (np.asarray(self._sparse.solve(right)) if self._sparse is not None else np.zeros(0)), 0
+        return self._solve(right), 0
+
+
+def _factorized(matrix: sparse.csr_matrix) -> Callable[[Floats], Floats]:
+    """Solves with a factor of the matrix; raises LinAlgError or RuntimeError where it is singular."""
+    if matrix.shape[0] <= DENSE:
+        dense = scipy.linalg.cho_factor(matrix.toarray(), overwrite_a=True, check_finite=False)
+        return lambda right: np.asarray(scipy.linalg.cho_solve(dense, right, check_finite=False))
+    factor = sparse.linalg.splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
+                                options={"SymmetricMode": True})
+    return lambda right: np.asarray(factor.solve(right))
 
 
 def _coarsened(matrix: sparse.csr_matrix) -> tuple[Ints, sparse.csr_matrix]:

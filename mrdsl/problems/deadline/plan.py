@@ -64,7 +64,7 @@ class DeadlinePlan(Plan):
             lane = f"{name} ({self.count[i]})" if self.count[i] > 1 else name
             start, finish = float(self.latest_start[i]), float(self.latest_finish[i])
             bars.append(Bar(lane, name, start, finish, "runs at the latest"))
-            bars.append(Bar(lane, "", start - float(self.slack[i]), start, "slack"))
+            bars.append(Bar(lane, "", max(start - float(self.slack[i]), 0.0), start, "slack"))
         return tuple(bars)
 
     def graph(self, title: str) -> str:
