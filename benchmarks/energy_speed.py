@@ -1,6 +1,6 @@
 """How long the energy family takes: proofs on the large workloads, heuristics beside them, and a thousand slots.
 
-    python benchmarks/energy_speed.py [seconds] [repeats]   # limit of the per-task form (60), repeats (3)
+    python benchmarks/energy_speed.py [seconds] [repeats] [workload ...]   # per-task limit (60), repeats (3)
 
 First table: HiGHS on the counted form to a gap of 1e-6 (median wall time), the per-task form with a limit, and the
 ratio; DSPS, MVPS and mrdsl-energy, and how far above the optimum. Second: 10,000 map tasks on 1,048 slots, mrdsl-energy
@@ -34,13 +34,13 @@ def timed(run: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return median(seconds), result
 
 
-def large(limit: float, repeats: int) -> None:
-    """The first table."""
+def large(limit: float, repeats: int, names: list[str]) -> None:
+    """The first table, of some workloads or of all."""
     methods = ("dsps", "mvps", "mrdsl-energy")
     print("| workload | counted [s] | gap | per task [s] | ratio |" + "".join(f" {m} [s] | above |" for m in methods))
     print("|---|---|---|---|---|" + "---|---|" * len(methods))
-    for name, title in WORKLOADS.items():
-        spec = workload(name, "large")
+    for name in names or list(WORKLOADS):
+        title, spec = WORKLOADS[name], workload(name, "large")
         seconds, best = timed(lambda s=spec: solve(s, "highs", limits=Limits(gap=1e-6)), repeats)  # type: ignore[misc]
         printed, per_task = timed(
             lambda s=spec: solve(s, "highs", formulation="per_task", limits=Limits(time=limit, gap=1e-6)), 1  # type: ignore[misc]
@@ -81,5 +81,6 @@ def many(repeats: int) -> None:
 
 if __name__ == "__main__":
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    large(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0, runs)
-    many(runs)
+    large(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0, runs, sys.argv[3:])
+    if not sys.argv[3:]:
+        many(runs)
