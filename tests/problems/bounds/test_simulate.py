@@ -1,13 +1,14 @@
 """A bounds spec simulated: what it reports, that it is deterministic, and how it stands to the formulas."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from mrdsl.cli import cli
-from mrdsl.language.loading import load_text
+from mrdsl.language.loading import load_file, load_text
 from mrdsl.performance.service import multi_server_wait
 from mrdsl.problems.bounds import FAMILY
 from mrdsl.problems.bounds.facts import BoundsFacts, Cluster, JobClass, Recorded
@@ -145,3 +146,13 @@ def test_the_command_writes_table_chart_and_trace(tmp_path):
 def test_too_many_arrivals_are_refused():
     loaded = load_text(SPEC.replace("jobs = 2", "arrivals = 1/s"))
     assert [each.code for each in loaded.diagnostics] == ["overloaded-cluster"]
+
+
+@pytest.mark.parametrize("model", sorted((Path(__file__).parents[3] / "models/bounds").glob("*.mrspec")),
+                         ids=lambda model: model.stem)
+def test_every_model_is_sound_and_can_be_simulated(model):
+    loaded = load_file(model)
+    assert list(loaded.diagnostics) == []
+    plan = simulate(loaded.spec, 1, 1, 2).plan
+    assert set(plan.observed) == set(plan.names)
+    assert all(seen.mean > 0.0 and seen.p50 <= seen.p95 for seen in plan.observed.values())
