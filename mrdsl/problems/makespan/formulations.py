@@ -11,7 +11,7 @@ from mrdsl.problems.makespan.batch import Batch, batch_of
 from mrdsl.problems.makespan.decode import plan_of
 from mrdsl.problems.makespan.lower_bounds import johnson_order, lower_bounds
 from mrdsl.problems.makespan.plan import MakespanPlan
-from mrdsl.problems.makespan.schedule import earlier, in_order_of_start, simulate, whole_cluster
+from mrdsl.problems.makespan.schedule import in_order_of_start, simulate, whole_cluster
 from mrdsl.problems.makespan.time_indexed import Grid, grid_of, time_indexed, waves_of
 from mrdsl.spec.expression import Constant, Expression, Operation, quantities_in
 from mrdsl.spec.spec import Spec
@@ -43,12 +43,9 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> MakespanPlan:
-    """The plan in a solved model: tasks pushed as early as their sequence lets them start."""
+    """The plan in a solved model, every task where the model has it."""
     batch = batch_of(spec)
-    bound = lower_bounds(batch).best
-    if spec.constraints:
-        return plan_of(batch, in_order_of_start(batch, waves_of(batch, model)), bound)
-    return plan_of(batch, earlier(batch, waves_of(batch, model)), bound)
+    return plan_of(batch, in_order_of_start(batch, waves_of(batch, model)), lower_bounds(batch).best)
 
 
 def _horizon(spec: Spec, batch: Batch) -> float:

@@ -71,7 +71,7 @@ def time_indexed(grid: Grid, floor: int, ceiling: int) -> pyo.ConcreteModel:
 
     The objective is the makespan in steps.
     """
-    model = pyo.ConcreteModel()
+    model = pyo.ConcreteModel("makespan")
     spans = {j: (range(ceiling - grid.tails[j] - grid.map_steps[j] + 1),
                  range(grid.heads[j], ceiling - grid.reduce_steps[j] + 1) if grid.reduce_tasks[j] else range(0))
              for j in grid.jobs}
