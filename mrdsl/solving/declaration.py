@@ -37,7 +37,8 @@ class Command:
     ``places`` are paths below the running Python's package folder, looked at before ``PATH``; ``libraries`` folders
     are added to the library path for programs found there. ``arguments`` may hold ``{model}``, ``{solution}`` and
     ``{limits}`` (in place; else the limits come last). ``writes`` is the model format (``lp``, ``mps``, ``nl``),
-    ``reads`` the reader of its solution file. ``version`` are the arguments that make it print its version.
+    ``reads`` the reader of its solution file. ``version`` are the arguments that make it print its version; ``start``
+    those that give it a file ``{start}`` of names and values to begin with.
     """
 
     program: str
