@@ -306,3 +306,44 @@ def test_summaries():
     assert summarize([[1.0, 3.0], [], [3.0, 5.0]]).half_width == pytest.approx(12.706)
     with pytest.raises(ValueError, match="nothing"):
         summarize([[]])
+
+
+def by_steps_with_queues(jobs, slots, queues, fair):
+    """One pool shared by queues (weight, minimum, limit), in the plainest form; jobs are (at, queue, map times)."""
+    state = [{"at": at, "number": n, "queue": queue, "maps": list(maps), "running": [], "end": None}
+             for n, (at, queue, maps) in enumerate(jobs)]
+    now = -1
+    while any(job["end"] is None for job in state):
+        now += 1
+        for job in state:
+            job["running"] = [end for end in job["running"] if end > now]
+            if job["at"] <= now and job["end"] is None and not (job["maps"] or job["running"]):
+                job["end"] = now
+        while sum(len(job["running"]) for job in state) < slots:
+            used = [sum(len(job["running"]) for job in state if job["queue"] == q) for q in range(len(queues))]
+            able = [job for job in state if job["at"] <= now and job["maps"] and used[job["queue"]]
+                    < queues[job["queue"]][2]]
+            if not able:
+                break
+
+            def rank(job, used=used):
+                weight, minimum, _ = queues[job["queue"]]
+                running = used[job["queue"]]
+                level = (0, running / minimum) if running < minimum else (1, running / weight)
+                return *level, job["queue"], len(job["running"]) if fair else 0, job["number"]
+
+            job = min(able, key=rank)
+            job["running"].append(now + job["maps"].pop(0))
+    return [job["end"] for job in state]
+
+
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 2), TIMES), min_size=1, max_size=8), st.integers(2, 7),
+       st.lists(st.tuples(st.sampled_from([0.2, 0.5, 1.0]), st.integers(0, 2), st.sampled_from([2, 3, float("inf")])),
+                min_size=3, max_size=3), st.booleans())
+def test_queues_agree_with_a_plain_second_implementation(data, slots, queues, fair):
+    data = sorted(data, key=lambda each: each[0])
+    jobs = [Job(queue, Work.of_times(map(float, maps)), float(at)) for at, queue, maps in data]
+    pool = Pool(slots, [Queue(FewestRunning() if fair else OldestFirst(), *each) for each in queues])
+    run([pool], jobs)
+    assert [job.ended for job in jobs] == by_steps_with_queues(data, slots, queues, fair)
