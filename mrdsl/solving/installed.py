@@ -35,7 +35,7 @@ def locate(command: Command) -> Program | None:
     """Looks among the running Python's packages, beside the running Python, and on ``PATH``, in this order."""
     if os.path.isabs(command.program):
         return Program(command.program) if os.access(command.program, os.X_OK) else None
-    for root in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"))):
+    for root in dict.fromkeys((sysconfig.get_path("platlib"), sysconfig.get_path("purelib"), *filter(None, sys.path))):
         for place in command.places:
             path = Path(root, place)
             if os.access(path, os.X_OK):

@@ -75,6 +75,17 @@ def test_programs_are_found_without_path(monkeypatch: pytest.MonkeyPatch) -> Non
     assert where(registry.find("cbc"))
 
 
+def test_programs_are_found_among_packages_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a virtual environment that sees the system's packages."""
+    program = tmp_path / "elsewhere" / "cmeel.prefix" / "bin" / "glpsol"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path / "nothing"))
+    monkeypatch.setattr("sys.path", [str(tmp_path / "elsewhere")])
+    assert where(registry.find("glpk")) == str(program)
+
+
 def test_every_shipped_file_can_be_read() -> None:
     assert {"highs", "glpk", "cbc", "scip"} <= {found.name for found in registry.every()}
 
