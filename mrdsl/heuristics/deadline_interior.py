@@ -48,11 +48,11 @@ def maximize_product(network: Network, gap: float, ends: float | None = None,
     """
     point = _Point(network)
     for step in range(MOST_STEPS):
-        point.note()
-        if point.closed(gap):
-            return point.found(True, step)
-        if ends is not None and clock() >= ends:
-            return point.found(False, step)
+        late = ends is not None and clock() >= ends
+        if late or point.nearly_closed(gap):
+            point.note()
+        if point.closed(gap) or late:
+            return point.found(point.closed(gap), step)
         if not point.advance():
             break
     point.note()
@@ -102,7 +102,7 @@ class _Point:
         """A predictor and a corrector (Mehrotra); False where no step is possible any more."""
         order = slice(self.tasks, None)
         count = max(len(self.tails) - self.tasks, 1)
-        left = (self.bound - self.value) / float(self.weight.sum())
+        left = self._estimated() / float(self.weight.sum())
         self.tolerance = self.strict * min(max(0.1 * left, FINE), COARSE)
         solver = self.pattern.solver(self.prices / self.gaps)
         now = float((self.prices * self.gaps)[order].sum()) / count
@@ -186,8 +186,22 @@ class _Point:
             return float(np.inf)
         return float(self.weight @ np.log(self.weight / (tasks * (weight / room)[network.dag])))
 
+    def _estimated(self) -> float:
+        """The gap of the present times and prices, as it would be if the prices were a flow already."""
+        products = self.prices * self.gaps
+        shares = products[:self.tasks] / self.weight
+        return float(products[self.tasks:].sum() + self.weight @ (shares - 1.0 - np.log(shares)))
+
+    def nearly_closed(self, gap: float) -> bool:
+        """Whether it is time to work out the proven gap."""
+        shift = float(np.log(self.unit))
+        value = float(self.weight @ (np.log(self.gaps[:self.tasks]) + shift))
+        return self._estimated() <= 10.0 * gap * scale_of(value, float(self.weight.sum()))
+
     def closed(self, gap: float) -> bool:
         """Whether value and bound, in seconds, are near enough."""
+        if not np.isfinite(self.bound):
+            return False
         shift = float(self.weight.sum()) * float(np.log(self.unit))
         return self.bound - self.value <= gap * scale_of(self.value + shift, float(self.weight.sum()))
 
