@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,19 @@ def work_of(draft: Draft) -> Work:
         return found
     batch = batch_of(draft.spec)
     return Work(batch, lower_bounds(batch).best)
+
+
+def late(draft: Draft) -> bool:
+    """Whether the time limit has passed; a search then stops with what it has, if it has a schedule."""
+    limit = draft.limits.time
+    return limit is not None and time.monotonic() - draft.started >= limit
+
+
+def cut_short(draft: Draft, work: Work) -> Draft | None:
+    """The draft as it stands where the time limit has passed and there is a schedule, else None: go on."""
+    if work.schedule is None or not late(draft):
+        return None
+    return replace(draft, work=work, termination=Termination.TIME_LIMIT)
 
 
 def offer(draft: Draft, work: Work, pools: Iterable[PoolOrder]) -> Draft:

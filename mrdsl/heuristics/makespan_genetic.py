@@ -13,7 +13,7 @@ from math import factorial
 
 import numpy as np
 
-from mrdsl.heuristics.makespan import offer, work_of
+from mrdsl.heuristics.makespan import cut_short, offer, work_of
 from mrdsl.heuristics.makespan_rows import Judge, johnson_rows, makespans, row_bounds
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.problems.makespan.batch import Batch, Floats
@@ -44,6 +44,8 @@ class Effort:
 def genetic(draft: Draft, population: int = 40, generations: int = 60, patience: int = 15) -> Draft:
     """The best order of a genetic search on the whole cluster, started from Johnson's order and random ones."""
     work = work_of(draft)
+    if (stopped := cut_short(draft, work)) is not None:
+        return stopped
     batch, n = work.batch, len(work.batch)
     slots = np.array([batch.map_slots]), np.array([batch.reduce_slots])
     orders, _ = search(batch, np.arange(n)[None, :], *slots, Effort(population, generations, patience),

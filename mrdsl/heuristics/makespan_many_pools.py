@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.heuristics.makespan import offer, work_of
+from mrdsl.heuristics.makespan import cut_short, offer, work_of
 from mrdsl.heuristics.makespan_rows import johnson_rows, makespans, pad
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.problems.makespan.batch import Batch
@@ -35,6 +35,8 @@ Shares = tuple[Share, ...]
 def many_pools(draft: Draft, most_pools: int = 6, rounds: int = 60) -> Draft:
     """The best pools that a local search finds from the best ones yet, and from one pool of everything."""
     work = work_of(draft)
+    if (stopped := cut_short(draft, work)) is not None:
+        return stopped
     batch = work.batch
     everything: Shares = (Share(batch.map_slots, batch.reduce_slots, tuple(range(len(batch)))),)
     known = work.schedule.pools if work.schedule is not None else ()

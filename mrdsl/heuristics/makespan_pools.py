@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.heuristics.makespan import offer, work_of
+from mrdsl.heuristics.makespan import cut_short, offer, work_of
 from mrdsl.heuristics.makespan_genetic import Effort, search
 from mrdsl.heuristics.makespan_rows import Judge, johnson_rows, makespans, row_bounds
 from mrdsl.heuristics.pipeline import Draft
@@ -32,6 +32,8 @@ def balanced_pools(draft: Draft, order: str = "johnson", population: int = 20, g
     makespan than the best one found; elsewhere Johnson's order decides which half of the interval goes on.
     """
     work = work_of(draft)
+    if (stopped := cut_short(draft, work)) is not None:
+        return stopped
     effort = Effort(population, generations, patience) if order == "genetic" else None
     return offer(draft, work, divide(work.batch, effort, np.random.default_rng([draft.seed, 2]), work.bound).pools)
 

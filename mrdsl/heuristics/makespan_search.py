@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.heuristics.makespan import offer_schedule, work_of
+from mrdsl.heuristics.makespan import Work, late, offer_schedule, work_of
 from mrdsl.heuristics.pipeline import Draft
+from mrdsl.outcome import Termination
 from mrdsl.problems.makespan.batch import Batch
 from mrdsl.problems.makespan.schedule import Schedule, ends, in_order_of_start, reduce_sequence
 from mrdsl.simulation.slots import Floats, Lists, free_makespans
@@ -48,7 +49,9 @@ def slot_search(draft: Draft, rounds: int = 400, neighbours: int = 64, heat: flo
     if rounds < FEWEST_ROUNDS:
         return replace(draft, work=work)
     rng = np.random.default_rng([draft.seed, 3])
-    best = _anneal(work.batch, start, work.bound, rng, rounds, neighbours, heat)
+    best = _anneal(draft, work, start, rng, (rounds, neighbours, heat))
+    if late(draft):
+        draft = replace(draft, termination=Termination.TIME_LIMIT)
     return offer_schedule(draft, work, schedule_of(work.batch, best))
 
 
@@ -71,12 +74,12 @@ def schedule_of(batch: Batch, state: State) -> Schedule:
     return min(found, key=lambda schedule: schedule.makespan)
 
 
-def _anneal(batch: Batch, start: State, bound: float, rng: np.random.Generator, rounds: int, neighbours: int,
-            heat: float) -> State:
+def _anneal(draft: Draft, work: Work, start: State, rng: np.random.Generator, effort: tuple[int, int, float]) -> State:
+    batch, (rounds, neighbours, heat) = work.batch, effort
     state = best = start
     value = least = float(_judge(batch, [start])[0].min())
     for at in range(rounds):
-        if least <= bound:
+        if least <= work.bound or late(draft):
             break
         near = [_neighbour(state, rng) for _ in range(neighbours)]
         values, mapped = _judge(batch, near)

@@ -165,3 +165,11 @@ def test_finish_times_can_be_promised() -> None:
     assert promised.objective.value == pytest.approx(23.0)
     refused = mrdsl.solve(mrdsl.loads(text + "subject to { finish(C) <= 7 s }"))
     assert refused.termination is Termination.INFEASIBLE
+
+
+def test_a_passed_time_limit_leaves_the_first_schedule_and_says_so() -> None:
+    problem = spec([(f"J{j}", 9 + j, 3.0 + 2 * j, 5 + j % 3, 7.0 - j) for j in range(6)], 3, 2)
+    result = mrdsl.solve(problem, "portfolio", limits=Limits(time=0.0))
+    assert result.termination is Termination.TIME_LIMIT
+    assert result.solution is SolutionStatus.FEASIBLE
+    assert result.objective.value == mrdsl.solve(problem, "johnson").objective.value
