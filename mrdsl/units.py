@@ -7,6 +7,7 @@ are different dimensions, but a plain number is accepted where a count is wanted
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 Dimension = tuple[int, ...]
@@ -125,6 +126,7 @@ KINDS = MappingProxyType(
 )
 
 
+@cache
 def is_count(dimension: Dimension) -> bool:
     """Whether the dimension counts one thing, such as VMs."""
     return sum(map(abs, dimension)) == 1 and any(

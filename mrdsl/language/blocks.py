@@ -9,7 +9,7 @@ from typing import Any
 from mrdsl.diagnostics import Related, error
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope
-from mrdsl.language.items import Files, convert
+from mrdsl.language.items import Files, convert, plain_number
 from mrdsl.language.random_values import Draws
 from mrdsl.language.suggest import did_you_mean, nearest
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
@@ -115,6 +115,12 @@ def _resolve_item(
         scope.report.add(_duplicate(key, token, written[field_name], place))
         return
     written[field_name] = statement
+    value = statement.value
+    if value.__class__ is tree.Number:
+        number = plain_number(item, value, scope.report.currency)
+        if number is not None:
+            values[field_name] = number
+            return
     try:
         values[field_name] = convert(key, item, statement.value, place.item_scope(key, item), place.files)
     except MistakeError as mistake:

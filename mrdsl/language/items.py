@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, isclose
+from math import ceil, isclose, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,37 @@ class Files:
         if path.is_dir():
             raise scope.mistake("missing-file", f"`{written}` is a folder", node, "name a file")
         return path
+
+
+def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
+    """The value of the commonest item, a number with at most one unit; None where a closer look is due."""
+    token, unit = node
+    if item.form != "quantity":
+        return None
+    wanted = units.KINDS[item.kind].dimension
+    if unit is None:
+        if not (wanted == units.NUMBER or units.is_count(wanted)):
+            return None
+        number = float(token)
+    else:
+        found = units.UNITS.get(unit)
+        if found is None or found.dimension != wanted or (found.currency and found.currency != currency):
+            return None
+        number = float(token) * found.factor
+    if not _within(item, number):
+        return None
+    if not item.whole:
+        return number if isfinite(number) else None
+    return int(number) if number.is_integer() else None
+
+
+def _within(item: Item, number: float) -> bool:
+    return (
+        (item.at_least is None or number >= item.at_least)
+        and (item.above is None or number > item.above)
+        and (item.at_most is None or number <= item.at_most)
+        and (item.below is None or number < item.below)
+    )
 
 
 def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:
