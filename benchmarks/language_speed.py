@@ -22,7 +22,7 @@ from lark import Lark
 from measure import Case, compare, show
 
 from mrdsl.language.loading import load_text
-from mrdsl.language.parsing import BracketNewlines
+from mrdsl.language.parsing import Separators
 from mrdsl.resources import resource
 
 CLASSES, ROWS, TURNS = 10_000, 100_000, 3
@@ -79,7 +79,7 @@ def main() -> None:
     document = {f"c{i}": content(i) for i in range(CLASSES)}
     as_json, as_toml = json.dumps(document), toml_text()
     bare = Lark(resource("grammar/mrspec.lark").read_text(), parser="lalr", lexer="basic", start="document",
-                maybe_placeholders=False, postlex=BracketNewlines(), propagate_positions=True)
+                maybe_placeholders=False, postlex=Separators(), propagate_positions=True)
     found = medians({
         "Lark's bare tree, positions on": lambda: bare.parse(text),
         "mrdsl: text to Spec": lambda: load_text(text).spec,

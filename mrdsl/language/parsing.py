@@ -15,7 +15,8 @@ from mrdsl.language import tree
 from mrdsl.resources import cache_folder, resource
 
 MAX_NESTING = 64
-_OPENING = {"LPAREN": "RPAREN", "LBRACKET": "RBRACKET"}
+_BRACKETS = frozenset({"LPAREN", "RPAREN", "LBRACKET", "RBRACKET"})
+_BRACES = frozenset({"LBRACE", "RBRACE"})
 
 
 class NestingError(Exception):
@@ -26,28 +27,35 @@ class NestingError(Exception):
         super().__init__(str(token))
 
 
-class BracketNewlines:
-    """Drops newlines inside ( ) and [ ]; a brace ends an unclosed bracket, so that a mistake stays in its line."""
+class Separators:
+    """Makes one newline of every run of newlines and commas that ends items, and drops newlines inside ( ) and [ ].
+
+    A brace ends an unclosed bracket, so that a mistake stays in its line.
+    """
 
     always_accept = ("_NEWLINE",)
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         brackets = braces = 0
+        ended = False
         for token in stream:
             kind = token.type
-            if kind == "_NEWLINE":
-                if brackets:
+            if kind == "_NEWLINE" or kind == "COMMA" and not brackets:
+                if ended or brackets:
                     continue
-            elif kind in ("LPAREN", "LBRACKET"):
-                brackets += 1
-            elif kind in ("RPAREN", "RBRACKET"):
-                brackets = max(0, brackets - 1)
-            elif kind == "LBRACE":
-                brackets, braces = 0, braces + 1
-            elif kind == "RBRACE":
-                brackets, braces = 0, braces - 1
-            if brackets > MAX_NESTING or braces > MAX_NESTING:
-                raise NestingError(token)
+                token.type = "_NEWLINE"
+                ended = True
+                yield token
+                continue
+            ended = False
+            if kind in _BRACKETS:
+                brackets += 1 if kind[0] == "L" else -1 if brackets else 0
+                if brackets > MAX_NESTING:
+                    raise NestingError(token)
+            elif kind in _BRACES:
+                brackets, braces = 0, braces + (1 if kind == "LBRACE" else -1)
+                if braces > MAX_NESTING:
+                    raise NestingError(token)
             yield token
 
 
@@ -153,7 +161,7 @@ def grammar() -> Lark:
         maybe_placeholders=False,
         cache=_cache_file(),
         transformer=_TreeBuilder(),
-        postlex=BracketNewlines(),
+        postlex=Separators(),
     )
 
 

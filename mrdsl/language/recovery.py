@@ -188,6 +188,8 @@ class _Recovery:
         for token in self._raw_tokens():
             if token.type == "_NEWLINE" and self.open_brackets:
                 continue
+            if token.type == "COMMA" and not self.open_brackets:
+                token.type = "_NEWLINE"
             if token.type in ("LPAREN", "LBRACKET"):
                 self.open_brackets.append(token)
             elif token.type in ("RPAREN", "RBRACKET"):
@@ -283,7 +285,7 @@ class _Recovery:
                 token,
                 f"an item is `name = value`: write `{_short(previous)} = {_short(token)}`",
             )
-        elif token.type in ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER") and "COMMA" in accepted and same_line:
+        elif token.type in ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER") and "_NEWLINE" in accepted and not self.open_brackets and same_line:
             self._report(
                 "missing-comma",
                 f"{shown} follows an item that has not ended",
