@@ -6,7 +6,7 @@ The names below are loaded when they are first used: importing the package loads
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from mrdsl.version import __version__
 
 if TYPE_CHECKING:
     from mrdsl.api import check, compile, load, loads, simulate, solve

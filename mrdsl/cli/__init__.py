@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from mrdsl import __version__
 from mrdsl.problems.family import load
+from mrdsl.version import __version__
 
 COMMANDS = {
     "check": "mrdsl.cli.check:check",

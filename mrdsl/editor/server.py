@@ -9,12 +9,12 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
-from mrdsl import __version__
 from mrdsl.diagnostics import Diagnostic, Severity
 from mrdsl.language import assist
 from mrdsl.language.formatting import format_text
 from mrdsl.language.loading import load_text
 from mrdsl.source import Span
+from mrdsl.version import __version__
 
 _SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,

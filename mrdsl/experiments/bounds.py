@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.api import load
 from mrdsl.drawing import Series, line_chart
+from mrdsl.language.loading import load_file
 from mrdsl.outcome import Table
 from mrdsl.problems.bounds.formulas import plan_of
 from mrdsl.problems.bounds.plan import BoundsPlan
@@ -101,7 +101,8 @@ def printed() -> list[Entry]:
 def simulated(entries: Sequence[Entry], number: int, jobs: int, repeats: int, think: float) -> list[Found]:
     """One row, in all three ways."""
     users = {f"{entry.name}_users": float(entry.users) for entry in entries}
-    spec = load(resource("models") / "bounds" / f"table{number}.mrspec", users)
+    spec = load_file(resource("models") / "bounds" / f"table{number}.mrspec", users).spec
+    assert spec is not None
     plan = plan_of(spec)
     spec = thinking(spec, plan, think)
     seed = spec.seed or 0

@@ -54,7 +54,8 @@ def _serve(draft: Draft, keep_private: bool, outsource: bool, acceptance: float 
         reserve = _reserves([facts.queues[i] for i in members], vm.available) if by_value else [0] * len(members)
         for slot in range(facts.horizon):
             for place, index in enumerate(members):
-                submitted, kept = arrivals[slot][index], []
+                submitted = arrivals[slot][index]
+                kept: list[int] = []
                 if keep_private:
                     queue = facts.queues[index]
                     kept, first[place] = book(free, slot, queue, submitted, reserve[place], first[place])

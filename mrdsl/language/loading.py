@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from mrdsl.language.resolving import resolve
 from mrdsl.problems import family as find_family
 from mrdsl.reading.text import decode
 from mrdsl.source import Span
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Checked, Spec
 
 TEXT_NAME = "<text>"
 _FOLLOW_UPS = frozenset({"missing-item", "missing-block", "unknown-name", "missing-problem"})
@@ -84,12 +84,14 @@ def _load(
     document, syntax = parse(text, shown)
     resolved = resolve(document, folder, path, parameters, seed, outside)
     found = [*syntax, *_causes(resolved.diagnostics, syntax)]
-    if resolved.spec is not None:
-        found += _family_checks(resolved.spec, bool(found))
+    spec = resolved.spec
+    if spec is not None:
+        said = _family_checks(spec)
+        spec = replace(spec, checked=Checked(spec.facts, spec.constraints, spec.seed, said))
+        found += [d for d in said if not (found and d.code in _FOLLOW_UPS)]
     found = sort(found)
-    return Loaded(
-        None if has_errors(d for d in found if not d.impossible) else resolved.spec, tuple(found), resolved.texts
-    )
+    usable = not has_errors(d for d in found if not d.impossible)
+    return Loaded(spec if usable else None, tuple(found), resolved.texts)
 
 
 def _causes(found: Iterable[Diagnostic], syntax: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -104,13 +106,11 @@ def _causes(found: Iterable[Diagnostic], syntax: Iterable[Diagnostic]) -> list[D
     ]
 
 
-def _family_checks(spec: Spec, partial: bool) -> list[Diagnostic]:
+def _family_checks(spec: Spec) -> tuple[Diagnostic, ...]:
     family = find_family(spec.problem)
     assert family is not None
-    found = [*family.check(spec)]
-    if not has_errors(found):
-        found += family.impossible(spec)
-    return [d for d in found if not (partial and d.code in _FOLLOW_UPS)]
+    found = tuple(family.check(spec))
+    return found if has_errors(found) else (*found, *family.impossible(spec))
 
 
 def sort(found: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -40,7 +40,7 @@ class Separators:
         ended = False
         for token in stream:
             kind = token.type
-            if kind == "_NEWLINE" or kind == "COMMA" and not brackets:
+            if kind == "_NEWLINE" or (kind == "COMMA" and not brackets):
                 if ended or brackets:
                     continue
                 token.type = "_NEWLINE"

@@ -19,6 +19,7 @@ from mrdsl.language.parsing import MAX_NESTING, grammar
 from mrdsl.source import Span
 
 MAX_SYNTAX_ERRORS = 50
+_ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER")
 
 _VALUE = frozenset({"NAME", "NUMBER", "STRING", "LPAREN", "LBRACKET", "SUM_SIGN"})
 _WORDS = {
@@ -285,7 +286,7 @@ class _Recovery:
                 token,
                 f"an item is `name = value`: write `{_short(previous)} = {_short(token)}`",
             )
-        elif token.type in ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER") and "_NEWLINE" in accepted and not self.open_brackets and same_line:
+        elif token.type in _ITEM_STARTS and "_NEWLINE" in accepted and not self.open_brackets and same_line:
             self._report(
                 "missing-comma",
                 f"{shown} follows an item that has not ended",

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import mrdsl
 from mrdsl.diagnostics import Diagnostic, has_errors
 from mrdsl.language.rendering import as_document
 from mrdsl.outcome import Result, Termination, plain
+from mrdsl.version import __version__
 
 FORMAT = 1
 
@@ -18,7 +18,7 @@ def result_document(result: Result) -> dict[str, Any]:
     """The result as plain JSON values; the keys are those of the language's reference."""
     return {
         "format": FORMAT,
-        "mrdsl": mrdsl.__version__,
+        "mrdsl": __version__,
         "problem": result.problem,
         "title": result.title,
         "formulation": result.formulation,
@@ -38,7 +38,7 @@ def failure_document(diagnostics: tuple[Diagnostic, ...], seconds: Mapping[str, 
     proven = has_errors(diagnostics) and all(d.impossible for d in diagnostics if d.severity == "error")
     return {
         "format": FORMAT,
-        "mrdsl": mrdsl.__version__,
+        "mrdsl": __version__,
         "problem": None,
         "title": "",
         "formulation": None,

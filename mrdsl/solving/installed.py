@@ -93,7 +93,7 @@ def require(solver: SolverFile, span: Span | None = None) -> str:
 def version(solver: SolverFile) -> str | None:
     """The solver's version, None where it does not tell."""
     if solver.is_pipeline:
-        from mrdsl import __version__
+        from mrdsl.version import __version__
 
         return __version__ if not solver.requires else _module_version(solver.requires)
     reach = solver.reach

@@ -47,10 +47,9 @@ def solve(
     """
     family = find_family(spec)
     seconds: dict[str, float] = {}
-    found = tuple(family.check(spec))
-    if has_errors(found):
+    found = _checked(spec, family)
+    if has_errors(d for d in found if not d.impossible):
         raise MrdslError(found)
-    found += tuple(family.impossible(spec))
     if has_errors(found):
         return _result(spec, family, None, Outcome(Termination.INFEASIBLE), found, seconds)
     choice = choose(spec, family, solver, formulation, relax, limits or Limits())
@@ -58,6 +57,15 @@ def solve(
         require(choice.solver, choice.span)
     outcome = _Run(spec, family, choice, relax, seconds, memory).outcome()
     return _result(spec, family, choice, outcome, found, seconds)
+
+
+def _checked(spec: Spec, family: Family) -> tuple[Diagnostic, ...]:
+    """What the family's checks say, not asked a second time of a spec that has just been read."""
+    known = spec.known_diagnostics
+    if known is not None:
+        return known
+    found = tuple(family.check(spec))
+    return found if has_errors(found) else (*found, *family.impossible(spec))
 
 
 def find_family(spec: Spec) -> Family:
@@ -273,7 +281,7 @@ def _result(spec: Spec, family: Family, choice: Choice | None, outcome: Outcome,
 
 
 def _solver_entry(choice: Choice | None) -> dict[str, str | None]:
-    from mrdsl import __version__
+    from mrdsl.version import __version__
 
     if choice is None or choice.solver is None:
         return {"name": "mrdsl", "version": __version__}

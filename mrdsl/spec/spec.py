@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from mrdsl.diagnostics import Diagnostic
 from mrdsl.source import Span
 from mrdsl.spec.expression import Expression
 
@@ -41,6 +42,16 @@ class Method:
     spans: Mapping[str, Span] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
 
 
+@dataclass(frozen=True)
+class Checked:
+    """What the family's checks said of a spec, and of which parts of it: a changed spec is checked anew."""
+
+    facts: Any
+    constraints: tuple[Constraint, ...]
+    seed: int | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spec:
     """A whole problem in SI units, independent of the text it came from.
@@ -65,5 +76,14 @@ class Spec:
     given: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
+    checked: Checked | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def known_diagnostics(self) -> tuple[Diagnostic, ...] | None:
+        """The diagnostics of the family's checks where they were run on these very facts, else None."""
+        was = self.checked
+        if was is None or was.facts is not self.facts or was.constraints is not self.constraints:
+            return None
+        return was.diagnostics if was.seed == self.seed else None
 
 
