@@ -124,7 +124,7 @@ def sweep(folder: Path) -> None:
         return Case(f"{jobs} process{'es' * (jobs > 1)}", command, environment={"PYTHONPATH": str(ROOT)})
 
     print("\n## A sweep of 1,000 solves\n")
-    print(show(compare([case(1), case(2)], runs=3), against="1 process"))
+    print(show(compare([case(1), case(2)], runs=2), against="1 process"))
 
 
 def table(title: str, cases: dict[str, Callable[[], Any]], against: str, runs: int = 7) -> None:
