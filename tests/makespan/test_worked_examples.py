@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import mrdsl
 from mrdsl.heuristics import makespan as steps
 from mrdsl.heuristics.makespan_pools import balanced_pools
 from mrdsl.heuristics.pipeline import Draft, run_steps
@@ -54,3 +57,11 @@ def test_two_pools_on_table_5_1_are_proven_optimal_without_a_solver() -> None:
     outcome = run_steps([(balanced_pools, {}), (steps.conclude, {})], Draft(problem))
     assert (outcome.value, outcome.bound, outcome.termination) == (40.0, 40.0, Termination.OPTIMAL)
     assert list(verify(problem, outcome.plan)) == []
+
+
+@pytest.mark.parametrize(("solver", "seconds"), [("fifo", 42.0), ("johnson", 24.0), ("auto", 24.0), ("highs", 24.0)])
+def test_the_model_of_the_two_jobs_gives_the_figures_of_its_comment(solver: str, seconds: float) -> None:
+    path = Path(__file__).resolve().parents[2] / "models" / "makespan" / "two-jobs.mrspec"
+    result = mrdsl.solve(mrdsl.load(path), solver)
+    assert result.objective.value == seconds
+    assert result.objective.bound == 24.0
