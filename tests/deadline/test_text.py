@@ -61,6 +61,21 @@ def test_several_dags_are_planned_by_themselves_and_name_their_tasks() -> None:
     assert plan.slack.tolist() == pytest.approx([450 * 200 / 230, 450 * 30 / 230, 59], rel=2e-3)
 
 
+def test_tasks_from_a_table_name_what_they_run_after(tmp_path: Path) -> None:
+    (tmp_path / "tasks.csv").write_text("name,duration [s],after\na,60,\nb,30,a\nc,20,a b\n")
+    spec = tmp_path / "t.mrspec"
+    spec.write_text('problem deadline\ndag d { allowable_delay = 10 min, tasks from "tasks.csv" }\nmaximize slack\n')
+    assert tasks_of(mrdsl.load(spec)).after == [(), (0,), (0, 1)]
+    plan = mrdsl.solve(mrdsl.load(spec)).plan
+    assert isinstance(plan, DeadlinePlan)
+    assert plan.slack.tolist() == pytest.approx([490 / 3] * 3, rel=2e-3)
+    (tmp_path / "tasks.csv").write_text("name,duration [s],after\na,60,\nb,30,x\n")
+    (found,) = mrdsl.check(spec)
+    assert found.code == "unknown-name"
+    assert found.span is not None
+    assert found.span.line == 3
+
+
 def test_unlike_tasks_of_a_group_are_planned_one_by_one() -> None:
     plan = solved(GROUPS.replace("duration = 90 s", "duration = uniform(80 s, 100 s)") + "seed = 3\n")
     assert len(plan.names) == 31

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from itertools import repeat
 
 from mrdsl.diagnostics import Diagnostic, Related, error
 from mrdsl.problems.deadline.facts import Dag, DeadlineFacts, Task
@@ -107,11 +107,11 @@ class _Builder:
         self.first = len(tasks)
         self.numbers: dict[str, int] = {}
         self.groups: dict[str, int] = {}
-        self.written: list[tuple[int, Sequence[str], Any]] = []
+        self.written: list[tuple[int, Sequence[str], str, Span | None]] = []
         self.parts = parts_of(dag.tasks)
         self.singled = {name[len(prefix):] for name in singled if name.startswith(prefix)}
         for part in self.parts:
-            for after in _references(part):
+            for after in dict.fromkeys(map(tuple, _references(part))):
                 self.singled.update(after)
 
     def build(self) -> list[Diagnostic]:
@@ -122,12 +122,12 @@ class _Builder:
             else:
                 for task in part:
                     if self._add(task.name, 1, task.duration, task.weight, task.span):
-                        self.written.append((len(self.tasks) - 1, task.after, task))
+                        self.written.append((len(self.tasks) - 1, task.after, task.name, task.span_of("after")))
         if len(self.tasks) == self.first and not self.problems:
             self.problems.append(error("missing-block", f"dag {self.dag.name} has no task", self.dag.span,
                                        "add task NAME { duration = 60 s }"))
-        for number, names, node in self.written:
-            self.tasks.after[number] = self._resolve(names, node)
+        for number, names, of, span in self.written:
+            self.tasks.after[number] = self._resolve(names, of, span)
         self.tasks.members.update({self.prefix + name: number for name, number in self.numbers.items()})
         return self.problems
 
@@ -167,21 +167,22 @@ class _Builder:
         first = len(self.tasks)
         named = [i for i, name in enumerate(part.names) if name in self.singled] if self.singled else []
         alike = bool(part.group) and bool((durations == durations[:1]).all() and (weights == weights[:1]).all())
-        apart = named if alike else range(len(part))
-        for i in apart:
-            self._add(part.names[i], 1, float(durations[i]), float(weights[i]), part.span_at(i))
-        if alike and len(part) > len(named):
-            self._add(part.group, len(part) - len(named), float(durations[0]), float(weights[0]), part.span_at(0))
+        rows = [i for i in (named if alike else range(len(part)))
+                if self._add(part.names[i], 1, float(durations[i]), float(weights[i]), part.span_at(i))]
+        left = len(part) - len(named)
+        if alike and left and self._add(part.group, left, float(durations[0]), float(weights[0]), part.span_at(0)):
+            rows.append(0)
             for name in part.names:
                 self.numbers.setdefault(name, len(self.tasks) - 1)
         numbers = tuple(range(first, len(self.tasks)))
         if part.group and len(numbers) > 1:
             self.groups[part.group] = len(self.tasks.groups)
             self.tasks.groups.append(numbers)
-        after = part.values.get("after") or ()
-        self.written += [(number, after, part) for number in numbers]
+        after = list(_references(part))
+        self.written += [(number, after[row], part.group or part.names[row], part.span_at(row))
+                         for number, row in zip(numbers, rows, strict=True)]
 
-    def _resolve(self, names: Sequence[str], node: Any) -> tuple[int, ...]:
+    def _resolve(self, names: Sequence[str], of: str, span: Span | None) -> tuple[int, ...]:
         found: dict[int, None] = {}
         for name in names:
             if name in self.groups:
@@ -189,14 +190,12 @@ class _Builder:
             elif name in self.numbers:
                 found[self.numbers[name]] = None
             else:
-                self._unknown(name, node)
+                self._unknown(name, of, span)
         return tuple(found)
 
-    def _unknown(self, name: str, node: Any) -> None:
+    def _unknown(self, name: str, of: str, span: Span | None) -> None:
         known = [*self.groups, *self.numbers]
         near = get_close_matches(name, known, n=1)
-        span = node.span_at(0) if isinstance(node, Columns) else node.span_of("after")
-        of = node.group if isinstance(node, Columns) else node.name
         hint = f"did you mean {near[0]}?" if near else "tasks here: " + ", ".join(known[:8])
         found = error("unknown-name", f"task {of} runs after {name}, but dag {self.dag.name} has no such task", span,
                       hint)
@@ -205,7 +204,9 @@ class _Builder:
 
 
 def _references(part: Sequence[Task]) -> Iterator[Sequence[str]]:
-    if isinstance(part, Columns):
-        yield part.values.get("after") or ()
-    else:
+    """What each task of a part runs after."""
+    if not isinstance(part, Columns):
         yield from (task.after for task in part)
+        return
+    after = part.values.get("after", ())
+    yield from (after.tolist() if hasattr(after, "dtype") else repeat(tuple(after), len(part)))
