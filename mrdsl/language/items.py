@@ -184,16 +184,13 @@ def acceptable(item: Item, number: Any) -> Any:
 
 def limits(item: Item, scope: Scope) -> str:
     """The declared limits in words."""
-    words = []
-    for word, limit in (
-        ("above", item.above),
-        ("at least", item.at_least),
-        ("below", item.below),
-        ("at most", item.at_most),
-    ):
-        if limit is not None:
-            words.append(f"{word} {shown(limit, item, scope)}")
-    return " and ".join(words)
+    return " and ".join(limit_words(item, scope.report.currency or units.DEFAULT_CURRENCY))
+
+
+def limit_words(item: Item, currency: str) -> list[str]:
+    """Each declared limit in words, in the item's own units."""
+    named = (("above", item.above), ("at least", item.at_least), ("below", item.below), ("at most", item.at_most))
+    return [f"{word} {units.show(limit, item.kind, currency)}" for word, limit in named if limit is not None]
 
 
 def shown(number: float, item: Item, scope: Scope) -> str:

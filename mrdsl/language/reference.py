@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl import units
+from mrdsl.language.items import limit_words
 from mrdsl.language.methods import OPTIONS
 from mrdsl.language.random_values import DISTRIBUTIONS
 from mrdsl.language.vocabulary import vocabulary
@@ -122,18 +123,7 @@ def default_text(item: Item) -> str:
 
 def limits_text(item: Item) -> str:
     """An item's limits in words."""
-    words = []
-    for word, limit in (
-        ("above", item.above),
-        ("at least", item.at_least),
-        ("below", item.below),
-        ("at most", item.at_most),
-    ):
-        if limit is not None:
-            words.append(f"{word} {units.show(limit, item.kind)}")
-    if item.whole:
-        words.append("whole")
-    return ", ".join(words)
+    return ", ".join([*limit_words(item, units.DEFAULT_CURRENCY), *(["whole"] if item.whole else [])])
 
 
 def _symbol(item: Item) -> str:

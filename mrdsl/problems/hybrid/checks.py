@@ -127,13 +127,6 @@ def mean_arrivals(queue: Queue) -> float:
 def _mean(value: float | Distribution) -> float:
     if not isinstance(value, Distribution):
         return float(value)
-    p = value.parameters
-    match value.name:
-        case "uniform" | "uniform_int":
-            return float((p[0] + p[1]) / 2)
-        case "choice":
-            return float(sum(p[0]) / len(p[0]))
-        case "mixture":
-            return float(sum(w * m for w, m in zip(p[0], p[1], strict=True)) / sum(p[0]))
-        case _:
-            return float(p[0])
+    from mrdsl.simulation.sampling import mean
+
+    return mean(value)
