@@ -109,6 +109,9 @@ def _run_all(setting: Setting, missing: Sequence[Cell], workers: int | None, exe
 
     if executor.startswith("dask://"):
         return run_on_dask(setting, missing, executor.removeprefix("dask://"))
+    if executor != "processes":
+        raise MrdslError([error("wrong-option", f"there is no executor `{executor}`",
+                                hint="write `processes` or `dask://HOST:PORT`")])
     return run_on_processes(setting, missing, workers or os.cpu_count() or 1)
 
 
@@ -159,13 +162,20 @@ def _first_message(diagnostics: Sequence[Any]) -> str:
 
 
 def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> None:
-    """The spec must be sound, and every axis must be one of its parameters, before a thousand runs say so."""
+    """The spec must be sound, each axis one of its parameters, the method there, before a thousand runs say so."""
     from mrdsl.language.loading import load_file
+    from mrdsl.solving.choice import choose
+    from mrdsl.solving.installed import require
+    from mrdsl.solving.run import find_family
 
     first = planned[0]
     loaded = load_file(setting.file, {**setting.defines, **first.parameters}, seed=first.seed, outside=setting.outside)
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics)
+    choice = choose(loaded.spec, find_family(loaded.spec), setting.solver, setting.formulation, setting.relax,
+                    setting.limits)
+    if choice.solver is not None:
+        require(choice.solver, choice.span)
     unknown = [axis.name for axis in axes if axis.name not in loaded.spec.parameters]
     if unknown:
         known = ", ".join(loaded.spec.parameters) or "none"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from itertools import pairwise
 
 import click
 
-from mrdsl.diagnostics import MrdslError
-from mrdsl.language.rendering import as_text, colour, plain
+from mrdsl.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.language.rendering import as_json, as_text, colour, plain
 
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED = 0, 1, 2, 3, 4
 
@@ -19,34 +21,52 @@ def run(command: click.Command) -> int:
         code = command.main(prog_name="mrdsl", standalone_mode=False)
         return code if isinstance(code, int) else PLAN
     except MrdslError as failure:
-        print_diagnostics(failure.diagnostics, {})
-        return failure.exit_code
+        return _failed(failure.diagnostics, failure.exit_code)
     except click.exceptions.Exit as stop:
         return stop.exit_code
-    except click.UsageError as mistake:
-        mistake.show()
-        return WRONG_INPUT
     except click.ClickException as mistake:
         mistake.show()
-        return WRONG_INPUT
+        return _told([error("wrong-option", mistake.format_message())], WRONG_INPUT)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
-        return STOPPED
+        return _told([], STOPPED, "interrupted")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PLAN
+    except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
+        hint = "write to a folder that is there and takes files"
+        return _failed([error("unwritable-file", f"`{failure.filename}` is refused: {failure.strerror}", None, hint)],
+                       WRONG_INPUT)
     except (OSError, MemoryError, RecursionError) as failure:
-        click.echo(f"error: {failure or type(failure).__name__}", err=True)
-        return SOLVER_FAILED
+        return _failed([error("system-refuses", str(failure) or type(failure).__name__)], SOLVER_FAILED)
     except Exception as failure:
         if os.environ.get("MRDSL_DEBUG"):
             raise
-        click.echo(
-            f"error[internal]: {type(failure).__name__}: {failure}\n"
-            "  hint: this is a fault of mrdsl, not of the spec; run again with MRDSL_DEBUG=1 and report what it prints",
-            err=True,
-        )
-        return SOLVER_FAILED
+        hint = "this is a fault of mrdsl, not of the spec; run again with MRDSL_DEBUG=1 and report what it prints"
+        return _failed([error("internal", f"{type(failure).__name__}: {failure}", None, hint)], SOLVER_FAILED)
+
+
+def _failed(diagnostics: Iterable[Diagnostic], code: int) -> int:
+    """The diagnostics in the form that was asked for."""
+    if not _wants_json(sys.argv):
+        print_diagnostics(diagnostics, {})
+    return _told(diagnostics, code)
+
+
+def _told(diagnostics: Iterable[Diagnostic], code: int, termination: str | None = None) -> int:
+    """Prints the JSON object of a failure where one was asked for, and gives the exit code."""
+    if "--json" in sys.argv:
+        from mrdsl.reporting.document import failure_document, to_json
+
+        document = failure_document(tuple(diagnostics), {})
+        click.echo(to_json({**document, "termination": termination or document["termination"]}), nl=False)
+    elif _wants_json(sys.argv):
+        click.echo(as_json(list(diagnostics)))
+    return code
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    return "--json" in arguments or "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
 
 
 def print_diagnostics(diagnostics: object, texts: object) -> None:

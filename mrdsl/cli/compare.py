@@ -9,7 +9,7 @@ import click
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, write_whole
+from mrdsl.cli.inputs import OutputFile, load_spec, write_whole
 from mrdsl.cli.solve import exit_code
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.outcome import Result
@@ -26,7 +26,7 @@ from mrdsl.outcome import Result
 @click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
 @click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the JSON object to a file.")
+@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file.")
 def compare(first: Path, second: Path, as_json: bool, output: Path | None, **options: Any) -> int:
     """Solve the specs FIRST and SECOND and show where their plans differ."""
     from mrdsl.comparison import compare as put_beside
@@ -56,8 +56,7 @@ def _solve(path: Path, options: dict[str, Any]) -> Result:
 
     loaded = load_spec(path, options["defines"], options["data"], options["seed"], options["allow_outside"])
     if loaded.spec is None:
-        print_diagnostics(loaded.diagnostics, loaded.texts)
-        raise MrdslError((), diagnostics_exit_code(loaded.diagnostics))
+        raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     result = run(loaded.spec, options["solver"], options["formulation"], options["relax"])
     print_diagnostics(result.diagnostics, loaded.texts)
     return result

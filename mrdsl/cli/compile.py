@@ -9,7 +9,7 @@ import click
 
 from mrdsl.cli.boundary import PLAN
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, spec_options
+from mrdsl.cli.inputs import OutputFile, load_spec, spec_options
 from mrdsl.diagnostics import MrdslError
 
 
@@ -17,7 +17,7 @@ from mrdsl.diagnostics import MrdslError
 @spec_options
 @click.option("--formulation", metavar="P", help="Which formulation of the problem to write.")
 @click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True,
+@click.option("-o", "--output", type=OutputFile(), required=True,
               help="The file to write: .lp, .mps, .nl or .gms. NAME.names.json beside it maps names to lines.")
 def compile_command(formulation: str | None, relax: bool, output: Path, **options: Any) -> int:
     """Write the model of the spec in FILE, for any solver."""

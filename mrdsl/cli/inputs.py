@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -113,11 +115,32 @@ def _measure(text: str | None, dimension: units.Dimension, parameter: click.Para
     return float(value.number)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file so that it is never half there: a neighbour first, then a rename."""
-    import os
-    import tempfile
+class OutputFile(click.Path):
+    """A file to write: that it can be written is found out before the work, not after it."""
 
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False, writable=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails where its nearest folder that exists takes no file."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        folder = next((above for above in path.absolute().parents if above.exists()), None)
+        if folder is None or not folder.is_dir() or not os.access(folder, os.W_OK):
+            self.fail(f"{str(path)!r} cannot be written: {str(folder)!r} is no folder that takes files", param, ctx)
+        return path
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file so that it is never half there: a neighbour first, then a rename. Raises MrdslError."""
+    try:
+        _write_whole(path, text)
+    except OSError as problem:
+        reason = problem.strerror or "the system refuses"
+        hint = "write to another folder, or make room in this one"
+        raise MrdslError([error("unwritable-file", f"`{path}` cannot be written: {reason}", None, hint)]) from None
+
+
+def _write_whole(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -131,8 +154,6 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def _umask() -> int:
-    import os
-
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mrdsl.cli.inputs import write_whole
+from mrdsl.cli.inputs import OutputFile, write_whole
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import SHIPPED, family
@@ -15,7 +15,7 @@ from mrdsl.resources import resource
 
 @click.command()
 @click.argument("kind", metavar="FAMILY", required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a file; never over an existing one.")
+@click.option("-o", "--output", type=OutputFile(), help="Write to a file; never over an existing one.")
 def new(kind: str | None, output: Path | None) -> None:
     """Print a commented spec of a problem FAMILY to start from; without FAMILY, list them."""
     if kind is None:

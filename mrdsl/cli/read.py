@@ -9,11 +9,10 @@ from typing import Any
 import click
 
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, spec_options, write_whole
-from mrdsl.cli.solve import exit_code, show
+from mrdsl.cli.inputs import OutputFile, load_spec, spec_options
+from mrdsl.cli.solve import show, write_files
 from mrdsl.diagnostics import MrdslError
 from mrdsl.language.loading import sort
-from mrdsl.reporting.document import result_document, to_json
 
 
 @click.command()
@@ -24,7 +23,7 @@ from mrdsl.reporting.document import result_document, to_json
 @click.option("--formulation", metavar="P", help="The formulation that was compiled.")
 @click.option("--relax", is_flag=True, help="The relaxation was compiled.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the JSON object to a file.")
+@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file.")
 def read(solution: Path, form: str | None, formulation: str | None, relax: bool, as_json: bool, output: Path | None,
          **options: Any) -> int:
     """Turn a solution of the compiled model of FILE into its plan, checked like any other."""
@@ -36,6 +35,4 @@ def read(solution: Path, form: str | None, formulation: str | None, relax: bool,
     result = read_solution(loaded.spec, solution, form, formulation, relax)
     result = replace(result, diagnostics=tuple(sort((*loaded.diagnostics, *result.diagnostics))))
     show(result, loaded, as_json, False)
-    if output is not None:
-        write_whole(output, to_json(result_document(result)))
-    return exit_code(result)
+    return write_files(result, output)

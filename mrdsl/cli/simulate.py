@@ -11,14 +11,12 @@ from typing import Any
 import click
 
 from mrdsl import __version__
-from mrdsl.cli.boundary import PLAN
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, spec_options, write_whole
-from mrdsl.cli.solve import draw, exit_code, fail, show
+from mrdsl.cli.inputs import OutputFile, load_spec, spec_options, write_whole
+from mrdsl.cli.solve import draw, fail, show, write_files
 from mrdsl.diagnostics import MrdslError
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.outcome import Objective, Outcome, Result, relative_gap
-from mrdsl.reporting.document import result_document, to_json
 from mrdsl.spec.spec import Spec
 
 
@@ -27,9 +25,9 @@ from mrdsl.spec.spec import Spec
 @click.option("--runs", type=click.IntRange(1), default=10, show_default=True, help="Independent runs.")
 @click.option("--jobs", type=click.IntRange(2), help="Completed jobs per user in each run; default: as in the spec.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the JSON object to a file.")
-@click.option("--gantt", type=click.Path(path_type=Path), help="Draw the first run as an SVG Gantt chart.")
-@click.option("--trace", type=click.Path(path_type=Path), help="Write the first run, event by event, to a CSV file.")
+@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file.")
+@click.option("--gantt", type=OutputFile(), help="Draw the first run as an SVG Gantt chart.")
+@click.option("--trace", type=OutputFile(), help="Write the first run, event by event, to a CSV file.")
 @click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
 def simulate(as_json: bool, output: Path | None, gantt: Path | None, trace: Path | None, verbose: bool,
              **options: Any) -> int:
@@ -47,13 +45,7 @@ def simulate(as_json: bool, output: Path | None, gantt: Path | None, trace: Path
     seconds = {**parsed, "simulate": time.perf_counter() - started - parsed["parse"]}
     result = _result(loaded.spec, outcome, loaded, seconds)
     show(result, loaded, as_json, verbose)
-    if output is not None:
-        write_whole(output, to_json(result_document(result)))
-    if gantt is not None:
-        draw(result, gantt)
-    if trace is not None and result.plan is not None:
-        write_whole(trace, _csv(result))
-    return exit_code(result) if result.plan is None else PLAN
+    return write_files(result, output, (draw, gantt), (_write_trace, trace))
 
 
 def _run(loaded: Loaded, options: dict[str, Any]) -> Outcome:
@@ -77,6 +69,11 @@ def _result(spec: Spec, outcome: Outcome, loaded: Loaded, seconds: dict[str, flo
         solution=outcome.solution, objective=objective, plan=outcome.plan,
         diagnostics=tuple(sort((*loaded.diagnostics, *outcome.diagnostics))), seconds=seconds,
     )
+
+
+def _write_trace(result: Result, path: Path) -> None:
+    if result.plan is not None:
+        write_whole(path, _csv(result))
 
 
 def _csv(result: Result) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import click
 
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, SOLVER_FAILED, STOPPED, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, seconds, share, spec_options, write_whole
+from mrdsl.cli.inputs import OutputFile, load_spec, seconds, share, spec_options, write_whole
 from mrdsl.diagnostics import MrdslError
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.outcome import Limits, Result, Termination
@@ -33,9 +34,9 @@ EXPLAIN_FOR = 5.0
 @click.option("--nodes", type=click.IntRange(0), help="Stop after so many nodes.")
 @click.option("--threads", type=click.IntRange(1), help="Threads for the solver.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the JSON object to a file.")
-@click.option("--gantt", type=click.Path(path_type=Path), help="Draw the plan as an SVG Gantt chart.")
-@click.option("--graph", type=click.Path(path_type=Path), help="Draw the plan's tasks and their order as SVG.")
+@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file.")
+@click.option("--gantt", type=OutputFile(), help="Draw the plan as an SVG Gantt chart.")
+@click.option("--graph", type=OutputFile(), help="Draw the plan's tasks and their order as SVG.")
 @click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
 def solve(
     as_json: bool, output: Path | None, gantt: Path | None, graph: Path | None, verbose: bool, **options: Any
@@ -55,13 +56,7 @@ def solve(
     found = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
     result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=found)
     show(result, loaded, as_json, verbose)
-    if output is not None:
-        write_whole(output, to_json(result_document(result)))
-    if gantt is not None:
-        draw(result, gantt)
-    if graph is not None:
-        draw_graph(result, graph)
-    return exit_code(result)
+    return write_files(result, output, (draw, gantt), (draw_graph, graph))
 
 
 def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
@@ -114,9 +109,24 @@ def show(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None:
         click.echo(stages, err=True)
 
 
+def write_files(result: Result, output: Path | None, *others: tuple[Callable[[Result, Path], None], Path | None]
+                ) -> int:
+    """Writes what is asked for of a result that is printed already, and gives the exit code."""
+    try:
+        if output is not None:
+            write_whole(output, to_json(result_document(result)))
+        for write, path in others:
+            if path is not None:
+                write(result, path)
+    except MrdslError as failure:
+        print_diagnostics(failure.diagnostics, {})
+        return failure.exit_code
+    return exit_code(result)
+
+
 def fail(failure: MrdslError, loaded: Loaded, as_json: bool, output: Path | None, parsed: dict[str, float]) -> int:
     """Reports that there is no result, in the form that was asked for, and gives the exit code."""
-    document = to_json(failure_document(failure.diagnostics, parsed))
+    document = to_json(failure_document(failure.diagnostics, parsed, loaded.spec))
     if as_json:
         click.echo(document, nl=False)
     else:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mrdsl.cli.boundary import PLAN, STOPPED
-from mrdsl.cli.inputs import parameters, seconds, share
+from mrdsl.cli.inputs import OutputFile, parameters, seconds, share
 from mrdsl.outcome import Limits
 
 
@@ -18,7 +18,7 @@ from mrdsl.outcome import Limits
 @click.option("--over", "axes", multiple=True, metavar="NAME=VALUES",
               help="A param and its values: `peak=0.8:1.4:0.1` (the end included) or `scale=1,2`. Repeatable.")
 @click.option("--seeds", metavar="A..B", help="Run every combination with each of these seeds.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="A .csv, .jsonl or .parquet file.")
+@click.option("-o", "--output", type=OutputFile(), required=True, help="A .csv, .jsonl or .parquet file.")
 @click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param in all runs.")
 @click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")
 @click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")

@@ -9,6 +9,7 @@ from typing import Any
 from mrdsl.diagnostics import Diagnostic, has_errors
 from mrdsl.language.rendering import as_document
 from mrdsl.outcome import Result, Termination, plain
+from mrdsl.spec.spec import Spec
 from mrdsl.version import __version__
 
 FORMAT = 1
@@ -33,17 +34,18 @@ def result_document(result: Result) -> dict[str, Any]:
     }
 
 
-def failure_document(diagnostics: tuple[Diagnostic, ...], seconds: Mapping[str, float]) -> dict[str, Any]:
+def failure_document(diagnostics: tuple[Diagnostic, ...], seconds: Mapping[str, float], spec: Spec | None = None
+                     ) -> dict[str, Any]:
     """The object for a spec that could not be solved at all: the same keys, no plan, the reasons."""
     proven = has_errors(diagnostics) and all(d.impossible for d in diagnostics if d.severity == "error")
     return {
         "format": FORMAT,
         "mrdsl": __version__,
-        "problem": None,
-        "title": "",
+        "problem": spec.problem if spec else None,
+        "title": spec.title if spec else "",
         "formulation": None,
         "solver": {"name": None, "version": None},
-        "seed": None,
+        "seed": spec.seed if spec else None,
         "termination": str(Termination.INFEASIBLE if proven else Termination.ERROR),
         "solution": "none",
         "objective": {"sense": None, "quantity": None, "value": None, "unit": "", "bound": None, "gap": None},

@@ -256,6 +256,13 @@ def goal_of(spec: Spec, family: Family) -> GoalKind:
     raise MrdslError([error("unknown-goal", message, wanted.span, f"write one of: {known}")])
 
 
+_STOPS = {
+    Termination.TIME_LIMIT: "the time limit came",
+    Termination.NODE_LIMIT: "the limit of nodes came",
+    Termination.INTERRUPTED: "the run was interrupted",
+}
+
+
 def _result(spec: Spec, family: Family, choice: Choice | None, outcome: Outcome, found: tuple[Diagnostic, ...],
             seconds: Mapping[str, float]) -> Result:
     goal = goal_of(spec, family)
@@ -263,6 +270,9 @@ def _result(spec: Spec, family: Family, choice: Choice | None, outcome: Outcome,
     if outcome.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
         diagnostics += (impossible("no-plan", "no plan keeps every promise of this spec", spec.span,
                                    "mrdsl why says which promises exclude each other"),)
+    if outcome.plan is None and outcome.termination in _STOPS and not diagnostics:
+        diagnostics = (warning("stopped-early", f"{_STOPS[outcome.termination]} before a plan was found", spec.span,
+                               "give it more, or take a heuristic: `mrdsl solvers` lists them"),)
     unit = spec.currency if goal.unit == "currency" else goal.unit
     value = outcome.value if outcome.plan is not None else None
     return Result(

@@ -1,0 +1,61 @@
+"""``--json``: one JSON object on standard output, whatever is wrong, and the documented exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mrdsl.resources import resource
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = str(resource("models") / "capacity" / "quickstart.mrspec")
+
+WRONG = {
+    "no file": (["solve", "--json"], 2, "wrong-option"),
+    "no such option": (["solve", QUICK, "--json", "--bogus"], 2, "wrong-option"),
+    "a time limit that is none": (["solve", QUICK, "--json", "--time-limit", "3 GB"], 2, "wrong-option"),
+    "a gap below zero": (["solve", QUICK, "--json", "--gap", "-1"], 2, "wrong-option"),
+    "a param without a value": (["solve", QUICK, "--json", "-D", "x"], 2, "wrong-option"),
+    "no such data file": (["solve", QUICK, "--json", "--data", "no-such.toml"], 2, "unreadable-file"),
+    "a folder to write": (["solve", QUICK, "--json", "-o", str(ROOT)], 2, "wrong-option"),
+    "a file as folder": (["solve", QUICK, "--json", "-o", QUICK + "/x.json"], 2, "wrong-option"),
+    "no such solution": (["read", QUICK, "--json", "--solution", "no-such.sol"], 2, "unreadable-solution"),
+    "no such solver to list": (["solvers", "no-such", "--json"], 2, "unknown-solver"),
+    "one spec of two": (["compare", QUICK, "no-such.mrspec", "--json"], 2, "unreadable-file"),
+    "an option of check": (["check", QUICK, "--format", "json", "-D", "x"], 2, "wrong-option"),
+    "a sweep's executor": (["sweep", QUICK, "-o", "x.csv", "--executor", "no-such", "--json"], 2, "wrong-option"),
+    "no time at all": (["solve", QUICK, "--json", "--time-limit", "0"], 4, "stopped-early"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_one_object_says_what_is_wrong(case: str, tmp_path: Path) -> None:
+    arguments, code, diagnostic = WRONG[case]
+    done = subprocess.run([sys.executable, "-m", "mrdsl", *arguments], capture_output=True, text=True, cwd=tmp_path,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60, check=False)
+    found = json.loads(done.stdout)
+    assert done.returncode == code
+    assert [each["code"] for each in found["diagnostics"]] == [diagnostic]
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_plan_is_printed_before_a_file_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch,
+                                                                capsys: pytest.CaptureFixture[str]) -> None:
+    from mrdsl.cli import cli, inputs
+    from mrdsl.cli.boundary import run
+
+    def full(path: Path, text: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(inputs, "_write_whole", full)
+    monkeypatch.setattr(sys, "argv", ["mrdsl", "solve", QUICK, "--json", "-o", "x.json"])
+    assert run(cli) == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["solution"] == "optimal"
+    assert "error[unwritable-file]: `x.json` cannot be written: No space left on device" in shown.err
