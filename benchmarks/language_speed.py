@@ -14,15 +14,14 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from lark import Lark
+from lark import Lark, Token
 from measure import Case, compare, show
 
 from mrdsl.language.loading import load_text
-from mrdsl.language.parsing import Separators
 from mrdsl.resources import resource
 
 CLASSES, ROWS, TURNS = 10_000, 100_000, 3
@@ -34,6 +33,25 @@ CLASS = (
 )
 COLUMNS = ("coefficients.A [s]", "coefficients.B [s]", "coefficients.C [s]", "slots.map", "slots.reduce", "jobs.low",
            "jobs.high", "deadline [min]", "penalty [USD]")
+
+
+class Separators:
+    """One newline for each run of newlines and commas that ends items; none inside ( ) and [ ]."""
+
+    always_accept = ("_NEWLINE",)
+
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        brackets, ended = 0, False
+        for token in stream:
+            kind = token.type
+            if kind == "_NEWLINE" or (kind == "COMMA" and not brackets):
+                if not ended and not brackets:
+                    token.type, ended = "_NEWLINE", True
+                    yield token
+                continue
+            ended = False
+            brackets += (kind in ("LPAREN", "LBRACKET")) - (kind in ("RPAREN", "RBRACKET"))
+            yield token
 
 
 def content(i: int) -> dict[str, object]:

@@ -31,7 +31,7 @@ class Place:
     words: str
 
     def inner(self, words: str, name: str = "") -> Place:
-        return replace(self, path=f"{self.path}/{words} {name}", words=f"{words} {name}".strip())
+        return Place(self.scope, self.files, self.seed, f"{self.path}/{words} {name}", f"{words} {name}".strip())
 
     def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
         """The scope of one item: random values are drawn for it alone."""

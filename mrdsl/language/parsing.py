@@ -1,62 +1,19 @@
-"""Text to syntax tree: the fast path. Whatever does not parse goes to :mod:`mrdsl.language.recovery`."""
+"""Text to syntax tree. Whatever does not parse goes to :mod:`mrdsl.language.recovery`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from lark import Lark, Token, Transformer
-from lark.exceptions import UnexpectedInput
 
 from mrdsl.diagnostics import Diagnostic
 from mrdsl.language import tree
+from mrdsl.language.automaton import Automaton, UnparsedError
 from mrdsl.resources import cache_folder, resource
 
 MAX_NESTING = 64
-_BRACKETS = frozenset({"LPAREN", "RPAREN", "LBRACKET", "RBRACKET"})
-_BRACES = frozenset({"LBRACE", "RBRACE"})
-
-
-class NestingError(Exception):
-    """Parentheses, brackets or blocks nested deeper than :data:`MAX_NESTING`."""
-
-    def __init__(self, token: Token) -> None:
-        self.token = token
-        super().__init__(str(token))
-
-
-class Separators:
-    """Makes one newline of every run of newlines and commas that ends items, and drops newlines inside ( ) and [ ].
-
-    A brace ends an unclosed bracket, so that a mistake stays in its line.
-    """
-
-    always_accept = ("_NEWLINE",)
-
-    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        brackets = braces = 0
-        ended = False
-        for token in stream:
-            kind = token.type
-            if kind == "_NEWLINE" or (kind == "COMMA" and not brackets):
-                if ended or brackets:
-                    continue
-                token.type = "_NEWLINE"
-                ended = True
-                yield token
-                continue
-            ended = False
-            if kind in _BRACKETS:
-                brackets += 1 if kind[0] == "L" else -1 if brackets else 0
-                if brackets > MAX_NESTING:
-                    raise NestingError(token)
-            elif kind in _BRACES:
-                brackets, braces = 0, braces + (1 if kind == "LBRACE" else -1)
-                if braces > MAX_NESTING:
-                    raise NestingError(token)
-            yield token
 
 
 class _TreeBuilder(Transformer):  # type: ignore[type-arg]
@@ -161,15 +118,20 @@ def grammar() -> Lark:
         maybe_placeholders=False,
         cache=_cache_file(),
         transformer=_TreeBuilder(),
-        postlex=Separators(),
     )
+
+
+@cache
+def automaton(start: str) -> Automaton:
+    """The fast parser of ``document`` or ``expression``."""
+    return Automaton(grammar(), start, _TreeBuilder(), MAX_NESTING)
 
 
 def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
     """The syntax tree of a whole file, with every syntax error found on the way; never raises on bad text."""
     try:
-        statements: Any = grammar().parse(text, start="document")
-    except (UnexpectedInput, NestingError):
+        statements: Any = automaton("document").parse(text)
+    except UnparsedError:
         from mrdsl.language.recovery import parse_with_errors
 
         return parse_with_errors(text, file)
@@ -184,6 +146,6 @@ def comments(text: str) -> list[Token]:
 def parse_expression(text: str) -> Any:
     """The tree of one expression, as ``-D name=expression`` gives it; None where it is none."""
     try:
-        return grammar().parse(text, start="expression")
-    except (UnexpectedInput, NestingError):
+        return automaton("expression").parse(text)
+    except UnparsedError:
         return None

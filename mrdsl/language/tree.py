@@ -200,8 +200,8 @@ def span_of(files: FileNames, node: Any) -> Span:
 
 def header_span(files: FileNames, node: Block) -> Span:
     """Where a block's words stand, without its body."""
-    words = [part for part in _block_parts(node) if part is not node.open and part is not node.close]
-    return files.span(first_token(words[0]), last_token(words[-1]))
+    end = node.call or (node.more[-1] if node.more else node.indexed or node.words[-1])
+    return files.span(node.words[0], last_token(end))
 
 
 def word_text(token: Token) -> str:
