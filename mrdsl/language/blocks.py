@@ -17,7 +17,7 @@ from mrdsl.source import Span
 from mrdsl.spec.schema import Block, Item, Node, Source
 
 _BROKEN: Any = object()
-TOP_LEVEL_WORDS = ("param", "import", "minimize", "maximize", "estimate", "subject to", "solve with")
+TOP_LEVEL_WORDS = ("param", "require", "import", "minimize", "maximize", "estimate", "subject to", "solve with")
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def _constraint(statement: Any, family: Family, known: dict[str, QuantityKind], 
             statement,
             did_you_mean("", known, "quantities: "),
         )
-    return Constraint(left, comparison, right, _text(statement), scope.span(statement))
+    return Constraint(left, comparison, right, comparison_text(statement), scope.span(statement))
 
 
 def _sides(statement: Any, scope: Scope) -> tuple[Any, str, Any]:
@@ -172,7 +172,8 @@ class _Builder:
         return total, dimension
 
 
-def _text(statement: Any) -> str:
+def comparison_text(statement: Any) -> str:
+    """A comparison as it was written, its tokens one blank apart."""
     tokens: list[Any] = []
     _collect_tokens(statement, tokens)
     return " ".join(str(token) for token in tokens)

@@ -64,6 +64,10 @@ class Parameters:
             self._nodes[name] = statement
             self.scope = Scope(self.scope.files, report, self.value, self.names)
 
+    def statement(self, name: str) -> tree.Assignment:
+        """Where a param is defined."""
+        return self._nodes[name]
+
     def override(self, values: Mapping[str, Any]) -> None:
         """Replaces params by values from outside: numbers, or expressions as text."""
         report = self.scope.report

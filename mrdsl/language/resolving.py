@@ -18,6 +18,7 @@ from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files
 from mrdsl.language.methods import resolve_method
 from mrdsl.language.parameters import Parameters
+from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import family as find_family
 from mrdsl.problems import family_names
@@ -37,6 +38,7 @@ class _Sorted:
     subject: list[tree.Block] = field(default_factory=list)
     methods: list[tree.Block] = field(default_factory=list)
     params: list[tree.Assignment] = field(default_factory=list)
+    requirements: list[tree.Block] = field(default_factory=list)
     seeds: list[tree.Assignment] = field(default_factory=list)
     rest: list[Any] = field(default_factory=list)
 
@@ -84,6 +86,7 @@ def _resolve(
     parameters.override(overrides)
     values = parameters.evaluate_all()
     scope = Scope(names, report, parameters.value, parameters.names)
+    check_requirements(parts.requirements, parameters, scope)
     family, title = _problem(parts.problem, scope, document)
     if family is None:
         return None
@@ -133,6 +136,8 @@ def sort_statements(statements: list[Any]) -> _Sorted:
             parts.problem.append(statement)
         elif word in SENSES:
             parts.goals.append(statement)
+        elif is_requirement(statement):
+            parts.requirements.append(statement)
         elif word == "subject" and statement.words[1:2] == ("to",):
             parts.subject.append(statement)
         elif word == "solve" and statement.words[1:2] == ("with",):

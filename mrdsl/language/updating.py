@@ -24,6 +24,7 @@ from mrdsl.language.items import Files, convert
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.parsing import parse
 from mrdsl.language.random_values import DISTRIBUTIONS
+from mrdsl.language.requirements import check_requirements
 from mrdsl.language.resolving import resolve, sort_statements
 from mrdsl.problems import family as find_family
 from mrdsl.spec.schema import Block, Node, declarations
@@ -70,6 +71,7 @@ class Updater:
         parameters.override(overrides)
         values = parameters.evaluate_all()
         scope = Scope(self.names, report, parameters.value, parameters.names)
+        check_requirements(self.parts.requirements, parameters, scope)
         changed = {identity: _converted(node, keys, scope) for identity, (node, keys) in self.items.items()}
         facts = _rebuilt(self.spec.facts, changed) if not has_errors(report.found) else self.spec.facts
         family = find_family(self.spec.problem)
@@ -85,7 +87,7 @@ class Updater:
         """Whether every mention of a param stands in a known item, a param or a comparison."""
         names = frozenset(self.spec.parameters)
         known = {id(keys[key]) for _, keys in self.items.values() for key in keys}
-        free = [*self.parts.params, *self.parts.subject]
+        free = [*self.parts.params, *self.parts.requirements, *self.parts.subject]
         for statement in statements:
             if any(statement is other for other in free):
                 continue

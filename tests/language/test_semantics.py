@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from mrdsl import units
+from mrdsl.diagnostics import MrdslError
 from mrdsl.language.evaluate import Report, Scope, evaluate
 from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.rendering import as_json, as_text
 from mrdsl.language.tree import FileNames
+from mrdsl.language.updating import Updater
 from mrdsl.spec.columns import Columns, column
 from mrdsl.spec.expression import Constant, Operation, PlanQuantity
 
@@ -122,6 +124,33 @@ def test_params_in_any_order_and_overridden() -> None:
     assert spec(text, top="3 + half").facts.classes[0].jobs.high == 6.0
     assert codes(text, tap=1) == ["unknown-param"]
     assert codes(text, half="3 h") == ["wrong-unit"]
+
+
+def test_requirements_hold_for_the_values_that_are_used() -> None:
+    """Semantics 9: the comparison that fails is named, whoever gave the value."""
+    text = (
+        "problem capacity\n" + VM + CLASS.replace("4..6", "4..12 * peak") + "require { peak >= 0.5, peak <= most, "
+        "patience / peak >= 5 min, share == 30% }\n"
+        "param peak = 1\nparam most = 2\nparam patience = 10 min\nparam share = 0.1 + 0.2\n"
+    )
+    assert codes(text) == codes(text, peak=2) == codes(text, peak=2.5, most=3, patience="13 min") == []
+    for wrong in ({"peak": 0.4}, {"peak": 2.5}, {"most": "peak / 2"}, {"patience": "4 min"}, {"share": 0.31}):
+        (found,) = load(text, **wrong).diagnostics
+        assert found.code == "requirement-not-met"
+        assert found.span is not None
+        assert found.span.line == text[: text.index("require")].count("\n") + 1
+    assert codes(text, peak="1 s") == ["wrong-unit"]
+
+
+def test_updates_of_params_keep_the_requirements() -> None:
+    """Semantics 9: the short way of sweeps refuses what reading the text anew refuses."""
+    text = "problem capacity\n" + VM + CLASS.replace("4..6", "4..6 * peak") + "param peak = 1\nrequire { peak <= 2 }\n"
+    updater = Updater(text, "x", DATA, None, {})
+    assert updater.local
+    assert updater.update({"peak": 2}).facts.classes[0].jobs.high == 12.0
+    with pytest.raises(MrdslError) as caught:
+        updater.update({"peak": 3})
+    assert [d.code for d in caught.value.diagnostics] == codes(text, peak=3) == ["requirement-not-met"]
 
 
 def test_imports_stand_for_their_statements() -> None:
