@@ -134,7 +134,14 @@ def test_requirements_hold_for_the_values_that_are_used() -> None:
         "param peak = 1\nparam most = 2\nparam patience = 10 min\nparam share = 0.1 + 0.2\n"
     )
     assert codes(text) == codes(text, peak=2) == codes(text, peak=2.5, most=3, patience="13 min") == []
-    for wrong in ({"peak": 0.4}, {"peak": 2.5}, {"most": "peak / 2"}, {"patience": "4 min"}, {"share": 0.31}):
+    wrongs: tuple[dict[str, object], ...] = (
+        {"peak": 0.4},
+        {"peak": 2.5, "patience": "20 min"},
+        {"most": "peak / 2"},
+        {"patience": "4 min"},
+        {"share": 0.31},
+    )
+    for wrong in wrongs:
         (found,) = load(text, **wrong).diagnostics
         assert found.code == "requirement-not-met"
         assert found.span is not None
