@@ -1,8 +1,9 @@
 """The drift-plus-penalty controller of paper 004, III: admission, VM allocation, outsourcing, slot by slot.
 
 Corrections to the paper: Q counts work units; what is scheduled or outsourced never exceeds the tasks that are there
-nor the VMs; Z is updated with the service that was *offered*: where a queue is emptied, the outsourcing limit counts in
-full.
+nor the VMs; Z is updated with the service that was *offered*. Where fewer wait than may leave, all of them leave and the
+offer counts as epsilon at least, so that Z does not grow: (14) needs no more. Were D_max to count in full there, as is
+natural, Z would fall to 0 again and again while few tasks depart, and (15) breaks (``tests/hybrid`` has the case).
 The oldest waiting tasks leave first, so that nothing behind a waiting task departs before it, as Lemma 2 assumes.
 """
 
@@ -109,8 +110,8 @@ def _serve(queue: Controlled, slot: int, running: int, vms: int, weights: Contro
     busy = tasks.backlog > 0
     leave = weights.outsource_limit if queue.penalty < tasks.backlog + queue.persistence else 0
     waiting = tasks.count - running
-    gone = tasks.outsource(running, min(leave, waiting)) if leave and waiting else 0
-    offered = max(gone, leave)
+    gone = tasks.outsource(slot, running, min(leave, waiting)) if leave and waiting else 0
+    offered = max(float(gone), queue.constants.epsilon - running) if leave else 0.0
     tasks.run(slot, running)
     change = queue.constants.epsilon - running - offered if busy else -vms
     queue.persistence = max(queue.persistence + change, 0.0)

@@ -69,7 +69,7 @@ class Tasks:
         self.count -= done
         self.finished += done
 
-    def outsource(self, behind: int, count: int) -> int:
+    def outsource(self, slot: int, behind: int, count: int) -> int:
         """The oldest ``count`` tasks behind the first ``behind`` leave; gives the work that leaves with them."""
         front: list[list[int]] = []
         gone = 0
@@ -86,6 +86,7 @@ class Tasks:
             taken = min(left, group[2])
             left -= taken
             gone += taken * group[1]
+            self.worst_delay = max(self.worst_delay, slot - group[0])
             if group[2] > taken:
                 self.groups.appendleft([group[0], group[1], group[2] - taken])
         self.groups.extendleft(reversed(front))

@@ -119,6 +119,22 @@ def test_bounds_hold_wherever_they_are_promised(
     assert all(calendar.queues[q.name].worst_delay <= q.delay for q in named)
 
 
+def test_a_full_offer_where_few_wait_would_break_the_delay() -> None:
+    """Found at random: with D_max counted in full whenever the waiting tasks all leave, tasks of q0 are late."""
+    def drawn(name: str, size: int, delay: int, mean: float, top: int, price: float, bursts: Bursts | None) -> Queue:
+        return Queue(name=name, vm="m", size=size, delay=delay, arrivals=Distribution("poisson", (mean,)),
+                     arrivals_max=top, outsourcing=price, bursts=bursts)
+
+    facts = HybridFacts(
+        horizon=200, vms=(Vm(name="m", available=2),),
+        queues=(drawn("q0", 5, 7, 1.9, 3, 4.45, Bursts(on=5, off=4, arrivals=3.0)), drawn("q1", 2, 66, 1.5, 2, 1.24, None),
+                drawn("q2", 3, 73, 3.7, 13, 5.44, Bursts(on=3, off=2, arrivals=13.0))),
+        control=Control(V=1.62, acceptance=1.0, outsource_limit=39))  # fmt: skip
+    for seed in range(20):
+        run = plan_of(Spec(problem="hybrid", facts=facts, seed=seed), "controller").queues["q0"]
+        assert run.worst_delay <= 7
+
+
 def test_what_would_do_does() -> None:
     """The changes that the message proposes give an epsilon within the outsourcing limit."""
     queue = Queue(name="q", vm="m", size=2, delay=10, arrivals=3.0, arrivals_max=6, outsourcing=5.0)
@@ -143,8 +159,9 @@ def test_grouped_tasks_are_single_tasks(size: int, steps: list[tuple[int, int, i
     for slot, (joining, running, leaving) in enumerate(steps):
         running = min(running, len(single))
         leaving = min(leaving, len(single) - running)
-        gone = grouped.outsource(running, leaving) if leaving else 0
+        gone = grouped.outsource(slot, running, leaving) if leaving else 0
         assert gone == sum(task[1] for task in single[running : running + leaving])
+        worst = max([worst, *(slot - task[0] for task in single[running : running + leaving])])
         del single[running : running + leaving]
         grouped.run(slot, running)
         for task in single[:running]:

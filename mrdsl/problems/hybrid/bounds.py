@@ -3,6 +3,10 @@
 Corrections to the paper: Q counts work units, so admitting A tasks of size l adds l A and (13) reads V H + (alpha + l)
 S_max. D_max must be at least epsilon for the bound on Z; the paper leaves both free. Here epsilon is the least value
 for which (15) meets the queue's promised delay.
+
+Lemma 2 lets at most Q_max units depart in each of the fewer than l slots in which a task runs without ending. What is
+offered there may be epsilon instead (see the controller), so (15) also needs ``(l - 1) epsilon <= l Q_max``. With
+``Q_max >= V H`` every delay of l + 2 slots or more fulfils that; :func:`shortfall` asks for it below.
 """
 
 from __future__ import annotations
@@ -61,11 +65,17 @@ class Shortfall:
 
 def shortfall(queue: Queue, control: Control) -> Shortfall | None:
     """None where the controller can promise the queue's delay, else what would do."""
-    needed = guarantee(queue, control).epsilon
-    if needed <= control.outsource_limit:
+    found = guarantee(queue, control)
+    needed = found.epsilon
+    runs_short = (queue.size - 1) * needed > queue.size * found.backlog
+    if needed <= control.outsource_limit and not runs_short:
         return None
+    if runs_short and needed <= control.outsource_limit:
+        return Shortfall(None, queue.size + 2, 0)
     fixed = (1 + queue.size) * (control.acceptance + queue.size) * queue.arrivals_max
     room = (queue.delay - 1) * control.outsource_limit - fixed
     weight = room / ((2 + queue.size) * queue.outsourcing) if room >= 0 and queue.outsourcing > 0 else None
-    limit = max(control.outsource_limit, 1)
-    return Shortfall(weight, ceil(work(queue, control) / limit - 1e-9) + 1, ceil(needed - 1e-9) if needed < inf else 0)
+    delay = ceil(work(queue, control) / max(control.outsource_limit, 1) - 1e-9) + 1
+    if runs_short:
+        return Shortfall(None, max(delay, queue.size + 2), 0)
+    return Shortfall(weight, delay, ceil(needed - 1e-9) if needed < inf else 0)

@@ -110,7 +110,11 @@ def unpromised(spec: Spec) -> Iterator[Diagnostic]:
         yield error(
             "no-delay-bound",
             f"the controller cannot promise queue {queue.name} its delay of {queue.delay} slots: "
-            "its bound (15) would need more to leave in a slot than outsource_limit allows",
+            + (
+                "its bound (15) would need more to leave in a slot than outsource_limit allows"
+                if short.outsource_limit
+                else f"its bound (15) holds for tasks of {queue.size} slots from a delay of {short.delay} slots on"
+            ),
             queue.span_of("delay"),
             f"one of these would do: {weight}delay = {short.delay} slots{limit}",
         )
