@@ -1,9 +1,9 @@
 """The drift-plus-penalty controller of paper 004, III: admission, VM allocation, outsourcing, slot by slot.
 
 Corrections to the paper: Q counts work units; what is scheduled or outsourced never exceeds the tasks that are there
-nor the VMs; Z is updated with the service that was *offered*. Where fewer wait than may leave, all of them leave and the
-offer counts as epsilon at least, so that Z does not grow: (14) needs no more. Were D_max to count in full there, as is
-natural, Z would fall to 0 again and again while few tasks depart, and (15) breaks (``tests/hybrid`` has the case).
+nor the VMs; Z is updated with the service that was *offered*. Where fewer wait than may leave, all of them leave and
+the offer counts as epsilon at least, so that Z does not grow: (14) needs no more. Were D_max to count in full there,
+Z would fall to 0 again and again while few tasks depart, and (15) breaks (``tests/hybrid`` has the case).
 The oldest waiting tasks leave first, so that nothing behind a waiting task departs before it, as Lemma 2 assumes.
 """
 

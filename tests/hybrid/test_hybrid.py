@@ -127,7 +127,8 @@ def test_a_full_offer_where_few_wait_would_break_the_delay() -> None:
 
     facts = HybridFacts(
         horizon=200, vms=(Vm(name="m", available=2),),
-        queues=(drawn("q0", 5, 7, 1.9, 3, 4.45, Bursts(on=5, off=4, arrivals=3.0)), drawn("q1", 2, 66, 1.5, 2, 1.24, None),
+        queues=(drawn("q0", 5, 7, 1.9, 3, 4.45, Bursts(on=5, off=4, arrivals=3.0)),
+                drawn("q1", 2, 66, 1.5, 2, 1.24, None),
                 drawn("q2", 3, 73, 3.7, 13, 5.44, Bursts(on=3, off=2, arrivals=13.0))),
         control=Control(V=1.62, acceptance=1.0, outsource_limit=39))  # fmt: skip
     for seed in range(20):

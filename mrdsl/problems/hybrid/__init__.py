@@ -19,6 +19,7 @@ FAMILY = Family(
     choose=f"{_HERE}:choose",
     verify=f"{_HERE}:verify",
     measure=f"{_HERE}:measure",
+    why="mrdsl.problems.hybrid.why:why",
     experiments=(
         Experiment(
             "hybrid-weights",

@@ -21,10 +21,10 @@ class Cost:
 class QueueRun:
     """One queue's run: tasks by their fate, delays in slots, backlog in work units.
 
-    admitted + outsourced + rejected = submitted; ``outsourced_after`` are admitted ones that left later. ``worst_delay``
-    is the longest that a task took from its arrival until it ended, left, or the horizon came. ``finished``
-    and ``waiting`` are the admitted ones that ran to their end, or were still there at the horizon. Bounds are None
-    for policies that promise none.
+    admitted + outsourced + rejected = submitted; ``outsourced_after`` are admitted ones that left later.
+    ``worst_delay`` is the longest that a task took from its arrival until it ended, left, or the horizon came.
+    ``finished`` and ``waiting`` are the admitted ones that ran to their end, or were still there at the horizon. Bounds
+    are None for policies that promise none.
     """
 
     submitted: int

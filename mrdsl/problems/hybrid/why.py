@@ -1,0 +1,54 @@
+"""Why a run of a hybrid cloud costs what it costs: the slack to every guarantee, and how low the cost could be."""
+
+from __future__ import annotations
+
+from mrdsl.outcome import Result, Table
+from mrdsl.problems.hybrid.arrivals import arrivals_of
+from mrdsl.problems.hybrid.facts import HybridFacts
+from mrdsl.problems.hybrid.look_ahead import LARGEST, look_ahead, size
+from mrdsl.problems.hybrid.plan import HybridPlan, QueueRun
+from mrdsl.spec.spec import Spec
+
+
+def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
+    """What `mrdsl why` prints for a hybrid cloud."""
+    plan = result.plan
+    if not isinstance(plan, HybridPlan):
+        return ()
+    facts: HybridFacts = spec.facts
+    told: list[Table | str] = [slack(plan), _money(facts, plan)]
+    if size(facts) <= LARGEST:
+        least = look_ahead(facts, arrivals_of(facts, spec.seed or 0), plan)
+        told.append(
+            f"Had all arrivals been known, the run would still have cost {least:.4g} per slot; it cost "
+            f"{plan.cost.average:.4g}."
+        )
+    else:
+        told.append("The run is too long for the look-ahead program; a shorter horizon shows what foresight is worth.")
+    return tuple(told)
+
+
+def slack(plan: HybridPlan) -> Table:
+    """Each guarantee of the policy, (12) to (15), what the run reached, and what is left to it."""
+    rows = [(name, *row) for name, run in plan.queues.items() for row in _guarantees(run)]
+    return Table("Slack to the guarantees", ("queue", "guarantee", "reached", "bound", "slack"), rows)
+
+
+def _guarantees(run: QueueRun) -> list[tuple[str, float, float, float]]:
+    named: tuple[tuple[str, float, float | None], ...] = (
+        ("K, acceptance debt (12)", run.debt_max, run.debt_bound),
+        ("Q, backlog (13)", run.backlog_max, run.backlog_bound),
+        ("Z, persistence (14)", run.persistence_max, run.persistence_bound),
+        ("delay in slots (15)", run.worst_delay, run.delay_bound),
+    )
+    return [(name, reached, bound, bound - reached) for name, reached, bound in named if bound is not None]
+
+
+def _money(facts: HybridFacts, plan: HybridPlan) -> Table:
+    rows = []
+    for queue in facts.queues:
+        run = plan.queues[queue.name]
+        price = queue.outsourcing / facts.horizon
+        rows.append((queue.name, run.outsourced * price, run.outsourced_after * price, run.finished, run.preemptions))
+    head = ("queue", "sent out on arrival", "sent out later", "finished here", "preempted")
+    return Table("Where the money goes", head, rows)
