@@ -96,3 +96,17 @@ def test_why_reports_the_slack_to_every_guarantee() -> None:
         assert left >= -1e-6
     assert sum(row[1] + row[2] for row in money.rows) == pytest.approx(result.plan.cost.outsourcing)
     assert isinstance(told, str)
+
+
+@pytest.mark.parametrize("name", ["bursts", "recorded"])
+def test_the_models_keep_their_promises(name: str) -> None:
+    """Solving checks (12) to (15); the calendar, which keeps every delay too, costs less."""
+    spec = mrdsl.load(ROOT / "models" / "hybrid" / f"{name}.mrspec")
+    costs = {}
+    for method in ("controller", "calendar"):
+        result = mrdsl.solve(spec, method)
+        assert isinstance(result.plan, HybridPlan), result.diagnostics
+        costs[method] = result.plan.cost.average
+        for queue in spec.facts.queues:
+            assert result.plan.queues[queue.name].worst_delay <= queue.delay
+    assert costs["calendar"] < costs["controller"]
