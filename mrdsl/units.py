@@ -100,6 +100,13 @@ def _all_units() -> dict[str, Unit]:
 
 
 UNITS = MappingProxyType(_all_units())
+OTHER_NAMES = MappingProxyType(
+    {"m": "min", "mn": "min", "minute": "min", "minutes": "min", "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+     "hr": "h", "hrs": "h", "hour": "h", "hours": "h", "Kb": "kbit", "kb": "kbit", "Mb": "Mbit", "Gb": "Gbit",
+     "Tb": "Tbit", "KB": "kB", "watt": "W", "joule": "J", "dollar": "USD", "dollars": "USD", "euro": "EUR",
+     "cents": "cent", "percent": "%"}
+)
+"""What units are called elsewhere, and the unit that is probably meant. Read only for hints."""
 
 KINDS = MappingProxyType(
     {

@@ -30,7 +30,7 @@ def run(command: click.Command) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return _told([], STOPPED, "interrupted")
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click exits by itself where the reader of a pipe has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PLAN
     except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
@@ -55,14 +55,21 @@ def _failed(diagnostics: Iterable[Diagnostic], code: int) -> int:
 
 def _told(diagnostics: Iterable[Diagnostic], code: int, termination: str | None = None) -> int:
     """Prints the JSON object of a failure where one was asked for, and gives the exit code."""
+    try:
+        _print_document(tuple(diagnostics), termination)
+    except OSError as failure:
+        print_diagnostics([error("system-refuses", str(failure))], {})
+    return code
+
+
+def _print_document(diagnostics: tuple[Diagnostic, ...], termination: str | None) -> None:
     if "--json" in sys.argv:
         from mrdsl.reporting.document import failure_document, to_json
 
-        document = failure_document(tuple(diagnostics), {})
+        document = failure_document(diagnostics, {})
         click.echo(to_json({**document, "termination": termination or document["termination"]}), nl=False)
     elif _wants_json(sys.argv):
         click.echo(as_json(list(diagnostics)))
-    return code
 
 
 def _wants_json(arguments: list[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from mrdsl import units
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope, evaluate
+from mrdsl.language.formatting import inline_text
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems.family import Family, QuantityKind
 from mrdsl.spec.columns import names_of
@@ -47,7 +48,7 @@ def _constraint(statement: Any, family: Family, known: dict[str, QuantityKind], 
             statement,
             did_you_mean("", known, "quantities: "),
         )
-    return Constraint(left, comparison, right, comparison_text(statement), scope.span(statement))
+    return Constraint(left, comparison, right, inline_text(statement), scope.span(statement))
 
 
 def _sides(statement: Any, scope: Scope) -> tuple[Any, str, Any]:
@@ -170,22 +171,3 @@ class _Builder:
             total = Operation(str(sign), (total, factor))
             dimension = units.multiply(dimension, other) if sign == "*" else units.divide(dimension, other)
         return total, dimension
-
-
-def comparison_text(statement: Any) -> str:
-    """A comparison as it was written, its tokens one blank apart."""
-    tokens: list[Any] = []
-    _collect_tokens(statement, tokens)
-    return " ".join(str(token) for token in tokens)
-
-
-def _collect_tokens(node: Any, out: list[Any]) -> None:
-    if isinstance(node, tree.Assignment):
-        out.append(node.words[0])
-        out.append("=")
-        _collect_tokens(node.value, out)
-    elif isinstance(node, str):
-        out.append(node)
-    elif isinstance(node, tuple):
-        for part in node:
-            _collect_tokens(part, out)

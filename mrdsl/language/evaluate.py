@@ -131,7 +131,9 @@ def note_currency(unit: units.Unit, token: Token, scope: Scope) -> None:
 def _unknown_unit(token: Token, scope: Scope) -> MistakeError:
     if token in scope.parameter_names:
         return scope.mistake("unknown-unit", f"`{token}` is a param, not a unit", token, f"write `* {token}`")
-    return scope.mistake("unknown-unit", f"there is no unit `{token}`", token, did_you_mean(token, units.UNITS, ""))
+    meant = units.OTHER_NAMES.get(str(token))
+    hint = f"did you mean `{meant}`?" if meant else did_you_mean(token, units.UNITS, "")
+    return scope.mistake("unknown-unit", f"there is no unit `{token}`", token, hint)
 
 
 def _name(token: Token, node: Any, scope: Scope) -> Value:

@@ -286,19 +286,19 @@ class _Recovery:
                 token,
                 f"an item is `name = value`: write `{_short(previous)} = {_short(token)}`",
             )
+        elif token.type == "EQUAL" and same_line and previous is not None and previous.type == "NAME":
+            self._report(
+                "missing-comma",
+                f"`{_short(previous)}` follows an item that has not ended",
+                previous,
+                f"put a comma or a new line before `{_short(previous)}`",
+            )
         elif token.type in _ITEM_STARTS and "_NEWLINE" in accepted and not self.open_brackets and same_line:
             self._report(
                 "missing-comma",
                 f"{shown} follows an item that has not ended",
                 token,
                 "put a comma or a new line between two items",
-            )
-        elif token.type == "EQUAL" and same_line and previous is not None and previous.type == "NAME":
-            self._report(
-                "missing-comma",
-                "two items stand on one line without a comma",
-                token,
-                f"put a comma or a new line before `{_short(previous)}`",
             )
         elif token.type == "LBRACE":
             self._report(

@@ -10,8 +10,8 @@ from typing import Any
 from mrdsl import units
 from mrdsl.diagnostics import Related, error
 from mrdsl.language import tree
-from mrdsl.language.constraints import comparison_text
 from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate
+from mrdsl.language.formatting import inline_text
 from mrdsl.language.parameters import Parameters
 
 WORD = "require"
@@ -76,7 +76,7 @@ def _check(statement: Any, parameters: Parameters, scope: Scope) -> None:
     scope.report.add(
         error(
             "requirement-not-met",
-            f"`{comparison_text(statement)}` does not hold" + (": " + ", ".join(shown) if shown else ""),
+            f"`{inline_text(statement)}` does not hold" + (": " + ", ".join(shown) if shown else ""),
             scope.span(statement),
             f"give `{names[0]}` a value with which it holds" if names else "compare a param",
             *(Related(f"`{name}` is defined here", scope.span(parameters.statement(name))) for name in names),

@@ -181,9 +181,13 @@ def as_diagnostic(spec: Spec, found: Explanation) -> Diagnostic:
         message = "no plan keeps every promise of this spec"
         return impossible("no-plan", message, spec.span, "mrdsl why says more")
     names = [line.label for line in found.conflict]
-    message = f"these promises exclude each other: {', '.join(names)}" if len(names) > 1 else f"{names[0]}: no plan"
+    message = f"no plan keeps {names[0]}" if len(names) == 1 else f"these promises exclude each other: {', '.join(names)}"
     related = [Related(f"{line.label}: {line.shown}", line.span) for line in found.conflict]
-    hint = f"change one: {found.short()}" if found.relaxations else "no single change is enough; mrdsl why says more"
+    hint = "mrdsl why looks longer for what to change"
+    if found.relaxations:
+        hint = f"change {'one' if len(found.relaxations) > 1 else 'it'}: {found.short()}"
+    elif found.not_alone == found.conflict:
+        hint = "no single change is enough; mrdsl why says more"
     return impossible("no-plan", message, found.conflict[0].span, hint, *related)
 
 

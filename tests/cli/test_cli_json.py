@@ -59,3 +59,18 @@ def test_a_plan_is_printed_before_a_file_that_cannot_be_written(monkeypatch: pyt
     shown = capsys.readouterr()
     assert json.loads(shown.out)["solution"] == "optimal"
     assert "error[unwritable-file]: `x.json` cannot be written: No space left on device" in shown.err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pipe and a full device")
+@pytest.mark.parametrize(("arguments", "target", "code"), [
+    ("explain", "| head -n 1", 0),
+    (f"solve {QUICK} --json", "| head -n 1", 0),
+    (f"solve {QUICK} --json", "> /dev/full", 3),
+])
+def test_a_reader_that_leaves(arguments: str, target: str, code: int) -> None:
+    """The exit code is mrdsl's, not the reader's: a pipe that closes is no failure, a full disk is."""
+    line = f"set -o pipefail; {sys.executable} -m mrdsl {arguments} {target}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
