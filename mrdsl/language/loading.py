@@ -18,7 +18,7 @@ from mrdsl.source import Span
 from mrdsl.spec.spec import Checked, Spec
 
 TEXT_NAME = "<text>"
-_FOLLOW_UPS = frozenset({"missing-item", "missing-block", "unknown-name", "missing-problem"})
+_FOLLOW_UPS = frozenset({"missing-item", "missing-block", "unknown-name", "missing-problem", "unused"})
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,8 @@ def _load(
     if spec is not None:
         said = _family_checks(spec)
         spec = replace(spec, checked=Checked(spec.facts, spec.constraints, spec.seed, said))
-        found += [d for d in said if not (found and d.code in _FOLLOW_UPS)]
+        follows = _FOLLOW_UPS if has_errors(found) else frozenset()
+        found += [d for d in said if d.code not in follows]
     found = sort(found)
     usable = not has_errors(d for d in found if not d.impossible)
     return Loaded(spec if usable else None, tuple(found), resolved.texts)

@@ -181,7 +181,8 @@ def as_diagnostic(spec: Spec, found: Explanation) -> Diagnostic:
         message = "no plan keeps every promise of this spec"
         return impossible("no-plan", message, spec.span, "mrdsl why says more")
     names = [line.label for line in found.conflict]
-    message = f"no plan keeps {names[0]}" if len(names) == 1 else f"these promises exclude each other: {', '.join(names)}"
+    together = f"these promises exclude each other: {', '.join(names)}"
+    message = together if len(names) > 1 else f"no plan keeps {names[0]}"
     related = [Related(f"{line.label}: {line.shown}", line.span) for line in found.conflict]
     hint = "mrdsl why looks longer for what to change"
     if found.relaxations:
