@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import tempfile
@@ -37,8 +38,15 @@ def spec_options(command: F) -> F:
 
 
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
-    """The spec of a command, with what overrides it."""
-    return load_file(file, parameters(defines, data), seed=seed, outside=allow_outside)
+    """The spec of a command, with what overrides it; it lives as long as the process, so no garbage is sought in it."""
+    overrides = parameters(defines, data)
+    gc.disable()
+    try:
+        loaded = load_file(file, overrides, seed=seed, outside=allow_outside)
+        gc.freeze()
+    finally:
+        gc.enable()
+    return loaded
 
 
 def parameters(defines: tuple[str, ...], data: Path | None) -> dict[str, Any]:

@@ -179,8 +179,11 @@ def column(nodes: Sequence[Any], path: str, missing: float = float("nan")) -> ND
         return np.concatenate([column(part, path, missing) for part in nodes.parts])
     if isinstance(nodes, Columns):
         return _column_of_columns(nodes, path, missing)
-    read = _reader(path)
-    values = [read(node) for node in nodes]
+    try:
+        values = list(map(attrgetter(path), nodes))
+    except AttributeError:
+        read = _reader(path)
+        values = [read(node) for node in nodes]
     return np.array([missing if value is None else value for value in values], dtype=np.float64)
 
 
