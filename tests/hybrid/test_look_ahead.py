@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mrdsl
+from mrdsl.experiments.hybrid_runs import SimulatedHybrid
 from mrdsl.outcome import Table
 from mrdsl.problems.hybrid.arrivals import arrivals_of
 from mrdsl.problems.hybrid.facts import Control, HybridFacts, Queue, Vm
@@ -110,3 +111,13 @@ def test_the_models_keep_their_promises(name: str) -> None:
         for queue in spec.facts.queues:
             assert result.plan.queues[queue.name].worst_delay <= queue.delay
     assert costs["calendar"] < costs["controller"]
+
+
+def test_simulating_is_solving_seed_by_seed() -> None:
+    spec = mrdsl.load(ROOT / "models" / "hybrid" / "reference.mrspec")
+    spec = replace(spec, facts=replace(spec.facts, horizon=100))
+    found = mrdsl.simulate(spec, runs=3, seed=5).plan
+    assert isinstance(found, SimulatedHybrid)
+    costs = [mrdsl.solve(replace(spec, seed=seed), "calendar").objective.value or 0.0 for seed in (5, 6, 7)]
+    assert found.policies["calendar"]["cost"].mean == pytest.approx(np.mean(costs))
+    assert found.policies["calendar"]["cost"].half_width == pytest.approx(4.303 * np.std(costs, ddof=1) / 3**0.5)

@@ -20,6 +20,7 @@ FAMILY = Family(
     verify=f"{_HERE}:verify",
     measure=f"{_HERE}:measure",
     why="mrdsl.problems.hybrid.why:why",
+    simulate="mrdsl.experiments.hybrid_runs:simulate",
     experiments=(
         Experiment(
             "hybrid-weights",
