@@ -86,7 +86,7 @@ def _from_file(path: Path) -> dict[str, Any]:
                 )
             ]
         ) from None
-    if not isinstance(found, dict) or any(isinstance(v, dict | list | bool | None.__class__) for v in found.values()):
+    if not isinstance(found, dict) or not all(_is_plain(value) for value in found.values()):
         raise MrdslError(
             [
                 error(
@@ -98,6 +98,10 @@ def _from_file(path: Path) -> dict[str, Any]:
             ]
         )
     return found
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def seconds(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:

@@ -14,6 +14,7 @@ from mrdsl.resources import resource
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = str(resource("models") / "capacity" / "quickstart.mrspec")
+BOUNDS = str(resource("models") / "bounds" / "reference.mrspec")
 
 WRONG = {
     "no file": (["solve", "--json"], 2, "wrong-option"),
@@ -29,6 +30,7 @@ WRONG = {
     "one spec of two": (["compare", QUICK, "no-such.mrspec", "--json"], 2, "unreadable-file"),
     "an option of check": (["check", QUICK, "--format", "json", "-D", "x"], 2, "wrong-option"),
     "a sweep's executor": (["sweep", QUICK, "-o", "x.csv", "--executor", "no-such", "--json"], 2, "wrong-option"),
+    "a model of an estimate": (["solve", BOUNDS, "--json", "--solver", "scip"], 2, "unknown-formulation"),
     "no time at all": (["solve", QUICK, "--json", "--time-limit", "0"], 4, "stopped-early"),
 }
 
@@ -74,3 +76,12 @@ def test_a_reader_that_leaves(arguments: str, target: str, code: int) -> None:
                           env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == code
     assert "Traceback" not in done.stderr
+
+
+def test_a_date_is_no_value_of_a_param(tmp_path: Path) -> None:
+    from mrdsl.cli.inputs import parameters
+    from mrdsl.diagnostics import MrdslError
+
+    (tmp_path / "data.toml").write_text("peak = 2026-01-01\n", encoding="utf-8")
+    with pytest.raises(MrdslError, match="holds more than names and values"):
+        parameters((), tmp_path / "data.toml")

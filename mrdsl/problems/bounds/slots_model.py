@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from pyomo.environ import ConcreteModel, Constraint, Expression, Objective, Set, Var, value
 
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.problems.bounds.checks import minimizes_slots
 from mrdsl.problems.bounds.estimates import estimates_of, guaranteed
 from mrdsl.problems.bounds.facts import BoundsFacts
 from mrdsl.problems.bounds.formulas import plan_on
@@ -19,6 +21,10 @@ LEAST = 1e-3
 
 def build(spec: Spec, relax: bool) -> ConcreteModel:
     """Slots of one job per class, between the work that must be done by the deadline and the tasks there are."""
+    if not minimizes_slots(spec):
+        raise MrdslError([error("unknown-formulation", "an estimate has nothing to choose: there is no model of it",
+                                spec.goal.span if spec.goal else spec.span,
+                                "take --solver formulas, or ask minimize slots")])
     facts: BoundsFacts = spec.facts
     estimates = estimates_of(facts)
     work = guaranteed(facts, estimates)
