@@ -150,6 +150,22 @@ def test_what_would_do_does() -> None:
     assert shortfall(queue, replace(control, outsource_limit=found.outsource_limit - 1)) is not None
 
 
+def test_a_delay_too_short_for_the_lemma_is_refused() -> None:
+    """l = 5, d = 6: Q_max = 7.21 + 6 * 3, epsilon = (6 Q_max + 7.21) / 5, and 4 epsilon > 5 Q_max; d = 7 will do."""
+    queue = Queue(name="q", vm="m", size=5, delay=6, arrivals=1.9, arrivals_max=3, outsourcing=4.45)
+    control = Control(V=1.62, acceptance=1.0, outsource_limit=39)
+    backlog = 1.62 * 4.45 + 6 * 3
+    assert 4 * (6 * backlog + 1.62 * 4.45) / 5 > 5 * backlog
+    found = shortfall(queue, control)
+    assert found is not None
+    assert found.delay == 7
+    assert shortfall(replace(queue, delay=7), control) is None
+    facts = HybridFacts(horizon=9, vms=(Vm(name="m", available=2),), queues=(queue,), control=control)
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.solve(Spec(problem="hybrid", facts=facts), "controller")
+    assert "7 slots" in str(refused.value.diagnostics[-1].hint)
+
+
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 3)), max_size=30))
 def test_grouped_tasks_are_single_tasks(size: int, steps: list[tuple[int, int, int]]) -> None:
