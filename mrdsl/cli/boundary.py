@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from contextvars import ContextVar
 from itertools import pairwise
 
 import click
@@ -14,9 +15,17 @@ from mrdsl.language.rendering import as_json, as_text, colour, plain
 
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED = 0, 1, 2, 3, 4
 
+PRINTED: ContextVar[bool] = ContextVar("PRINTED", default=False)
+"""Whether the command has printed its JSON object: an interruption after that prints no second one."""
+
+
+class StoppedError(BaseException):
+    """Ctrl-C in a command of many solves: unlike KeyboardInterrupt, no single solve makes a result of it."""
+
 
 def run(command: click.Command) -> int:
     """Runs the command line and gives its exit code."""
+    PRINTED.set(False)
     try:
         code = command.main(prog_name="mrdsl", standalone_mode=False)
         return code if isinstance(code, int) else PLAN
@@ -27,7 +36,7 @@ def run(command: click.Command) -> int:
     except click.ClickException as mistake:
         mistake.show()
         return _told([error("wrong-option", mistake.format_message())], WRONG_INPUT)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, StoppedError, click.Abort):
         click.echo("interrupted", err=True)
         return _told([], STOPPED, "interrupted")
     except (BrokenPipeError, SystemExit):  # click exits by itself where the reader of a pipe has left
@@ -63,6 +72,8 @@ def _told(diagnostics: Iterable[Diagnostic], code: int, termination: str | None 
 
 
 def _print_document(diagnostics: tuple[Diagnostic, ...], termination: str | None) -> None:
+    if PRINTED.get():
+        return
     if "--json" in sys.argv:
         from mrdsl.reporting.document import failure_document, to_json
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
 import click
 
+from mrdsl.cli.boundary import StoppedError
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import family, family_names
@@ -35,8 +37,13 @@ def experiment(name: str | None, output: Path | None, settings: tuple[str, ...])
     study = known[name]
     folder = output or Path(name)
     folder.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGINT, _stop)
     for table in load(study.run)(folder, **_options(study, settings)):
         click.echo(print_tables([table]))
+
+
+def _stop(number: int, frame: object) -> None:
+    raise StoppedError
 
 
 def _studies(kind: str) -> tuple[Experiment, ...]:

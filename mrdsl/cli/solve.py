@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, SOLVER_FAILED, STOPPED, print_diagnostics
+from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STOPPED, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import OutputFile, load_spec, seconds, share, spec_options, write_whole
 from mrdsl.diagnostics import MrdslError
@@ -91,7 +91,9 @@ def exit_code(result: Result) -> int:
 def show(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None:
     """Prints a result as a table or as JSON, its diagnostics, and how long the stages took where that is asked."""
     if as_json:
-        click.echo(to_json(result_document(result)), nl=False)
+        document = to_json(result_document(result))
+        PRINTED.set(True)
+        click.echo(document, nl=False)
     elif sys.stdout.isatty():
         from rich.console import Console
 

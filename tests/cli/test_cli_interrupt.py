@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -37,3 +38,22 @@ def test_a_solver_does_not_outlive_its_user(stop: signal.Signals, tmp_path: Path
         assert process.returncode == 4
         assert '"termination": "interrupted"' in out
         assert "Traceback" not in err
+
+
+def test_an_experiment_of_many_solves_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A solve makes a result of KeyboardInterrupt; an experiment must not go on with the next one."""
+    from mrdsl.cli import cli
+    from mrdsl.cli.boundary import run
+
+    def study(folder: Path, **options: object) -> list[object]:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise AssertionError("goes on")
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("mrdsl.cli.experiment.load", lambda reference: study)
+    monkeypatch.setattr(sys, "argv", ["mrdsl", "experiment", "joint-sizes", "-o", str(tmp_path)])
+    try:
+        assert run(cli) == 4
+    finally:
+        signal.signal(signal.SIGINT, before)
