@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +25,12 @@ WORKERS = {"highs": highs, "scip": scip}
 
 
 @pytest.fixture(autouse=True)
-def fresh_workers() -> Iterator[None]:
-    """Workers that are forked after a test has put its fault in place, and not kept for the next one."""
+def fresh_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Workers that are forked after a test has put its fault in place, and not kept for the next one.
+
+    Threads that an earlier test left behind must not make them fresh processes, which would not have the fault.
+    """
+    monkeypatch.setattr(worker, "_may_fork", lambda: sys.platform == "linux")
     worker.close_all()
     yield
     worker.close_all()
