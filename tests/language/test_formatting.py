@@ -96,3 +96,9 @@ def test_any_text_that_parses(text: str) -> None:
     _, problems = parse(text, "x")
     if not problems:
         check(text)
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_shipped_models_are_in_the_canonical_form(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert formatted(text) == text
