@@ -10,6 +10,7 @@ from mrdsl.diagnostics import Diagnostic, MrdslError, has_errors
 from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.outcome import Limits, Outcome, Result
 from mrdsl.problems import family as find_family
+from mrdsl.problems.family import kind_words
 from mrdsl.problems.family import load as load_reference
 from mrdsl.spec.spec import Spec
 
@@ -78,7 +79,7 @@ def simulate(spec: Spec, *, runs: int = 10, seed: int | None = None, jobs: int |
 
     family = find_family(spec.problem)
     if family is None or not family.simulate:
-        raise MrdslError([error("no-simulation", f"a {spec.problem} problem cannot be simulated", spec.span)])
+        raise MrdslError([error("no-simulation", f"{kind_words(spec.problem)} problem cannot be simulated", spec.span)])
     outcome: Outcome = load_reference(family.simulate)(spec, runs, spec.seed if seed is None else seed, jobs)
     return outcome
 

@@ -14,7 +14,7 @@ from mrdsl.cli.solve import exit_code
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import family as find_family
-from mrdsl.problems.family import Export, Family, load
+from mrdsl.problems.family import Export, Family, kind_words, load
 
 
 @click.command()
@@ -55,5 +55,6 @@ def _writer(family: Family, form: str) -> Export:
         if writer.name == form:
             return writer
     known = [writer.name for writer in family.exports]
-    hint = did_you_mean(form, known, "forms: ") or f"a {family.name} plan is written by `mrdsl solve --json` only"
-    raise MrdslError([error("unknown-form", f"a {family.name} plan cannot be written as `{form}`", None, hint)])
+    plan = f"{kind_words(family.name)} plan"
+    hint = did_you_mean(form, known, "forms: ") or f"{plan} is written by `mrdsl solve --json` only"
+    raise MrdslError([error("unknown-form", f"{plan} cannot be written as `{form}`", None, hint)])

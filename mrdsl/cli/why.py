@@ -66,6 +66,6 @@ def _of_plan(spec: Spec, result: Result, method: tuple[str, str | None, bool], w
         return
     if method[2] and family.formulations:
         yield shadow_prices(spec, method[1])
-    if worth:
+    if worth and family.promises:
         measured = table(spec, result, tuple(steps(spec, result, *method, seconds=patience)))
         yield measured if measured.rows else "Every promise could move a step without any effect on the goal."

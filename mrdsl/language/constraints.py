@@ -10,7 +10,7 @@ from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope, evaluate
 from mrdsl.language.formatting import inline_text
 from mrdsl.language.suggest import did_you_mean
-from mrdsl.problems.family import Family, QuantityKind
+from mrdsl.problems.family import Family, QuantityKind, kind_words
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
 from mrdsl.spec.spec import Constraint
@@ -115,7 +115,7 @@ class _Builder:
         names = (*self.known, *self.scope.parameter_names)
         return self.scope.mistake(
             "unknown-name",
-            f"a {self.family.name} plan has no quantity `{name}`",
+            f"{kind_words(self.family.name)} plan has no quantity `{name}`",
             node,
             did_you_mean(name, names, "quantities and params: "),
         )

@@ -22,7 +22,7 @@ from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import family as find_family
 from mrdsl.problems import family_names
-from mrdsl.problems.family import Family
+from mrdsl.problems.family import Family, kind_words
 from mrdsl.spec.spec import Goal, Spec
 
 SENSES = ("minimize", "maximize", "estimate")
@@ -249,7 +249,7 @@ def _goal(found: list[tree.Block], family: Family, scope: Scope) -> Goal | None:
         report.add(
             error(
                 "unknown-goal",
-                f"a {family.name} problem cannot `{written}`",
+                f"{kind_words(family.name)} problem cannot `{written}`",
                 scope.span(found[0]),
                 did_you_mean(written, known, "goals: "),
             )

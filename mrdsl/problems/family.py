@@ -118,6 +118,11 @@ class Export:
     write: Reference
 
 
+def kind_words(name: str) -> str:
+    """The family's name with its article: ``an energy``, ``a joint``."""
+    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
 def nothing(_: Spec) -> Iterable[Diagnostic]:
     """No diagnostics."""
     return ()
