@@ -10,6 +10,7 @@ from typing import Any
 
 from mrdsl.experiments.joint_instances import CURRENCY, HOUR, LARGE, SMALL, instance
 from mrdsl.experiments.joint_sizes import compare
+from mrdsl.language.formatting import format_text
 from mrdsl.outcome import Table
 from mrdsl.problems.joint.facts import JobClass, Service
 from mrdsl.problems.joint.workload import workload
@@ -43,13 +44,20 @@ def texts(family: str, number: int) -> Mapping[str, str]:
     size = round(SHARE * run.without_rejections)
     if family in SMALL:
         body = "\n".join([*map(_class, spec.facts.classes), *map(_service, spec.facts.services)])
-        return {f"{family}.mrspec": _head(spec, family, number, size) + body + _TAIL}
+        return {f"{family}.mrspec": _canonical(_head(spec, family, number, size) + body + _TAIL)}
     body = f'classes from "{family}_classes.csv"\nservices from "{family}_services.csv"\n'
     return {
-        f"{family}.mrspec": _head(spec, family, number, size) + body + _TAIL,
+        f"{family}.mrspec": _canonical(_head(spec, family, number, size) + body + _TAIL),
         f"{family}_classes.csv": _csv(_CLASS_COLUMNS, [_class_row(one) for one in spec.facts.classes]),
         f"{family}_services.csv": _csv(_SERVICE_COLUMNS, [_service_row(one) for one in spec.facts.services]),
     }
+
+
+def _canonical(text: str) -> str:
+    """The text as `mrdsl fmt` writes it."""
+    made, problems = format_text(text, "instance")
+    assert made is not None, problems
+    return made
 
 
 _TAIL = "\nminimize cost\n"

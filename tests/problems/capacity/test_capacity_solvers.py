@@ -126,7 +126,7 @@ def test_every_row_and_column_has_its_line_in_the_spec(formulation: str) -> None
              for v in model.component_data_objects(pyo.Var)}
     assert found["reserved"].startswith("reserved")
     if formulation != "P1":
-        assert found["admitted[sort]"] == "jobs     = 18..20"
+        assert found["admitted[sort]"] == "jobs      = 18..20"
 
 
 def test_too_few_vms_are_explained_in_the_users_lines() -> None:
