@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrdsl.api import loads, solve
+from mrdsl.language.formatting import format_text
 from mrdsl.outcome import Limits, SolutionStatus
 from mrdsl.problems.energy.counted import build
 from mrdsl.solving.dispatch import solve_model
@@ -185,7 +186,9 @@ def main(names: list[str]) -> None:
             name = f"{application.name}-{scale}"
             if not names or name in names:
                 path = folder / f"{name}.mrspec"
-                path.write_text(text(application, scale, calibrated(application, scale)), encoding="utf-8")
+                made, _ = format_text(text(application, scale, calibrated(application, scale)), path.name)
+                assert made is not None
+                path.write_text(made, encoding="utf-8")
 
 
 if __name__ == "__main__":
