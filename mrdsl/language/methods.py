@@ -11,6 +11,7 @@ from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans, Place
 from mrdsl.language.evaluate import MistakeError
 from mrdsl.language.items import convert
+from mrdsl.language.once import report_repeats
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems.family import Family
 from mrdsl.spec.schema import Item
@@ -32,16 +33,7 @@ OPTIONS = MappingProxyType(
 def resolve_method(found: Sequence[tree.Block], family: Family, place: Place) -> Method | None:
     """The method that the spec asks for, None where it leaves that open; whether it exists is the registry's to say."""
     scope = place.scope
-    for again in found[1:]:
-        scope.report.add(
-            error(
-                "duplicate",
-                "a spec is solved with one method",
-                scope.span(again.words[0]),
-                "keep one of them",
-                Related("the first one is here", scope.span(found[0].words[0])),
-            )
-        )
+    report_repeats(found, "a spec is solved with one method", "keep one of them", scope)
     if not found:
         return None
     block = found[0]

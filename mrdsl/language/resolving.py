@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl import units
-from mrdsl.diagnostics import Diagnostic, Related, error
+from mrdsl.diagnostics import Diagnostic, error
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans, Place, resolve_block
 from mrdsl.language.constraints import resolve_constraints
@@ -17,6 +17,7 @@ from mrdsl.language.evaluate import MistakeError, Report, Scope
 from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files
 from mrdsl.language.methods import resolve_method
+from mrdsl.language.once import report_repeats
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.suggest import did_you_mean
@@ -161,16 +162,7 @@ def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> 
             )
         )
         return None, ""
-    for again in found[1:]:
-        report.add(
-            error(
-                "duplicate",
-                "a spec states one problem",
-                scope.span(again.words[0]),
-                "remove this line",
-                Related("the first one is here", scope.span(found[0].words[0])),
-            )
-        )
+    report_repeats(found, "a spec states one problem", "remove this line", scope)
     words = found[0].words
     if len(words) < 2 or words[1].type == "STRING":
         report.add(
@@ -210,16 +202,7 @@ def _seed(found: list[tree.Assignment], scope: Scope) -> int | None:
     from mrdsl.language.items import convert
     from mrdsl.spec.schema import Item
 
-    for again in found[1:]:
-        scope.report.add(
-            error(
-                "duplicate",
-                "`seed` is written twice",
-                scope.span(again.words[0]),
-                "keep one of them",
-                Related("first written here", scope.span(found[0].words[0])),
-            )
-        )
+    report_repeats(found, "`seed` is written twice", "keep one of them", scope, "first written here")
     item = Item("quantity", "seed of all random values", at_least=0.0, at_most=2.0**32 - 1, whole=True)
     try:
         return int(convert("seed", item, found[0].value, replace(scope, draws=None)))
@@ -230,16 +213,7 @@ def _seed(found: list[tree.Assignment], scope: Scope) -> int | None:
 
 def _goal(found: list[tree.Block], family: Family, scope: Scope) -> Goal | None:
     report = scope.report
-    for again in found[1:]:
-        report.add(
-            error(
-                "duplicate",
-                "a spec has one goal",
-                scope.span(again.words[0]),
-                "remove this line",
-                Related("the first one is here", scope.span(found[0].words[0])),
-            )
-        )
+    report_repeats(found, "a spec has one goal", "remove this line", scope)
     if not found:
         return None
     words = [tree.word_text(word) for word in found[0].words]

@@ -9,6 +9,7 @@ a missing number is NaN, for which every comparison but ``!=`` is false.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from math import nan
 from operator import attrgetter
@@ -19,16 +20,16 @@ from mrdsl.spec.columns import Columns, column, words
 Condition = Callable[["Reader"], Any]
 
 
-class Reader:
+class Reader(ABC):
     """What a condition reads of a node, or of all nodes at once."""
 
+    @abstractmethod
     def __call__(self, path: str, missing: float = nan) -> Any:
         """The number behind a dotted path; ``missing`` where it, or a block on the way, was left out."""
-        raise NotImplementedError
 
+    @abstractmethod
     def word(self, path: str, missing: str = "") -> Any:
         """The word behind a dotted path."""
-        raise NotImplementedError
 
     def has(self, path: str) -> Any:
         """Whether the number behind a dotted path was given."""
