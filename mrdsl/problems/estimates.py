@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mrdsl.performance import mapreduce
 from mrdsl.performance.mapreduce import Coefficients
+from mrdsl.performance.sizing import SlotLimits, limits_of_tasks
 from mrdsl.problems.profiles import profile_of
 from mrdsl.spec.blocks import GUARANTEES
 from mrdsl.spec.columns import column, words
@@ -51,3 +52,16 @@ def guaranteed(classes: Sequence[Any], estimates: Mapping[str, Coefficients]) ->
         return np.select(flags, [getattr(estimates[name], part) for name in GUARANTEES])
 
     return Coefficients(pick("map_work"), pick("reduce_work"), pick("constant"))
+
+
+def slot_limits(classes: Sequence[Any]) -> SlotLimits:
+    """The slots of one job between which the estimates of its class hold: at least one, at most as many as tasks.
+
+    Coefficients do not tell how many tasks there are: their classes are limited from below alone, and have no reduce
+    slots where B is 0.
+    """
+    reduce_work = column(classes, "coefficients.B")
+    given = ~np.isnan(reduce_work)
+    unknown = np.where(reduce_work == 0.0, 0.0, np.nan)
+    return limits_of_tasks(column(classes, "map.tasks"),
+                           np.where(given, unknown, column(classes, "reduce.tasks", missing=0.0)))

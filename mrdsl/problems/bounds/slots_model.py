@@ -15,8 +15,8 @@ from mrdsl.problems.completion_model import Work, completion, ratio
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
-LEAST = 1e-3
-"""No class does with fewer slots than this where it has tasks."""
+LEAST = 1.0
+"""No job does with fewer slots than this where it has tasks: the estimates mean nothing below."""
 
 
 def build(spec: Spec, relax: bool) -> ConcreteModel:

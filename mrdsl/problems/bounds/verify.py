@@ -60,9 +60,11 @@ def _deadlines(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
     for index in map(int, np.flatnonzero(late)):
         yield error("broken-plan", f"class {names_of(classes)[index]} takes {times[index]:g} s, its deadline is "
                                    f"{deadline[index]:g} s", classes[index].span_of("deadline"))
-    for index in map(int, np.flatnonzero(many)):
-        yield error("broken-plan", f"class {names_of(classes)[index]} has more slots than tasks",
-                    classes[index].span)
+    few = ((plan.map_slots < 1.0 - TOLERANCE)
+           | (plan.reduce_slots < np.minimum(profile.reduce_tasks, 1.0) * (1.0 - TOLERANCE)))
+    for flags, what in ((many, "has more slots than tasks"), (few, "has less than one slot of a kind that it uses")):
+        for index in map(int, np.flatnonzero(flags)):
+            yield error("broken-plan", f"class {names_of(classes)[index]} {what}", classes[index].span)
 
 
 def _smooth(spec: Spec, plan: BoundsPlan) -> Floats:

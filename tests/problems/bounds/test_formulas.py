@@ -110,14 +110,14 @@ def test_no_grid_of_slots_beats_the_least_slots(maps, reduces, map_time, reduce_
     deadline = sizing.earliest(work, *tasks) + (slack - 1.0) * 20.0
     size = sizing.fixed_reduce if fixed else sizing.least_slots
     map_slots, reduce_slots = (float(part[0]) for part in size(work, deadline, *tasks))
-    grid_map, grid_reduce = np.meshgrid(np.linspace(0.05, maps, 240),
-                                        [reduces] if fixed or not reduces else np.linspace(0.02, reduces, 240))
+    grid_map, grid_reduce = np.meshgrid(np.linspace(1.0, maps, 240),
+                                        [reduces] if fixed or not reduces else np.linspace(1.0, reduces, 240))
     reducing = work.reduce_work / np.where(grid_reduce > 0, grid_reduce, 1.0)
     fits = work.map_work / grid_map + reducing + constant <= deadline + 1e-12
     time = work.map_work / map_slots + (work.reduce_work / reduce_slots if reduces else 0.0) + constant
     assert time <= deadline + 1e-7
-    assert 0 < map_slots <= maps
-    assert 0 <= reduce_slots <= reduces
+    assert 1 <= map_slots <= maps
+    assert min(1, reduces) <= reduce_slots <= reduces
     assert map_slots + reduce_slots <= (grid_map + grid_reduce)[fits].min(initial=np.inf) + 1e-9
 
 
