@@ -1,6 +1,6 @@
 """direct for deadline specs against SCIP on the exact model and Clarabel on exponential cones, on random layered DAGs.
 
-    nice python benchmarks/deadline_speed.py 1000 10000 100000   # sizes; needs pip install "mrdsl[solvers]" clarabel
+    nice python benchmarks/deadline_speed.py 1000 10000 100000   # sizes; needs pip install pyscipopt clarabel
 
 Every case starts from the same Spec in memory and ends with slacks; seconds of CPU (of the process and its children)
 stand beside those on the wall. Clarabel gets the plain conic form: times of events, one exponential cone per task.

@@ -9,7 +9,7 @@ import click
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import OutputFile, load_spec, write_whole
+from mrdsl.cli.inputs import OutputFile, load_spec, solver_folder, write_whole
 from mrdsl.cli.solve import exit_code
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.outcome import Result
@@ -23,6 +23,7 @@ from mrdsl.outcome import Result
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Override both seeds.")
 @click.option("--allow-outside", is_flag=True, help="Let the specs read files outside their folders.")
 @click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
+@solver_folder
 @click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
 @click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")

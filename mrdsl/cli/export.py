@@ -9,7 +9,7 @@ import click
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, spec_options, write_whole
+from mrdsl.cli.inputs import load_spec, solver_folder, spec_options, write_whole
 from mrdsl.cli.solve import exit_code
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.suggest import did_you_mean
@@ -21,6 +21,7 @@ from mrdsl.problems.family import Export, Family, kind_words, load
 @spec_options
 @click.argument("form")
 @click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
+@solver_folder
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=".", help="The folder to write into.")
 def export(form: str, solver: str, output: Path, **options: Any) -> int:
     """Solve the spec in FILE and write its plan as FORM, such as `yarn`."""

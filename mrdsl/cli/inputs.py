@@ -37,6 +37,19 @@ def spec_options(command: F) -> F:
     return command
 
 
+def solver_folder(command: F) -> F:
+    """``--solvers DIR``: solver files of one's own, which are looked at nowhere else but where the user says so."""
+    return click.option("--solvers", "_solvers", metavar="DIR", expose_value=False, callback=_look_in, is_eager=True,
+                        help="A folder of solver files of your own.")(command)
+
+
+def _look_in(_: click.Context, __: click.Parameter, folder: str | None) -> None:
+    if folder is not None:
+        from mrdsl.solving.registry import look_in
+
+        look_in(folder)
+
+
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
     """The spec of a command, with what overrides it; it lives as long as the process, so no garbage is sought in it."""
     overrides = parameters(defines, data)

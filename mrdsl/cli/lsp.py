@@ -14,6 +14,6 @@ def lsp() -> None:
         from mrdsl.editor.server import server
     except ModuleNotFoundError as missing:
         raise MrdslError(
-            [error("missing-extra", f"the language server needs {missing.name}", None, 'pip install "mrdsl[lsp]"')], 3
+            [error("missing-extra", f"the language server needs {missing.name}", None, 'pip install "pygls>=2.0"')], 3
         ) from None
     server().start_io()

@@ -13,7 +13,7 @@ import click
 
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STOPPED, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import OutputFile, load_spec, seconds, share, spec_options, write_whole
+from mrdsl.cli.inputs import OutputFile, load_spec, seconds, share, solver_folder, spec_options, write_whole
 from mrdsl.diagnostics import MrdslError
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.outcome import Limits, Result, Termination
@@ -27,6 +27,7 @@ EXPLAIN_FOR = 5.0
 @click.command()
 @spec_options
 @click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
+@solver_folder
 @click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
 @click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
 @click.option("--time-limit", callback=seconds, metavar="T", help="Stop after T seconds, or a time such as '2 min'.")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
+from mrdsl.cli.inputs import solver_folder
 from mrdsl.diagnostics import Diagnostic
 
 
@@ -15,13 +15,13 @@ from mrdsl.diagnostics import Diagnostic
 @click.argument("name", required=False)
 @click.option("--check", "try_out", is_flag=True, help="Solve a tiny problem of each kind with each installed solver.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("--project", type=click.Path(path_type=Path), help="The spec or folder whose own solver files count.")
-def solvers(name: str | None, try_out: bool, as_json: bool, project: Path | None) -> int:
+@solver_folder
+def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
     """List the solvers and pipelines, or tell all of NAME."""
     from mrdsl.reporting.document import to_json
     from mrdsl.solving.inventory import entries
 
-    found, problems = entries(project, name, try_out)
+    found, problems = entries(name, try_out)
     if as_json:
         click.echo(to_json({"format": 1, "solvers": found}), nl=False)
     else:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mrdsl.cli.boundary import PLAN, STOPPED
-from mrdsl.cli.inputs import OutputFile, parameters, seconds, share
+from mrdsl.cli.inputs import OutputFile, parameters, seconds, share, solver_folder
 from mrdsl.outcome import Limits
 
 
@@ -23,6 +23,7 @@ from mrdsl.outcome import Limits
 @click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")
 @click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
 @click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
+@solver_folder
 @click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
 @click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
 @click.option("--time-limit", callback=seconds, metavar="T", help="Stop each run after T.")

@@ -9,7 +9,7 @@ import click
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, seconds, spec_options
+from mrdsl.cli.inputs import load_spec, seconds, solver_folder, spec_options
 from mrdsl.cli.solve import exit_code
 from mrdsl.diagnostics import MrdslError
 from mrdsl.outcome import Limits, Result, Table, Termination
@@ -23,6 +23,7 @@ PATIENCE = 30.0
 @click.command()
 @spec_options
 @click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
+@solver_folder
 @click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
 @click.option("--relax", is_flag=True, help="Explain the relaxation, its shadow prices included.")
 @click.option("--time-limit", callback=seconds, metavar="T", help="How long to look for reasons; 30 s by default.")

@@ -15,7 +15,7 @@ from mrdsl.language.once import report_repeats
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems.family import Family
 from mrdsl.spec.schema import Item
-from mrdsl.spec.spec import Method
+from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE, Method
 
 OPTIONS = MappingProxyType(
     {
@@ -47,11 +47,22 @@ def resolve_method(found: Sequence[tree.Block], family: Family, place: Place) ->
             )
         )
         return None
+    written_name = tree.word_text(block.words[2])
+    name = written_name.replace("_", "-")
+    if not METHOD_NAME.fullmatch(name):
+        scope.report.add(
+            error(
+                "unknown-solver",
+                f"`{written_name}` is no name of a solver",
+                scope.span(block.words[2]),
+                METHOD_NAME_RULE,
+            )
+        )
+        return None
     options: dict[str, Any] = {}
     written: dict[str, Any] = {}
     for statement in block.statements or ():
         _option(statement, place, options, written)
-    name = tree.word_text(block.words[2]).replace("_", "-")
     return Method(
         name, MappingProxyType(options), tree.header_span(scope.files, block), ItemSpans(scope.files, written)
     )

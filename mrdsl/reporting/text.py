@@ -69,7 +69,8 @@ def status_text(result: Result) -> str:
     solver = " ".join(filter(None, (result.solver.get("name"), result.solver.get("version"))))
     if solver:
         form = f", formulation {result.formulation}" if result.formulation else ""
-        lines.append(f"solved by {solver}{form}")
+        source = f", declared in {result.solver['file']}" if result.solver.get("file") else ""
+        lines.append(f"solved by {solver}{form}{source}")
     return "\n".join(lines) + "\n"
 
 

@@ -43,9 +43,9 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
         return Choice(None, chosen, limits, {}, span)
     automatic = wanted == "auto"
     name = _by_family(spec, family, relax, formulation) if automatic else wanted
-    declared = registry.find(name, spec.file or None, span)
+    declared = registry.find(name, span)
     if automatic and declared.is_pipeline and chosen is not None and _lacks(declared, spec, family, relax):
-        declared = registry.find(EMBEDDED, spec.file or None, span)
+        declared = registry.find(EMBEDDED, span)
     if declared.is_pipeline:
         _serves(declared, spec, family, relax, span)
         if formulation is not None and not automatic:
@@ -111,8 +111,8 @@ def _serves(declared: SolverFile, spec: Spec, family: Family, relax: bool, span:
 
 def _those_that_serve(spec: Spec, family: Family, relax: bool) -> str:
     kinds = {f.needs(spec, relax).kind for f in family.formulations}
-    solvers = {name for kind in kinds if kind for name in registry.solving(kind, project=spec.file or None)}
-    pipelines = {s.name for s in registry.readable(spec.file or None)
+    solvers = {name for kind in kinds if kind for name in registry.solving(kind)}
+    pipelines = {s.name for s in registry.readable()
                  if s.is_pipeline and not _lacks(s, spec, family, relax)}
     found = ", ".join(sorted(solvers | pipelines))
     return f"these can: {found}" if found else "nothing that is known can"

@@ -19,6 +19,8 @@ from mrdsl.source import Span
 KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")
 OFFERS = ("duals", "start", "bound", "incumbents", "iis")
 LIMITS = ("time", "gap", "nodes", "threads", "seed")
+SHIPPED = "shipped"
+"""The origin of the solvers that come with mrdsl."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -97,6 +99,11 @@ class SolverFile:
     @property
     def is_pipeline(self) -> bool:
         return self.kind == "pipeline"
+
+    @property
+    def foreign_file(self) -> str | None:
+        """The file or entry point that declared it, None for what comes with mrdsl."""
+        return None if self.origin == SHIPPED else self.source
 
     @property
     def reach(self) -> Worker | Command | ThroughPyomo:

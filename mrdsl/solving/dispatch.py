@@ -34,7 +34,6 @@ def solve_model(
     needs: Needs | None = None,
     *,
     memory: Memory | None = None,
-    project: str | None = None,
     span: Span | None = None,
 ) -> Answer:
     """Solves a Pyomo model and loads a feasible point, if one is found, into its variables.
@@ -45,13 +44,13 @@ def solve_model(
     solver, one that cannot do the model (both exit code 2), or a missing one (exit code 3); everything else that can
     go wrong is a termination.
     """
-    declared = registry.find(solver, project, span) if isinstance(solver, str) else solver
+    declared = registry.find(solver, span) if isinstance(solver, str) else solver
     needs = needs or Needs("LP")
     limits = _with_gap(limits or Limits())
     found = linear_program(model)
     kind = found[0].kind if found else None
     nonlinear = None if found else nonlinear_model(model)
-    refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), project, span)
+    refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), span)
     require(declared, span)
     if declared.pyomo is not None:
         answer = _solve_through_pyomo(declared, model, found, nonlinear, limits)
@@ -65,14 +64,13 @@ def solve_model(
     return answer
 
 
-def refuse_what_it_cannot(solver: SolverFile, needs: Needs, project: str | None = None, span: Span | None = None
-                          ) -> None:
+def refuse_what_it_cannot(solver: SolverFile, needs: Needs, span: Span | None = None) -> None:
     """Raises MrdslError ``unable-solver`` where the needs exceed what the solver's file states."""
     lacks = "" if needs.kind in solver.solves else f"cannot solve a model of kind {needs.kind}"
     if needs.duals and "duals" not in solver.offers:
         lacks = lacks or "gives no shadow prices"
     if lacks:
-        others = ", ".join(registry.solving(needs.kind, needs.duals, project)) or "none of the known solvers"
+        others = ", ".join(registry.solving(needs.kind, needs.duals)) or "none of the known solvers"
         hint = f"these can: {others}"
         raise MrdslError([error("unable-solver", f"{solver.title or solver.name} {lacks}", span, hint)], exit_code=2)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from mrdsl.diagnostics import Diagnostic, MrdslError
@@ -11,7 +10,7 @@ from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import version, where
 
 
-def entries(project: Path | None = None, name: str | None = None, try_out: bool = False
+def entries(name: str | None = None, try_out: bool = False
             ) -> tuple[list[dict[str, Any]], tuple[Diagnostic, ...]]:
     """One entry per solver or pipeline, solvers first, and the diagnostics of the files that cannot be read.
 
@@ -20,9 +19,9 @@ def entries(project: Path | None = None, name: str | None = None, try_out: bool 
     """
     problems: list[Diagnostic] = []
     declared: list[SolverFile] = []
-    for known in [name] if name is not None else registry.names(project):
+    for known in [name] if name is not None else registry.names():
         try:
-            declared.append(registry.find(known, project))
+            declared.append(registry.find(known))
         except MrdslError as mistake:
             if name is not None:
                 raise

@@ -1,9 +1,10 @@
 """Which solvers there are, which file declares each, whether it is installed, and what it can do.
 
-A name is looked up as ``NAME.toml`` in these folders, the first wins: those in ``MRDSL_SOLVERS`` (separated like
-``PATH``), ``.mrdsl/solvers`` in the spec's folder or the nearest folder above that has one, the user's
-configuration folder, the solvers that come with mrdsl, and last the entry points of the group ``mrdsl.solvers``
-(each a mapping as a TOML file would give it, or the path of one).
+The solvers that come with mrdsl keep their names. Any other name is looked up as ``NAME.toml`` in these folders, the
+first wins: those in ``MRDSL_SOLVERS`` (separated like ``PATH``; ``--solvers`` puts one in front), then the user's
+configuration folder; last come the entry points of the group ``mrdsl.solvers`` (each a mapping as a TOML file would
+give it, or the path of one). A spec's own folder is never searched. What a file may be is in
+:mod:`mrdsl.solving.trusted`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from typing import Any
 
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.resources import resource
-from mrdsl.solving.declaration import SolverFile, declare
+from mrdsl.solving.declaration import SHIPPED, SolverFile, declare
+from mrdsl.solving.trusted import read_trusted
 from mrdsl.source import Span
+from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 
 ENTRY_POINTS = "mrdsl.solvers"
 
@@ -33,47 +36,64 @@ class Place:
     origin: str
 
 
-def places(project: Path | str | None = None) -> tuple[Place, ...]:
-    """The folders that are searched, in order; ``project`` is the spec's file or folder, by default the current."""
-    found = [Place(Path(p), "MRDSL_SOLVERS") for p in os.environ.get("MRDSL_SOLVERS", "").split(os.pathsep) if p]
-    found.extend(Place(path, "project") for path in _project_folder(project))
-    found.append(Place(_user_folder(), "user"))
-    found.append(Place(resource("solvers"), "shipped"))
-    return tuple(found)
+def look_in(folder: Path | str) -> None:
+    """Puts a folder in front of ``MRDSL_SOLVERS``, for this process and those that it starts.
+
+    Raises MrdslError ``wrong-option`` where there is no such folder.
+    """
+    path = Path(folder).absolute()
+    if not path.is_dir():
+        raise MrdslError([error("wrong-option", f"{folder} is no folder of solver files",
+                                hint="give a folder that holds NAME.toml")])
+    known = os.environ.get("MRDSL_SOLVERS", "")
+    os.environ["MRDSL_SOLVERS"] = os.pathsep.join(filter(None, (str(path), known)))
 
 
-def names(project: Path | str | None = None) -> tuple[str, ...]:
+def places() -> tuple[Place, ...]:
+    """The folders that are searched, in order."""
+    asked = (Place(Path(p), "MRDSL_SOLVERS") for p in os.environ.get("MRDSL_SOLVERS", "").split(os.pathsep) if p)
+    user = _user_folder()
+    return (Place(resource("solvers"), SHIPPED), *asked, *([Place(user, "user")] if user is not None else []))
+
+
+def names() -> tuple[str, ...]:
     """Every known name: the declared ones in order of their folders' precedence, then those of entry points."""
-    stems = [path.stem for place in places(project) for path in sorted(place.path.glob("*.toml"))]
+    stems = [path.stem for place in places() for path in _files(place.path)]
     return tuple(dict.fromkeys([*stems, *(point.name for point in _entry_points())]))
 
 
-def find(name: str, project: Path | str | None = None, span: Span | None = None) -> SolverFile:
+def find(name: str, span: Span | None = None) -> SolverFile:
     """The declaration of a solver or pipeline.
 
-    Raises MrdslError: ``unknown-solver`` with the nearest names, or ``bad-solver-file``.
+    Raises MrdslError: ``unknown-solver`` with the nearest names, also for what is no name at all, or
+    ``bad-solver-file``, also where a file would take the name of a shipped solver.
     """
-    for place in places(project):
-        path = place.path / f"{name}.toml"
-        if path.is_file():
-            return read(path, place.origin)
-    for point in _entry_points():
-        if point.name == name:
-            return _from_entry_point(point)
-    raise MrdslError([_unknown(name, names(project), span)], exit_code=2)
+    if not METHOD_NAME.fullmatch(name):
+        raise MrdslError([error("unknown-solver", f"{name!r} is no name of a solver", span, METHOD_NAME_RULE)])
+    found = [(place, path) for place in places() if (path := place.path / f"{name}.toml").is_file()]
+    points = [point for point in _entry_points() if point.name == name]
+    if found and found[0][0].origin == SHIPPED:
+        others = [str(path) for _, path in found[1:]] + [f"the entry point {point.value}" for point in points]
+        if others:
+            raise MrdslError([_shadowing(name, others[0])])
+    if found:
+        return read(found[0][1], found[0][0].origin)
+    if points:
+        return _from_entry_point(points[0])
+    raise MrdslError([_unknown(name, names(), span)], exit_code=2)
 
 
-def every(project: Path | str | None = None) -> Iterator[SolverFile]:
+def every() -> Iterator[SolverFile]:
     """All declarations, as :func:`find` gives them."""
-    return (find(name, project) for name in names(project))
+    return (find(name) for name in names())
 
 
 def read(path: Path, origin: str) -> SolverFile:
     """One file; raises MrdslError ``bad-solver-file``."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") if origin == SHIPPED else read_trusted(path)
         data = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as cause:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as cause:
         message = f"{path} cannot be read as TOML: {cause}"
         raise MrdslError([error("bad-solver-file", message, Span(str(path), 1, 1, 1, 1))]) from None
     found = declare(data, str(path), origin, text)
@@ -83,16 +103,29 @@ def read(path: Path, origin: str) -> SolverFile:
     return found
 
 
-def solving(kind: str, duals: bool = False, project: Path | str | None = None) -> list[str]:
+def _files(folder: Path) -> list[Path]:
+    """The solver files of a folder; none where it cannot be read."""
+    try:
+        return sorted(path for path in folder.glob("*.toml") if METHOD_NAME.fullmatch(path.stem))
+    except OSError:
+        return []
+
+
+def _shadowing(name: str, where: str) -> Any:
+    message = f"{where} would take the name of the shipped {name}"
+    return error("bad-solver-file", message, hint="give it a name of its own, such as my-" + name)
+
+
+def solving(kind: str, duals: bool = False) -> list[str]:
     """The solvers (not pipelines) that can do a kind of model: LP, MILP, NLP or MINLP."""
-    found = (s for s in readable(project) if not s.is_pipeline)
+    found = (s for s in readable() if not s.is_pipeline)
     return [s.name for s in found if kind in s.solves and (not duals or "duals" in s.offers)]
 
 
-def readable(project: Path | str | None) -> Iterator[SolverFile]:
-    for name in names(project):
+def readable() -> Iterator[SolverFile]:
+    for name in names():
         try:
-            yield find(name, project)
+            yield find(name)
         except MrdslError:
             continue
 
@@ -101,25 +134,22 @@ def _unknown(name: str, known: Iterable[str], span: Span | None) -> Any:
     known = list(known)
     near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
     hint = (f"did you mean {near[0]}? " if near else "") + "there are: auto, " + ", ".join(sorted(known))
+    hint += "; --solvers DIR adds a folder of your own files"
     return error("unknown-solver", f"there is no solver {name!r}", span, hint)
 
 
-def _project_folder(project: Path | str | None) -> list[Path]:
-    start = Path(project) if project else Path.cwd()
-    start = start.resolve()
-    for parent in ([start] if start.is_dir() else []) + list(start.parents):
-        candidate = parent / ".mrdsl" / "solvers"
-        if candidate.is_dir():
-            return [candidate]
-    return []
+def _user_folder() -> Path | None:
+    """The configuration folder, None for a user who has no home."""
+    try:
+        return _configuration() / "mrdsl" / "solvers"
+    except RuntimeError:
+        return None
 
 
-def _user_folder() -> Path:
+def _configuration() -> Path:
     if sys.platform == "win32":
-        base = Path(os.environ.get("APPDATA", Path.home() / "AppData" / "Roaming"))
-    else:
-        base = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return base / "mrdsl" / "solvers"
+        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming")
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
 
 
 def _entry_points() -> tuple[Any, ...]:

@@ -134,7 +134,7 @@ class _Run:
 
         if self.choice.solver is not None:
             needs = chosen.needs(self.spec, self.relax)
-            refuse_what_it_cannot(self.choice.solver, needs, self.spec.file or None, self.choice.span)
+            refuse_what_it_cannot(self.choice.solver, needs, self.choice.span)
 
     def _pipeline(self) -> Outcome:
         from mrdsl.heuristics.pipeline import Draft, run_steps
@@ -175,7 +175,7 @@ class _Run:
         choice = self.choice
         assert choice.solver is not None
         needs = chosen.needs(self.spec, self.relax)
-        refuse_what_it_cannot(choice.solver, needs, self.spec.file or None, choice.span)
+        refuse_what_it_cannot(choice.solver, needs, choice.span)
         started = time.perf_counter()
         model = _build(self.spec, chosen, self.relax)
         built = time.perf_counter()
@@ -294,5 +294,6 @@ def _solver_entry(choice: Choice | None) -> dict[str, str | None]:
     from mrdsl.version import __version__
 
     if choice is None or choice.solver is None:
-        return {"name": "mrdsl", "version": __version__}
-    return {"name": choice.solver.name, "version": version(choice.solver)}
+        return {"name": "mrdsl", "version": __version__, "file": None}
+    declared = choice.solver
+    return {"name": declared.name, "version": version(declared), "file": declared.foreign_file}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -30,6 +31,10 @@ class Constraint:
     right: Expression
     text: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)
+
+
+METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+METHOD_NAME_RULE = "a name has letters, digits, hyphens and underscores only; it is no path"
 
 
 @dataclass(frozen=True)

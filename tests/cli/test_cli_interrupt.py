@@ -25,7 +25,7 @@ def test_a_solver_does_not_outlive_its_user(stop: signal.Signals, tmp_path: Path
     pids = tmp_path / "pids"
     fake_program(tmp_path, "cbc", f'[ "$1" = -quit ] && exit 0\ntrap "" INT TERM\necho $$ > {pids}\nsleep 600\n')
     process = subprocess.Popen(
-        [sys.executable, "-m", "mrdsl", "solve", str(REFERENCE), "--solver", "cbc", "--json"], text=True,
+        [sys.executable, "-m", "mrdsl", "solve", str(REFERENCE), "--solver", "fake-cbc", "--json"], text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "MRDSL_SOLVERS": str(tmp_path)}, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not pids.exists() or not pids.read_text(encoding="utf-8").strip():

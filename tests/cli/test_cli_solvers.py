@@ -72,6 +72,32 @@ def test_compile_solve_elsewhere_read_back(ending: str, tmp_path: Path) -> None:
     assert back["objective"]["value"] == pytest.approx(own["objective"]["value"])
 
 
+def test_no_text_of_a_spec_runs_a_program(tmp_path: Path) -> None:
+    """A name that is a path is refused by `check` already; a file is used only where the user names its folder."""
+    evil = tmp_path / "elsewhere" / "evil.toml"
+    evil.parent.mkdir()
+    evil.write_text(
+        'kind = "solver"\nname = "evil"\nsummary = "evil"\nsolves = ["LP", "MILP"]\ninstall = "none"\n'
+        f'[command]\nprogram = "{tmp_path / "run"}"\narguments = []\nreads = "mrdsl.solving.readers.glpk:read"\n',
+        encoding="utf-8")
+    (tmp_path / "run").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n", encoding="utf-8")
+    (tmp_path / "run").chmod(0o755)
+    text = REFERENCE.read_text(encoding="utf-8")
+    spec = tmp_path / "a.mrspec"
+    for name in ("elsewhere/evil", str(evil.with_suffix(""))):
+        spec.write_text(text + f'solve with "{name}"\n', encoding="utf-8")
+        for command in ("check", "solve"):
+            done = mrdsl(command, spec)
+            assert (done.returncode, "unknown-solver" in done.stderr + done.stdout) == (2, True)
+            assert "is no name of a solver" in done.stderr + done.stdout
+        assert mrdsl("solve", REFERENCE, "--solver", name).returncode == 2
+    assert not (tmp_path / "ran").exists()
+    done = mrdsl("solve", REFERENCE, "--solver", "evil", "--solvers", evil.parent)
+    assert (tmp_path / "ran").exists()
+    assert f"declared in {evil}" in done.stdout
+    assert mrdsl("solve", REFERENCE, "--solvers", tmp_path / "nowhere").returncode == 2
+
+
 WRONG = {
     "no such solver": (["solve", REFERENCE, "--solver", "higsh"], 2, "did you mean highs?"),
     "of another family": (["solve", REFERENCE, "--solver", "johnson"], 2, "these can: cbc, "),

@@ -151,14 +151,14 @@ def test_ctrl_c_keeps_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fake_program(folder: Path, solver: str, script: str) -> None:
-    """A solver file that is the shipped one but for its program."""
+    """``fake-SOLVER``: a solver file that is the shipped one but for its program."""
     program = folder / "fake"
     program.write_text("#!/bin/sh\n" + script, encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     name = {"glpk": "glpsol", "cbc": "cbc"}[solver]
     text = (resource("solvers") / f"{solver}.toml").read_text(encoding="utf-8")
-    text = text.replace(f'program = "{name}"', f'program = "{program}"')
-    (folder / f"{solver}.toml").write_text(text, encoding="utf-8")
+    text = text.replace(f'program = "{name}"', f'program = "{program}"').replace(f'"{solver}"', f'"fake-{solver}"')
+    (folder / f"fake-{solver}.toml").write_text(text, encoding="utf-8")
 
 
 FAULTS = {
@@ -179,7 +179,7 @@ def test_a_program_that_fails(solver: str, fault: str, tmp_path: Path, monkeypat
     script, words = FAULTS[fault]
     fake_program(tmp_path, solver, script)
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
-    answer = solve_model(easy(), solver)
+    answer = solve_model(easy(), f"fake-{solver}")
     assert (answer.termination, answer.solution, answer.value) == (Termination.ERROR, SolutionStatus.NONE, None)
     assert words in answer.message
 
@@ -188,7 +188,7 @@ def test_a_program_that_overruns_is_ended_with_its_children(tmp_path: Path, monk
     pids = tmp_path / "pids"
     fake_program(tmp_path, "cbc", f"trap '' TERM INT\n(trap '' TERM; sleep 600) & echo $$ $! > {pids}\nsleep 600\n")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
-    answer = solve_model(easy(), "cbc", Limits(time=0.2))
+    answer = solve_model(easy(), "fake-cbc", Limits(time=0.2))
     assert (answer.termination, answer.solution) == (Termination.TIME_LIMIT, SolutionStatus.NONE)
     for pid in pids.read_text(encoding="utf-8").split():
         assert not running(int(pid))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from mrdsl.diagnostics import MrdslError
+from mrdsl.resources import resource
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import declare
 from mrdsl.solving.installed import require, version, where
@@ -27,21 +30,129 @@ def write(folder: Path, name: str, summary: str = "a toy") -> None:
 
 
 def test_the_first_folder_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = tmp_path / "project" / "deep" / "a.mrspec"
-    spec.parent.mkdir(parents=True)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("MRDSL_SOLVERS", "")
-    write(tmp_path / "config" / "mrdsl" / "solvers", "highs", "of the user")
-    assert registry.find("highs", spec).origin == "user"
-    write(tmp_path / "project" / ".mrdsl" / "solvers", "highs", "of the project")
-    assert registry.find("highs", spec).origin == "project"
-    assert registry.find("highs", tmp_path).origin == "user", "another project's folder does not count"
-    write(tmp_path / "asked", "highs", "asked for")
+    write(tmp_path / "config" / "mrdsl" / "solvers", "toy", "of the user")
+    assert registry.find("toy").origin == "user"
+    write(tmp_path / "asked", "toy", "asked for")
     monkeypatch.setenv("MRDSL_SOLVERS", f"{tmp_path / 'nowhere'}:{tmp_path / 'asked'}")
-    found = registry.find("highs", spec)
+    found = registry.find("toy")
     assert (found.origin, found.summary) == ("MRDSL_SOLVERS", "asked for")
-    assert found.source == str(tmp_path / "asked" / "highs.toml")
-    assert registry.find("glpk", spec).origin == "shipped"
+    assert found.source == found.foreign_file == str(tmp_path / "asked" / "toy.toml")
+    write(tmp_path / "option", "toy", "by option")
+    registry.look_in(tmp_path / "option")
+    assert registry.find("toy").summary == "by option"
+    assert registry.find("glpk").origin == "shipped"
+    assert registry.find("glpk").foreign_file is None
+
+
+@pytest.mark.parametrize("place", ["MRDSL_SOLVERS", "user", "entry point"])
+def test_nobody_takes_the_name_of_a_shipped_solver(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path / "asked"))
+    if place == "entry point":
+        class Point:
+            name, value = "highs", "evil:SOLVER"
+
+        monkeypatch.setattr(registry, "_entry_points", lambda: (Point(),))
+    else:
+        write(tmp_path / "asked" if place == "MRDSL_SOLVERS" else tmp_path / "config" / "mrdsl" / "solvers", "highs")
+    with pytest.raises(MrdslError, match="would take the name of the shipped highs"):
+        registry.find("highs")
+    assert registry.find("glpk").origin == "shipped"
+
+
+@pytest.mark.parametrize("name", ["elsewhere/evil", "/tmp/evil", "../evil", "..", "", "a b", "evil.toml",
+                                  "\\\\host\\evil", "x" * 65, "evil\n", "-evil"])
+def test_a_name_is_no_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "elsewhere", "evil")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    for wanted in (name, name.replace("/tmp", str(tmp_path / "elsewhere"))):
+        with pytest.raises(MrdslError) as caught:
+            registry.find(wanted)
+        assert [d.code for d in caught.value.diagnostics] == ["unknown-solver"]
+
+
+def test_a_folder_beside_or_above_the_spec_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import mrdsl
+
+    spec = tmp_path / "deep" / "a.mrspec"
+    for folder in (tmp_path, spec.parent):
+        write(folder / ".mrdsl" / "solvers", "planted")
+        write(folder / ".mrdsl" / "solvers", "formulas")
+    spec.write_text((resource("models") / "bounds" / "reference.mrspec").read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.chdir(spec.parent)
+    assert "planted" not in registry.names()
+    assert mrdsl.solve(mrdsl.load(spec)).solver["file"] is None
+    with pytest.raises(MrdslError, match="no solver 'planted'"):
+        mrdsl.solve(mrdsl.load(spec), "planted")
+
+
+STRANGE = {
+    "file for all": ({"file": 0o666}, "it can be written by others"),
+    "folder for all": ({"folder": 0o777}, "its folder can be written by others"),
+    "sticky folder": ({"folder": 0o1777}, None),
+    "private": ({"file": 0o600, "folder": 0o700}, None),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+@pytest.mark.parametrize("case", STRANGE)
+def test_what_others_can_write_declares_no_solver(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes, words = STRANGE[case]
+    write(tmp_path / "asked", "toy")
+    (tmp_path / "asked" / "toy.toml").chmod(modes.get("file", 0o644))
+    (tmp_path / "asked").chmod(modes.get("folder", 0o755))
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path / "asked"))
+    if words is None:
+        assert registry.find("toy").name == "toy"
+    else:
+        with pytest.raises(MrdslError, match=words):
+            registry.find("toy")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="owners of files")
+def test_a_strangers_file_declares_no_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "toy")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    real = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: real + 1)
+    if real == 0:
+        os.chown(tmp_path / "toy.toml", 4711, 4711)
+    with pytest.raises(MrdslError, match="belongs to another user"):
+        registry.find("toy")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes")
+def test_a_pipe_is_no_solver_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "toy.toml")
+    with pytest.raises(MrdslError, match="no regular file"):
+        registry.read(tmp_path / "toy.toml", "user")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    with pytest.raises(MrdslError, match="no solver 'toy'"):
+        registry.find("toy")
+
+
+def test_a_user_without_a_home_has_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert registry.find("highs").name == "highs"
+
+
+def test_install_lines_name_what_the_project_declares() -> None:
+    """Each line installs a package that the project itself requires, in the version that it requires; never mrdsl."""
+    text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    known = {*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)}
+    lines = {s.name: s.install for s in registry.every() if s.install}
+    assert len(lines) == 5
+    for name, line in lines.items():
+        assert line.removeprefix("pip install ").strip('"') in known, name
 
 
 def test_an_unknown_name_suggests_the_nearest() -> None:

@@ -25,7 +25,7 @@ SOLVERS = ("glpk", "cbc", "scip")
 
 def installed(name: str) -> bool:
     try:
-        return version(registry.find(name, None, None)) is not None
+        return version(registry.find(name)) is not None
     except mrdsl.MrdslError:
         return False
 
