@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.diagnostics import Related, error
+from mrdsl.diagnostics import MrdslError, Related, error
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans, Place
-from mrdsl.language.evaluate import MistakeError
+from mrdsl.language.evaluate import MistakeError, Scope
 from mrdsl.language.items import convert
 from mrdsl.language.once import report_repeats
 from mrdsl.language.suggest import did_you_mean
@@ -28,6 +28,35 @@ OPTIONS = MappingProxyType(
         "relax": Item("choice", "whether whole numbers may be fractions", choices=("yes", "no")),
     }
 )
+
+"""What every method takes; a pipeline takes the parameters of its steps too, and no formulation."""
+
+
+def options_of(method: str, family: str) -> Mapping[str, Item]:
+    """The options of ``solve with METHOD`` in a family: those above and what the method's own file declares.
+
+    ``check`` and ``solve`` both go by this list. A method that no file declares is left to the registry to refuse.
+    """
+    from mrdsl.solving import registry
+
+    try:
+        declared = registry.find(method) if method != "auto" else None
+    except MrdslError:
+        return OPTIONS
+    if declared is None or not declared.is_pipeline:
+        return OPTIONS
+    own = {name: _item_of(name, default) for name, default in declared.parameters(family).items()}
+    return MappingProxyType({**{name: item for name, item in OPTIONS.items() if name != "formulation"}, **own})
+
+
+def _item_of(name: str, default: Any) -> Item:
+    """A step's parameter as an item: its kind is that of its default."""
+    doc = f"a parameter of the method's steps, {default} by default"
+    if isinstance(default, bool):
+        return Item("choice", doc, choices=("yes", "no"))
+    if isinstance(default, int | float):
+        return Item("quantity", doc, at_least=0.0, whole=isinstance(default, int))
+    return Item("name", doc)
 
 
 def resolve_method(found: Sequence[tree.Block], family: Family, place: Place) -> Method | None:
@@ -61,14 +90,27 @@ def resolve_method(found: Sequence[tree.Block], family: Family, place: Place) ->
         return None
     options: dict[str, Any] = {}
     written: dict[str, Any] = {}
+    known = options_of(name, family.name) if block.statements else OPTIONS
     for statement in block.statements or ():
-        _option(statement, place, options, written)
+        _option(statement, place, known, options, written)
+    _check_formulation(family, options, written, scope)
     return Method(
         name, MappingProxyType(options), tree.header_span(scope.files, block), ItemSpans(scope.files, written)
     )
 
 
-def _option(statement: Any, place: Place, options: dict[str, Any], written: dict[str, Any]) -> None:
+def _check_formulation(family: Family, options: Mapping[str, Any], written: Mapping[str, Any], scope: Scope) -> None:
+    name = options.get("formulation")
+    known = [formulation.name for formulation in family.formulations]
+    if name is not None and name.lower() not in (each.lower() for each in known):
+        message = f"{family.name} has no formulation `{name}`"
+        place = scope.span(written["formulation"].words[0])
+        scope.report.add(error("unknown-formulation", message, place, did_you_mean(name, known, "formulations: ")))
+
+
+def _option(
+    statement: Any, place: Place, known: Mapping[str, Item], options: dict[str, Any], written: dict[str, Any]
+) -> None:
     scope = place.scope
     if not isinstance(statement, tree.Assignment):
         scope.report.add(
@@ -81,14 +123,14 @@ def _option(statement: Any, place: Place, options: dict[str, Any], written: dict
         )
         return
     key = tree.word_text(statement.words[0])
-    item = OPTIONS.get(key)
+    item = known.get(key)
     if item is None:
         scope.report.add(
             error(
-                "unknown-item",
+                "unknown-option",
                 f"`solve with` has no option `{key}`",
                 scope.span(statement.words[0]),
-                did_you_mean(key, OPTIONS, "options: "),
+                did_you_mean(key, known, "options: "),
             )
         )
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrdsl.language.methods import OPTIONS
+from mrdsl.language.methods import options_of
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.problems import family as find_family
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
@@ -37,9 +37,8 @@ def _statements(spec: Spec) -> Iterator[str]:
             yield INDENT + _constraint(constraint, spec)
         yield "}"
     if spec.method is not None:
-        options = (
-            f"{key} = {_value(OPTIONS[key], value, spec.currency)}" for key, value in spec.method.options.items()
-        )
+        known = options_of(spec.method.name, spec.problem)
+        options = (f"{key} = {_value(known[key], value, spec.currency)}" for key, value in spec.method.options.items())
         yield f"solve with {_name(spec.method.name)} {{ {', '.join(options)} }}"
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mrdsl.diagnostics import MrdslError, error
+from mrdsl.language.methods import options_of
 from mrdsl.outcome import Limits
 from mrdsl.problems.family import Family, Formulation, load
 from mrdsl.solving import registry
@@ -16,8 +17,8 @@ from mrdsl.source import Span
 from mrdsl.spec.spec import Spec
 
 EMBEDDED = "highs"
-_OPTIONS: Mapping[str, str] = {"time_limit": "time", "gap": "gap", "node_limit": "nodes", "threads": "threads",
-                               "seed": "seed"}
+_LIMITS: Mapping[str, str] = {"time_limit": "time", "gap": "gap", "node_limit": "nodes", "threads": "threads",
+                              "seed": "seed"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
     MrdslError: unknown-solver, unknown-formulation, unable-solver, unserved-family, unknown-option.
     """
     wanted, span = _wanted(spec, solver)
+    formulation, relax = asked(spec, formulation, relax, solver)
     chosen = formulation_named(family, formulation) if formulation or family.formulations else None
     if wanted == "auto" and chosen is not None and chosen.needs(spec, relax).kind == "":
         return Choice(None, chosen, limits, {}, span)
@@ -60,6 +62,17 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
         chosen = next((f for f in family.formulations if f.needs(spec, relax).kind in kinds), chosen)
     limits, parameters = _with_options(spec, declared, family, limits)
     return Choice(declared, chosen, limits, parameters, span)
+
+
+def asked(spec: Spec, formulation: str | None, relax: bool, solver: str = "auto") -> tuple[str | None, bool]:
+    """Formulation and relaxation: the command's, and what it leaves open as the spec's ``solve with`` says.
+
+    ``solve with`` speaks of its own method only: it says nothing where the command names another.
+    """
+    method = spec.method
+    if method is None or solver not in ("auto", method.name):
+        return formulation, relax
+    return formulation or method.options.get("formulation"), relax or method.options.get("relax") in ("yes", True)
 
 
 def formulation_named(family: Family, name: str | None) -> Formulation:
@@ -124,20 +137,20 @@ def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limi
     method = spec.method
     if method is None or (method.name != declared.name and method.name != "auto"):
         return limits, parameters
-    own = _parameters_of(declared, family)
+    own = declared.parameters(family.name)
     problems = []
+    known = list(options_of(declared.name, family.name))
     for name, value in method.options.items():
-        if name in _OPTIONS:
-            if getattr(limits, _OPTIONS[name]) is None:
-                whole = _OPTIONS[name] in ("nodes", "threads", "seed")
-                changed: dict[str, Any] = {_OPTIONS[name]: int(value) if whole else float(value)}
+        if name in _LIMITS:
+            if getattr(limits, _LIMITS[name]) is None:
+                whole = _LIMITS[name] in ("nodes", "threads", "seed")
+                changed: dict[str, Any] = {_LIMITS[name]: int(value) if whole else float(value)}
                 limits = replace(limits, **changed)
         elif name in own:
-            parameters[name] = value
-        else:
-            known = ", ".join([*_OPTIONS, *own])
-            near = difflib.get_close_matches(name, [*_OPTIONS, *own], n=1)
-            hint = (f"did you mean {near[0]}? " if near else "") + f"{declared.name} knows: {known}"
+            parameters[name] = _like(own[name], value)
+        elif name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = (f"did you mean {near[0]}? " if near else "") + f"{declared.name} knows: {', '.join(known)}"
             problems.append(error("unknown-option", f"{declared.name} has no option {name!r}",
                                   method.spans.get(name, method.span), hint))
     if problems:
@@ -145,7 +158,8 @@ def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limi
     return limits, parameters
 
 
-def _parameters_of(declared: SolverFile, family: Family) -> list[str]:
-    pipeline = declared.pipelines.get(family.name)
-    steps = pipeline.steps if pipeline else ()
-    return list(dict.fromkeys(key for step in steps for key in step if key != "call"))
+def _like(default: Any, value: Any) -> Any:
+    """An option's value in the form of the step's default: whole numbers as int, yes and no as bool."""
+    if isinstance(default, bool):
+        return value in ("yes", True)
+    return type(default)(value) if isinstance(default, int | float) else value

@@ -173,6 +173,15 @@ def cone() -> Any:
     return model
 
 
+def idle_column() -> Any:
+    """:func:`cone`'s problem with a third variable of weight 0 in its constraint: 5 still."""
+    model = cone()
+    model.idle = pyo.Var(bounds=(0.0, 0.0))
+    model.time.set_value(4 / model.s + 9 / model.t + 0.0 * model.idle <= 5)
+    model.between = pyo.Constraint(expr=0.0 * model.idle - model.s <= 0)
+    return model
+
+
 def logarithm() -> Any:
     """max ln x + ln y with x + 2y <= 8: x = 4, y = 2, ln 8."""
     model = _model(x=(0.01, 10), y=(0.01, 10))
@@ -224,6 +233,7 @@ CASES: tuple[Case, ...] = (
     Case("no whole solution", "MILP", odd, _INFEASIBLE),
     Case("unbounded MILP", "MILP", endless(pyo.Integers), _UNBOUNDED),
     Case("cone", "NLP", cone, _OPTIMAL, 5.0, quick=True),
+    Case("cone with an idle column", "NLP", idle_column, _OPTIMAL, 5.0),
     Case("logarithm", "NLP", logarithm, _OPTIMAL, log(8.0)),
     Case("not convex", "NLP", not_convex, _OPTIMAL, 0.16),
     Case("infeasible NLP", "NLP", nonlinear_contradiction, _INFEASIBLE),

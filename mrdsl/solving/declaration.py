@@ -100,6 +100,12 @@ class SolverFile:
     def is_pipeline(self) -> bool:
         return self.kind == "pipeline"
 
+    def parameters(self, family: str) -> dict[str, Any]:
+        """The parameters of a pipeline's steps for a family, with their defaults."""
+        pipeline = self.pipelines.get(family)
+        steps = pipeline.steps if pipeline else ()
+        return {key: value for step in reversed(steps) for key, value in step.items() if key != "call"}
+
     @property
     def foreign_file(self) -> str | None:
         """The file or entry point that declared it, None for what comes with mrdsl."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyomo.core as pyo
 
-from mrdsl.solving.extract import constraints_of, hints_of, objective_of
+from mrdsl.solving.extract import constraints_of, fill_the_unused, hints_of, objective_of
 from mrdsl.solving.formats.naming import plain_names
 from mrdsl.solving.program import INTEGRALITY, Array
 
@@ -48,14 +48,17 @@ class NonlinearModel:
 
         A point that violates the model is taken out again, and the value is None.
         """
-        before = [variable.value for variable in self.variables]
+        everything = list(self.model.component_data_objects(pyo.Var, descend_into=True))
+        before = [variable.value for variable in everything]
+        fill_the_unused(self.model)
         self._load([_whole(variable, value) for variable, value in zip(self.variables, values.tolist(), strict=True)])
         worst, where = self._worst()
         if worst > TOLERANCE:
             self._load(values.tolist())
             worst, where = self._worst()
         if worst > TOLERANCE:
-            self._load(before)
+            for variable, value in zip(everything, before, strict=True):
+                variable.set_value(value, skip_validation=True)
             return worst, where, None
         return worst, where, float(pyo.value(objective_of(self.model)))
 

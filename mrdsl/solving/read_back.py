@@ -12,6 +12,7 @@ import numpy as np
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.outcome import Limits, Outcome, Result, SolutionStatus
 from mrdsl.solving.answer import Answer
+from mrdsl.solving.choice import asked
 from mrdsl.solving.compile import column_and_row_names
 from mrdsl.solving.dispatch import judge
 from mrdsl.solving.extract import fill_the_unused, linear_program
@@ -41,6 +42,7 @@ def read_solution(
     holds one; "optimal" in it is the external solver's word. Raises MrdslError ``unreadable-solution`` (exit code 2).
     """
     text = _read(Path(path))
+    formulation, relax = asked(spec, formulation, relax)
     form = form or next((name for name, sign in _SIGNS if sign.match(text)), None)
     if form not in FORMATS:
         raise _unreadable(path, "its format is not known", f"say --format, one of {', '.join(FORMATS)}")

@@ -23,7 +23,7 @@ from mrdsl.problems import family as family_of
 from mrdsl.problems import family_names
 from mrdsl.problems.family import Family, Formulation, GoalKind, load
 from mrdsl.solving.answer import Answer
-from mrdsl.solving.choice import Choice, choose, formulation_named
+from mrdsl.solving.choice import Choice, asked, choose, formulation_named
 from mrdsl.solving.installed import require, version
 from mrdsl.source import Span
 from mrdsl.spec.spec import Spec
@@ -46,6 +46,7 @@ def solve(
     a spec or a request that is wrong (exit code 2) and for a solver that is missing (exit code 3).
     """
     family = find_family(spec)
+    formulation, relax = asked(spec, formulation, relax, solver)
     seconds: dict[str, float] = {}
     found = _checked(spec, family)
     if has_errors(d for d in found if not d.impossible):
@@ -79,6 +80,7 @@ def find_family(spec: Spec) -> Family:
 
 def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
     """The Pyomo model of a spec, ``subject to`` included."""
+    formulation, relax = asked(spec, formulation, relax)
     return _build(spec, formulation_named(find_family(spec), formulation), relax)
 
 

@@ -15,6 +15,7 @@ from mrdsl.problems.deadline.network import Floats, network_of
 from mrdsl.problems.deadline.plan import DeadlinePlan, kept, plan_of
 from mrdsl.problems.deadline.potentials import build, skeleton, slacks_in
 from mrdsl.problems.deadline.workload import tasks_of
+from mrdsl.problems.subject_to import add_comparisons
 from mrdsl.solving.answer import Answer
 from mrdsl.spec.spec import Spec
 
@@ -37,6 +38,7 @@ def run(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -
 
 def _linear(spec: Spec, solve: Callable[..., Answer]) -> Outcome:
     model = build(spec)
+    add_comparisons(spec, model)
     answer = solve(model)
     if answer.solution is SolutionStatus.NONE:
         return Outcome(answer.termination)
@@ -112,8 +114,6 @@ class _Cuts:
 
 
 def _master(spec: Spec, cuts: _Cuts) -> pyo.ConcreteModel:
-    from mrdsl.problems.subject_to import add_to_model
-
     model = skeleton(spec, cuts.tasks, cuts.network)
     model.height = pyo.Var(range(len(cuts.tasks)))
     model.tangents = pyo.ConstraintList()
@@ -124,7 +124,7 @@ def _master(spec: Spec, cuts: _Cuts) -> pyo.ConcreteModel:
     model.goal = pyo.Objective(
         expr=pyo.quicksum(float(w) * model.height[i] for i, w in enumerate(cuts.weight)) + constant,
         sense=pyo.maximize)
-    add_to_model(spec, model)
+    add_comparisons(spec, model)
     return model
 
 
