@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mrdsl.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.spec.expression import Expression, Operation, evaluate
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate
 from mrdsl.spec.spec import Constraint, Spec
 
 TOLERANCE = 1e-6
@@ -78,6 +78,48 @@ def _split(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str
     lefts = _operands(left, {"<=": "max", ">=": "min"}.get(comparison, ""))
     rights = _operands(right, {"<=": "min", ">=": "max"}.get(comparison, ""))
     yield from ((a, b, comparison) for a in lefts for b in rights)
+
+
+def pushed_up(spec: Spec) -> frozenset[str]:
+    """The quantities of which some comparison asks for more, such as ``cost`` in ``cost >= 2 * uptime``.
+
+    A model that bounds a quantity from below alone must hold it from above as well where it is among these. What a
+    comparison multiplies or divides by anything but a constant counts as asked for in both directions.
+    """
+    found: set[str] = set()
+    for constraint in spec.constraints:
+        if constraint.comparison != ">=":
+            found.update(name for name, sign in _signs(constraint.right, 1) if sign > 0)
+            found.update(name for name, sign in _signs(constraint.left, 1) if sign < 0)
+        if constraint.comparison != "<=":
+            found.update(name for name, sign in _signs(constraint.left, 1) if sign > 0)
+            found.update(name for name, sign in _signs(constraint.right, 1) if sign < 0)
+    return frozenset(found)
+
+
+def _signs(expression: Expression, sign: int) -> Iterator[tuple[str, int]]:
+    """The quantities in an expression, each with the direction in which the expression moves with it, or with both."""
+    match expression:
+        case PlanQuantity(name):
+            yield name, sign
+        case Operation("neg", (operand,)):
+            yield from _signs(operand, -sign)
+        case Operation("-", (first, *others)):
+            yield from _signs(first, sign)
+            for operand in others:
+                yield from _signs(operand, -sign)
+        case Operation("*" | "/", operands):
+            known = [operand.value for operand in operands if isinstance(operand, Constant)]
+            turned = sign * (-1) ** sum(value < 0 for value in known)
+            directions = (turned,) if len(known) == len(operands) - 1 and _multiplies(expression) else (1, -1)
+            yield from (found for each in directions for operand in operands for found in _signs(operand, each))
+        case Operation(_, operands):
+            yield from (found for operand in operands for found in _signs(operand, sign))
+
+
+def _multiplies(expression: Operation) -> bool:
+    """Whether no quantity stands below a division sign."""
+    return expression.operator == "*" or not isinstance(expression.operands[0], Constant)
 
 
 def _operands(expression: Expression, operator: str) -> tuple[Expression, ...]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import mrdsl
 from mrdsl.problems.energy.facts import EnergyFacts, Job, MapTasks, Network, OnVm, ReduceTasks, TaskProfile, Vm
+from mrdsl.problems.subject_to import broken
 from mrdsl.resources import resource
 from mrdsl.spec import Goal, Spec
 from mrdsl.spec.blocks import OnDemand, Slots
@@ -76,7 +77,10 @@ def splits(tasks: int, vms: int) -> list[tuple[int, ...]]:
 
 
 def enumerate_best(spec: Spec) -> float:
-    """The least goal value of a spec with one job over all assignments of tasks to single VMs, inf if there is none."""
+    """The least goal value of a spec with one job over all assignments of tasks to single VMs, inf if there is none.
+
+    ``subject to`` counts: ``machines`` are those that run a task, and nobody waits.
+    """
     job, network = spec.facts.jobs[0], spec.facts.network
     profiles = {p.name: p for p in job.on}
     vms = [v for v in spec.facts.vms for _ in range(v.available)]
@@ -99,7 +103,10 @@ def enumerate_best(spec: Spec) -> float:
             continue
         tasks = sum((m * p.map.energy if m else 0.0) + (r * p.reduce.energy if r else 0.0) for _, p, m, r in rows)
         moved = sum(m * (block + out) + r * read for _, _, m, r in rows) / network.speed
-        values = {"energy": tasks + moved * network.io_power, "cost": cost, "uptime": uptime}
+        values = {"energy": tasks + moved * network.io_power, "cost": cost, "uptime": uptime,
+                  "machines": float(len(rows))}
+        if any(broken(spec, lambda name, _, values=values: values[name])):
+            continue
         best = min(best, values[spec.goal.quantity if spec.goal else "energy"])
     return best
 

@@ -27,28 +27,34 @@ from mrdsl.spec.spec import Spec
 
 
 @dataclass(frozen=True)
+class Part:
+    """What a relaxed model says of one job, where VMs are taken in part: phases, cost, and how many VMs are taken."""
+
+    clock: Phases
+    cost: float
+    machines: float
+
+
+@dataclass(frozen=True)
 class Share:
     """The VMs of one job, one entry per VM: its type's position, its map tasks and its reduce tasks.
 
-    ``paid`` and ``clock`` are set for a relaxed plan only: the seconds for which each VM is paid, less than the uptime
-    where the VM is taken in part, and the phases.
+    ``part`` is set for a relaxed plan only.
     """
 
     types: Ints
     maps: Floats | Ints
     reduces: Floats | Ints
-    paid: Floats | None = None
-    clock: Phases | None = None
+    part: Part | None = None
 
     @property
     def relaxed(self) -> bool:
-        return self.paid is not None
+        return self.part is not None
 
     def used(self) -> Share:
         """Without the VMs that run nothing."""
         keep = (self.maps > 0) | (self.reduces > 0)
-        paid = None if self.paid is None else self.paid[keep]
-        return Share(self.types[keep], self.maps[keep], self.reduces[keep], paid, self.clock)
+        return Share(self.types[keep], self.maps[keep], self.reduces[keep], self.part)
 
 
 def waves(tasks: Floats | Ints, slots: Ints, relaxed: bool = False) -> Floats:
@@ -86,15 +92,15 @@ def task_energy(job: JobData, share: Share) -> float:
 
 def phases_of(machines: Machines, job: JobData, share: Share) -> Phases:
     """The four phases of (4): each ends when its last VM does."""
-    if share.clock is not None:
-        return share.clock
+    if share.part is not None:
+        return share.part.clock
     return Phases(*(float(times.max(initial=0.0)) for times in phase_times(machines, job, share)))
 
 
 def cost_of(machines: Machines, share: Share, uptime: float) -> float:
     """Eq. (9): every VM taken is paid from the start to the end of its job."""
-    if share.paid is not None:
-        return float(machines.price[share.types] @ share.paid)
+    if share.part is not None:
+        return share.part.cost
     return float(machines.price[share.types].sum() * uptime)
 
 
@@ -109,8 +115,11 @@ def job_use(machines: Machines, job: JobData, share: Share) -> JobUse:
     return JobUse(energy, phases, uptime, cost_of(machines, share, uptime), _finite(job.deadline), _finite(job.budget))
 
 
-def plan_of(spec: Spec, shares: Sequence[Share]) -> EnergyPlan:
-    """The plan in which job ``j`` takes ``shares[j]``; VMs are numbered within their type, job by job."""
+def plan_of(spec: Spec, shares: Sequence[Share], last_end: float | None = None) -> EnergyPlan:
+    """The plan in which job ``j`` takes ``shares[j]``; VMs are numbered within their type, job by job.
+
+    ``last_end`` is the uptime of a relaxed plan where that is not the longest of its jobs'.
+    """
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     taken = [0] * len(machines)
     vms: list[VmUse] = []
@@ -128,9 +137,11 @@ def plan_of(spec: Spec, shares: Sequence[Share]) -> EnergyPlan:
         vms=tuple(vms),
         energy=total_energy([use.energy for use in uses.values()]),
         phases=last.phases,
-        uptime=last.uptime,
+        uptime=last.uptime if last_end is None else last_end,
         cost=sum(use.cost for use in uses.values()),
         jobs=uses,
+        machines=sum(share.part.machines if share.part is not None else float(len(share.used().types))
+                     for share in shares),
         relaxed=any(share.relaxed for share in shares),
     )
 

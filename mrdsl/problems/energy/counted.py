@@ -28,9 +28,10 @@ import pyomo.environ as pyo
 
 from mrdsl.problems.energy.assignment import Share, plan_of
 from mrdsl.problems.energy.cluster import JobData, Machines, jobs_of, machines_of
+from mrdsl.problems.energy.exact_quantities import hold_quantities
 from mrdsl.problems.energy.limits import JobLimits, limits_of
 from mrdsl.problems.energy.plan import EnergyPlan
-from mrdsl.problems.energy.shared_model import add_clock, add_goal, bill, clock_of
+from mrdsl.problems.energy.shared_model import add_clock, add_goal, bill, last_end_of, part_of
 from mrdsl.spec.spec import Spec
 
 
@@ -48,6 +49,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     _add_phases(model, machines, jobs)
     _add_order(model)
     bill(model, machines, jobs, limits)
+    hold_quantities(model, spec, machines, jobs, limits, lambda v: model.maps[v], lambda v: model.reduces[v], relax)
     _add_goal(model, spec, jobs, machines)
     return model
 
@@ -159,16 +161,15 @@ def _add_goal(model: Any, spec: Spec, jobs: tuple[JobData, ...], machines: Machi
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
     """The plan behind the values that a solver left in the model."""
-    jobs = jobs_of(spec.facts)
+    machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     shares = []
     for j in range(len(jobs)):
-        own = [(k, i) for jj, k, i in model.vms if jj == j]
-        types = np.array([k for k, _ in own], dtype=np.int64)
-        maps = np.array([pyo.value(model.maps[j, k, i]) for k, i in own])
-        reduces = np.array([pyo.value(model.reduces[j, k, i]) for k, i in own])
+        own = [v for v in model.vms if v[0] == j]
+        types = np.array([k for _, k, _ in own], dtype=np.int64)
+        maps = np.array([pyo.value(model.maps[v]) for v in own])
+        reduces = np.array([pyo.value(model.reduces[v]) for v in own])
         if relax:
-            paid = np.array([pyo.value(model.paid[j, k, i]) for k, i in own])
-            shares.append(Share(types, maps.clip(0.0), reduces.clip(0.0), paid.clip(0.0), clock_of(model, j)))
+            shares.append(Share(types, maps.clip(0.0), reduces.clip(0.0), part_of(model, machines, j)))
         else:
             shares.append(Share(types, np.rint(maps).astype(np.int64), np.rint(reduces).astype(np.int64)))
-    return plan_of(spec, shares)
+    return plan_of(spec, shares, last_end_of(model, spec, relax))

@@ -15,9 +15,10 @@ import pyomo.environ as pyo
 
 from mrdsl.problems.energy.assignment import Share, plan_of
 from mrdsl.problems.energy.cluster import Floats, Ints, JobData, jobs_of, machines_of
+from mrdsl.problems.energy.exact_quantities import hold_quantities
 from mrdsl.problems.energy.limits import loose_limits_of
 from mrdsl.problems.energy.plan import EnergyPlan
-from mrdsl.problems.energy.shared_model import add_clock, add_goal, bill, clock_of
+from mrdsl.problems.energy.shared_model import add_clock, add_goal, bill, last_end_of, part_of
 from mrdsl.spec.spec import Spec
 
 Slot = tuple[int, int, int, int]
@@ -42,6 +43,8 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
                [job.reduce_time for job in jobs], model.reduce_phase, binary)
     _add_transfers(model, jobs)
     bill(model, machines, jobs, limits)
+    hold_quantities(model, spec, machines, jobs, limits, lambda v: model.map_count[v],
+                    lambda v: model.reduce_count[v], relax)
     add_goal(model, spec, jobs, machines, _task_energy(model, jobs))
     return model
 
@@ -101,15 +104,14 @@ def _task_energy(model: Any, jobs: tuple[JobData, ...]) -> Any:
 
 def decode(spec: Spec, model: Any, relax: bool = False) -> EnergyPlan:
     """The plan behind the values that a solver left in the model; the tasks of a VM are shared evenly by its slots."""
-    shares = []
+    machines, shares = machines_of(spec.facts), []
     for j in model.jobs:
         own = [vm for vm in model.vms if vm[0] == j]
         types = np.array([k for _, k, _ in own], dtype=np.int64)
         maps = np.array([pyo.value(model.map_count[vm]) for vm in own], dtype=np.float64)
         reduces = np.array([pyo.value(model.reduce_count[vm]) for vm in own], dtype=np.float64)
         if relax:
-            paid = np.array([pyo.value(model.paid[vm]) for vm in own])
-            shares.append(Share(types, maps.clip(0.0), reduces.clip(0.0), paid.clip(0.0), clock_of(model, j)))
+            shares.append(Share(types, maps.clip(0.0), reduces.clip(0.0), part_of(model, machines, j)))
         else:
             shares.append(Share(types, np.rint(maps).astype(np.int64), np.rint(reduces).astype(np.int64)))
-    return plan_of(spec, shares)
+    return plan_of(spec, shares, last_end_of(model, spec, relax))

@@ -78,8 +78,9 @@ class EnergyPlan(Plan):
     """Who takes which VM, and what it costs.
 
     Each job has VMs of its own; the jobs start together. ``energy`` and ``cost`` are sums over the jobs; ``phases``
-    and ``uptime`` are those of the job that ends last. In a relaxed plan tasks and VMs are taken in part: phases and
-    cost are then those of the relaxation, a lower bound of what its VMs would take and cost.
+    and ``uptime`` are those of the job that ends last; ``machines`` is the number of VMs. In a relaxed plan tasks and
+    VMs are taken in part: phases, uptime, cost and machines are then those of the relaxation, not what the VMs listed
+    would take and cost.
     """
 
     vms: tuple[VmUse, ...]
@@ -88,6 +89,7 @@ class EnergyPlan(Plan):
     uptime: float
     cost: float
     jobs: Mapping[str, JobUse]
+    machines: float = field(default=0.0, metadata={"document": False})
     relaxed: bool = field(default=False, metadata={"document": False})
 
     def tables(self) -> tuple[Table, ...]:

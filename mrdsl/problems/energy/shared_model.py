@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from mrdsl.problems.energy.assignment import Part
 from mrdsl.problems.energy.cluster import JobData, Machines
 from mrdsl.problems.energy.limits import JobLimits
 from mrdsl.problems.energy.plan import Phases
+from mrdsl.problems.subject_to import pushed_up
 from mrdsl.spec.spec import Spec
 
 
@@ -71,13 +73,22 @@ def add_goal(model: Any, spec: Spec, jobs: tuple[JobData, ...], machines: Machin
         "uptime": model.longest,
         "machines": sum(model.on[v] for v in model.vms),
     }
-    model.plan_quantities = {(name, ""): expression for name, expression in quantities.items()}
+    model.quantities = pyo.Expression(list(quantities), rule=lambda m, name: quantities[name])
+    model.plan_quantities = {(name, ""): model.quantities[name] for name in quantities}
     model.goal = pyo.Objective(expr=quantities[spec.goal.quantity if spec.goal else "energy"], sense=pyo.minimize)
 
 
-def clock_of(model: Any, j: int) -> Phases:
-    """The phases of job ``j`` as the solver left them."""
-    return Phases(
+def part_of(model: Any, machines: Machines, j: int) -> Part:
+    """What a relaxed model says of job ``j`` as the solver left it."""
+    own = [v for v in model.vms if v[0] == j]
+    clock = Phases(
         *(max(0.0, pyo.value(phase[j])) for phase in (model.placement, model.map_phase, model.shuffle,
                                                      model.reduce_phase))
     )
+    cost = sum(float(machines.price[v[1]]) * max(0.0, pyo.value(model.paid[v])) for v in own)
+    return Part(clock, cost, sum(max(0.0, pyo.value(model.on[v])) for v in own))
+
+
+def last_end_of(model: Any, spec: Spec, relax: bool) -> float | None:
+    """The relaxed model's own end of the last job where a comparison asks for a late one, else None."""
+    return float(pyo.value(model.longest)) if relax and "uptime" in pushed_up(spec) else None

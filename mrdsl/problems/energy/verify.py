@@ -20,7 +20,10 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Measured:
-    """One job's figures, worked out from its VMs; ``cost`` is a lower bound where the plan is relaxed."""
+    """One job's figures, worked out from its VMs; ``cost`` is 0 where the plan is relaxed.
+
+    A relaxed plan's tasks say nothing about its cost: (9) as printed lets a VM taken in part go unpaid.
+    """
 
     placement: float
     map: float
@@ -67,7 +70,7 @@ def quantity(spec: Spec, plan: EnergyPlan, name: str, argument: str) -> float:
         case "uptime":
             return plan.uptime if plan.relaxed else max(m.uptime for m in measured)
         case "machines":
-            return float(len(plan.vms))
+            return plan.machines if plan.relaxed else float(len(plan.vms))
     raise ValueError(f"no quantity {name!r}")
 
 
@@ -90,8 +93,7 @@ def measured_job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) ->
     placement, map_, shuffle, reduce_ = (max(t, default=0.0) for t in (placed, mapped, shuffled, reduced))
     uptime = placement + map_ + shuffle + reduce_
     prices = [types[use.type].on_demand.price for use in own]
-    busy = [sum(parts) for parts in zip(placed, mapped, shuffled, reduced, strict=True)]
-    cost = sum(p * b for p, b in zip(prices, busy, strict=True)) if relax else sum(prices) * uptime
+    cost = 0.0 if relax else sum(prices) * uptime
     return Measured(placement, map_, shuffle, reduce_, tasks, sum(placed) * power, sum(shuffled) * power, cost)
 
 
