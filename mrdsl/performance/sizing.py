@@ -57,10 +57,11 @@ def slots_per_job(
     ratio = map_per_vm / reduce_per_vm
     with np.errstate(divide="ignore", invalid="ignore"):
         map_slots, reduce_slots = (np.sqrt(a * b * ratio) + a) / left, (np.sqrt(a * b / ratio) + b) / left
-        fewest = np.maximum(limits.map_least, _beside(a, left, b, limits.reduce_most))
-        useful = np.minimum(_beside(a, left, b, limits.reduce_least), limits.map_most)
-        limited = np.maximum(np.minimum(map_slots, useful), fewest)
+        beside_fewest, beside_most = (_beside(a, left, b, s) for s in (limits.reduce_least, limits.reduce_most))
+        limited = np.minimum(np.minimum(map_slots, beside_fewest), limits.map_most)
+        limited = np.maximum(np.maximum(limited, beside_most), limits.map_least)
         reduce_slots = np.where(limited == map_slots, reduce_slots, _beside(b, left, a, limited))
+        reduce_slots = np.where(limited >= beside_fewest, limits.reduce_least, reduce_slots)
     return _within(kept(work, deadline, limits), limited, reduce_slots, limits)
 
 

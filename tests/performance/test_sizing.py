@@ -97,6 +97,7 @@ def test_inside_the_limits_it_is_theorem_4_1() -> None:
     ((1, 100, 0), 11, (1, 400), (1, 10)),
     ((100, 4, 0), 400, (40, 40), (1, 1)),  # more time than one slot of each kind takes
     ((100, 0, 0), 50, (40, 3), (2, 1)),  # reduce tasks that take no time still take a slot
+    ((1, 1e-20, 0), 1, (math.nan, math.nan), (1, 1)),  # hardly any: less than the rounding of the maps' time
 ])
 def test_where_a_limit_binds(work: tuple[float, float, float], deadline: float, tasks: Pair,
                              expected: Pair) -> None:
