@@ -105,6 +105,7 @@ class Outcome:
 
     ``value`` is the objective of ``plan`` and ``bound`` a proven bound on the best possible objective, both None
     where unknown. ``solution`` is OPTIMAL only where value and bound agree within the gap that was asked for.
+    ``size`` is that of the goal's largest term where it is known, to which tolerances are relative.
     """
 
     termination: Termination
@@ -113,6 +114,7 @@ class Outcome:
     value: float | None = None
     bound: float | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    size: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,9 @@ def _text(found: list[dict[str, Any]], everything: bool) -> str:
             lines.append(f"{'':<24} install with: {entry['install'] or 'it comes with mrdsl'}")
         if entry["origin"] != "shipped" or everything:
             lines.append(f"{'':<24} declared in {entry['source']} ({entry['origin']})")
+        for known in entry["distrust"] if everything else ():
+            given = ", ".join(f"{name} {value}" for name, value in known["options"].items())
+            lines.append(f"{'':<24} version {known['versions']} is not trusted: {known['reason']}; it gets {given}")
         if entry["checked"]:
             verdict = "passes" if not entry["complaints"] else "fails"
             lines.append(f"{'':<24} {verdict}: {', '.join(entry['checked'])}")

@@ -13,8 +13,8 @@ import numpy as np
 
 from mrdsl.diagnostics import MrdslError, error, impossible
 from mrdsl.heuristics.knapsack import VmCost, exchange
-from mrdsl.heuristics.pipeline import Draft
-from mrdsl.outcome import Termination, relative_gap
+from mrdsl.heuristics.pipeline import Draft, run_steps
+from mrdsl.outcome import Outcome, Termination, relative_gap
 from mrdsl.problems.capacity.instance import Floats, Instance, instance_of
 from mrdsl.problems.capacity.plan import plan_of
 from mrdsl.problems.capacity.promises import promises_of, refuse_completion
@@ -138,6 +138,13 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     proven = (relative_gap(value, bound) or 0.0) <= gap
     stopped = Termination.TIME_LIMIT if found.timed_out else Termination.COMPLETED
     return replace(draft, plan=plan, value=value, bound=bound, termination=Termination.OPTIMAL if proven else stopped)
+
+
+def direct(spec: Spec, relax: bool) -> Outcome | None:
+    """The outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
+    if promises_of(spec).others:
+        return None
+    return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {})], Draft(spec, relax))
 
 
 def _contradictions(spec: Spec, instance: Instance, flags: np.ndarray) -> tuple:  # type: ignore[type-arg]

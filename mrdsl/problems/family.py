@@ -45,6 +45,9 @@ class Formulation:
     Where one model is not enough (cuts, one model per period), ``run`` replaces build, solve and decode:
     ``run(spec, relax, limits, solve) -> Outcome`` with ``solve(model, limits=None) -> mrdsl.solving.Answer``; an
     answer has termination, solution, value, bound, and has loaded the incumbent into the model.
+
+    ``known(spec, relax) -> Outcome | None`` is a plan with a proven bound, found cheaply without a solver: a claim
+    that it contradicts is withdrawn. The function's name says the method.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Formulation:
     build: Reference = ""
     decode: Reference = ""
     run: Reference = ""
+    known: Reference = ""
 
 
 @dataclass(frozen=True)

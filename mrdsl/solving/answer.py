@@ -14,7 +14,8 @@ class Answer:
 
     ``value`` is the incumbent's objective as the solver computed it and ``bound`` the solver's proven bound, both
     None where there is none. ``duals`` maps constraint names to shadow prices (LPs only). ``message`` is for people:
-    what the solver printed where it failed.
+    what the solver printed where it failed. ``doubts`` say which of its claims were withdrawn and why. ``size`` is that
+    of the goal's largest term, to which tolerances are relative where the goal is a small difference of large terms.
     """
 
     termination: Termination
@@ -25,3 +26,5 @@ class Answer:
     version: str | None = None
     message: str = ""
     duals: Mapping[str, float] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+    size: float = 0.0

@@ -75,6 +75,20 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
+class Distrust:
+    """``[[distrust]]``: versions that are known to err, and what is done about it.
+
+    ``versions`` is a regular expression that the whole version matches, ``kinds`` the kinds of model (all where it is
+    empty), ``reason`` what was seen. ``options`` are given to the solver, beside its own, whenever it is asked.
+    """
+
+    versions: str
+    reason: str
+    options: Mapping[str, Any]
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class SolverFile:
     """One declared solver or pipeline; ``source`` says which file declared it and ``origin`` why that file won."""
 
@@ -91,6 +105,7 @@ class SolverFile:
     pyomo: ThroughPyomo | None = None
     limits: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     options: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    distrust: tuple[Distrust, ...] = ()
     requires: str = ""
     pipelines: Mapping[str, Pipeline] = field(default_factory=lambda: _NOTHING)
     source: str = field(default="", compare=False)
@@ -111,6 +126,18 @@ class SolverFile:
         """The file or entry point that declared it, None for what comes with mrdsl."""
         return None if self.origin == SHIPPED else self.source
 
+    def distrusted(self, version: str | None, kind: str) -> tuple[Distrust, ...]:
+        """What is known against a version on a kind of model; one that does not tell its version is under suspicion."""
+        return tuple(d for d in self.distrust if (not d.kinds or kind in d.kinds)
+                     and (version is None or re.fullmatch(d.versions, version)))
+
+    def careful(self, version: str | None, kind: str) -> SolverFile:
+        """The same solver with the options that keep a distrusted version from erring."""
+        options = dict(self.options)
+        for found in self.distrusted(version, kind):
+            options.update(found.options)
+        return replace(self, options=MappingProxyType(options))
+
     @property
     def reach(self) -> Worker | Command | ThroughPyomo:
         """How the solver is called."""
@@ -121,7 +148,7 @@ class SolverFile:
 
 _TABLES: Mapping[str, type] = MappingProxyType({"worker": Worker, "command": Command, "pyomo": ThroughPyomo})
 _OF_SOLVER = ("kind", "name", "title", "summary", "homepage", "install", "solves", "offers", "worker", "command",
-              "pyomo", "limits", "options")
+              "pyomo", "limits", "options", "distrust")
 _OF_PIPELINE = ("kind", "name", "title", "summary", "homepage", "install", "requires", "pipelines")
 
 
@@ -182,6 +209,8 @@ class _Reader:
             return tuple(value)
         if key == "pipelines":
             return MappingProxyType({name: self._pipeline(name, item) for name, item in value.items()})
+        if key == "distrust":
+            return self._distrust(value)
         if key == "limits":
             self._unknown(value, LIMITS, "limits.")
             return MappingProxyType(dict(value))
@@ -199,6 +228,25 @@ class _Reader:
                 return None
         known = {f.name for f in declared}
         return made(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k in known})
+
+    def _distrust(self, value: Any) -> tuple[Distrust, ...]:
+        if not isinstance(value, list):
+            self.wrong("distrust", "distrust is no list of tables", "write [[distrust]]")
+            return ()
+        found = tuple(self._table("distrust", Distrust, item) for item in value)
+        for each in found:
+            if each is None:
+                return ()
+            try:
+                re.compile(each.versions)
+            except (re.error, TypeError):
+                self.wrong("versions", f"distrust.versions is {each.versions!r}", "write a regular expression")
+            if not isinstance(each.options, Mapping):
+                self.wrong("options", "distrust.options is no table", 'write options = { name = "value" }')
+            for kind in each.kinds:
+                if kind not in KINDS_OF_MODEL:
+                    self.wrong("kinds", f"distrust.kinds holds {kind!r}", "known: " + ", ".join(KINDS_OF_MODEL))
+        return found
 
     def _pipeline(self, family: str, data: Any) -> Pipeline | None:
         found = self._table(family, Pipeline, data)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from mrdsl.diagnostics import MrdslError, error
-from mrdsl.outcome import Limits, SolutionStatus, Termination, relative_gap
+from mrdsl.outcome import Limits, SolutionStatus, Termination
 from mrdsl.problems.family import Needs
 from mrdsl.solving import registry
 from mrdsl.solving.answer import Answer
+from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.command import solve_with_command
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.extract import fill_the_unused, linear_program, load_values, without_goal
@@ -24,7 +25,6 @@ from mrdsl.solving.worker import run_in_worker
 from mrdsl.source import Span
 
 _TOO_LARGE = 1e15
-_AGREE = 1e-6
 
 
 def solve_model(
@@ -52,6 +52,7 @@ def solve_model(
     nonlinear = None if found else nonlinear_model(model)
     refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), span)
     require(declared, span)
+    declared = declared.careful(version(declared), kind or (nonlinear.kind if nonlinear else ""))
     if declared.pyomo is not None:
         answer = _solve_through_pyomo(declared, model, found, nonlinear, limits)
     elif found:
@@ -86,14 +87,6 @@ class Memory:
     values: Array | None = None
 
 
-@dataclass(frozen=True)
-class _Point:
-    """A checked point of a program."""
-
-    values: Array
-    value: float
-
-
 def _solve_linear(solver: SolverFile, program: LinearProgram, names: Names, limits: Limits, want_duals: bool,
                   memory: Memory | None) -> Answer:
     start = memory.values if memory is not None and "start" in solver.offers else None
@@ -111,29 +104,33 @@ def judge(solver: str, solver_version: str | None, reply: Reply, program: Linear
     limits = _with_gap(limits)
     point = None
     if reply.values is not None:
-        values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
-        worst, row = program.violation(values)
+        worst, row = program.violation(reply.values)
         if worst > FEASIBILITY * 10:
             where = names.constraints[row].name if row is not None else None
             return _refused(solver, solver_version, worst, where)
+        values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
         load_values(names.variables, values)
-        point = _Point(values, program.objective(values))
+        point = Point(values, program.objective(values), program.goal_size(values))
     duals = _duals(reply, names)
-    return _answer(solver, solver_version, reply, point, limits, program.maximize, duals)
+    return answer_of(solver, solver_version, reply, point, limits, program.maximize, duals)
 
 
 def solve_program(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool = False,
                   start: Array | None = None) -> Reply:
-    """The solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled."""
+    """The solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled.
+
+    The solver sees the goal minimized and at its natural size; value, bound and duals come back in the goal's own.
+    """
     if (settled := _trivial(program)) is not None:
         return settled
-    flipped = program.minimized()
-    reply = _ask(solver, flipped, limits, want_duals, start)
+    factor = program.natural_scale()
+    asked = program.minimized().scaled(factor)
+    reply = _ask(solver, asked, limits, want_duals, start)
     if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
         reply = Reply(Termination.INFEASIBLE, undecided=True)
     if reply.undecided:
-        reply = _settle(solver, flipped, limits)
-    return reply.negated() if program.maximize else reply
+        reply = _settle(solver, asked, limits)
+    return reply.times((-1.0 if program.maximize else 1.0) / factor)
 
 
 def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool, start: Array | None) -> Reply:
@@ -207,8 +204,8 @@ def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, li
         worst, row, value = model.load_checked(reply.values)
         if value is None:
             return _refused(solver.name, version(solver), worst, row)
-        point = _Point(reply.values, value)
-    return _answer(solver.name, version(solver), reply, point, limits, model.maximize, {})
+        point = Point(reply.values, value)
+    return answer_of(solver.name, version(solver), reply, point, limits, model.maximize, {})
 
 
 def _duals(reply: Reply, names: Names) -> dict[str, float]:
@@ -221,42 +218,3 @@ def _refused(solver: str, solver_version: str | None, worst: float, row: str | N
     where = f"the constraint {row}" if row else "a bound or a whole number"
     message = f"its solution violates {where} by {worst:.2g} (relative)"
     return Answer(Termination.ERROR, SolutionStatus.NONE, None, None, solver, solver_version, message)
-
-
-def _answer(solver: str, solver_version: str | None, reply: Reply, point: _Point | None, limits: Limits,
-            maximize: bool, duals: Mapping[str, float]) -> Answer:
-    value = point.value if point else None
-    bound = _sane_bound(value, _refined(reply, value, limits, maximize), maximize)
-    status = SolutionStatus.NONE
-    if point is not None:
-        gap = relative_gap(value, bound)
-        proven = reply.termination is Termination.OPTIMAL and gap is not None and gap <= (limits.gap or 0.0) + _AGREE
-        status = SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE
-    termination = reply.termination
-    message = reply.message
-    if termination is Termination.OPTIMAL and point is None:
-        termination, message = Termination.ERROR, "it reports an optimum without a solution"
-    return Answer(termination, status, value, bound, solver, solver_version, message, duals)
-
-
-def _refined(reply: Reply, value: float | None, limits: Limits, maximize: bool) -> float | None:
-    """The bound, where it was printed with few digits no further from the value than the gap that was proven."""
-    if not reply.within_gap or value is None:
-        return reply.bound
-    proven = (limits.gap or 0.0) * abs(value)
-    candidate = value + proven if maximize else value - proven
-    if reply.bound is None:
-        return candidate
-    return min(reply.bound, candidate) if maximize else max(reply.bound, candidate)
-
-
-def _sane_bound(value: float | None, bound: float | None, maximize: bool) -> float | None:
-    """The bound, drawn back to the value where it lies beyond it by no more than tolerances explain."""
-    if bound is None or value is None:
-        return bound
-    beyond = value - bound if maximize else bound - value
-    if beyond <= 0.0:
-        return bound
-    return value if beyond <= 1e-5 * max(1.0, abs(value)) else None
-
-

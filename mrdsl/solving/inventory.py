@@ -6,7 +6,7 @@ from typing import Any
 
 from mrdsl.diagnostics import Diagnostic, MrdslError
 from mrdsl.solving import registry
-from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.declaration import Distrust, SolverFile
 from mrdsl.solving.installed import version, where
 
 
@@ -48,9 +48,15 @@ def _entry(solver: SolverFile, try_out: bool) -> dict[str, Any]:
         "homepage": solver.homepage,
         "source": solver.source,
         "origin": solver.origin,
+        "distrust": [_distrust(found) for found in solver.distrust],
         "checked": checked,
         "complaints": complaints,
     }
+
+
+def _distrust(found: Distrust) -> dict[str, Any]:
+    return {"versions": found.versions, "kinds": list(found.kinds), "reason": found.reason,
+            "options": dict(found.options)}
 
 
 def _try_out(solver: SolverFile) -> tuple[list[str], list[str]]:

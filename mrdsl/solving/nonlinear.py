@@ -51,15 +51,15 @@ class NonlinearModel:
         everything = list(self.model.component_data_objects(pyo.Var, descend_into=True))
         before = [variable.value for variable in everything]
         fill_the_unused(self.model)
-        self._load([_whole(variable, value) for variable, value in zip(self.variables, values.tolist(), strict=True)])
+        self._load(values.tolist())
         worst, where = self._worst()
-        if worst > TOLERANCE:
-            self._load(values.tolist())
-            worst, where = self._worst()
         if worst > TOLERANCE:
             for variable, value in zip(everything, before, strict=True):
                 variable.set_value(value, skip_validation=True)
             return worst, where, None
+        self._load([_whole(variable, value) for variable, value in zip(self.variables, values.tolist(), strict=True)])
+        if self._worst()[0] > TOLERANCE:
+            self._load(values.tolist())
         return worst, where, float(pyo.value(objective_of(self.model)))
 
     def _load(self, values: list[Any]) -> None:

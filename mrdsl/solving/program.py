@@ -15,6 +15,16 @@ Indices = NDArray[np.int64]
 
 FEASIBILITY = 1e-6
 INTEGRALITY = 1e-5
+NATURAL = 2.0**10
+"""The size of a goal's largest coefficient when a solver sees it: what they compare goals with is absolute."""
+
+
+def natural_scale(largest: float) -> float:
+    """The power of two that brings ``largest`` to ``NATURAL`` or up to twice that; 1 for nothing."""
+    if not 0.0 < largest < np.inf:
+        return 1.0
+    exponent = np.floor(np.log2(NATURAL)) - np.floor(np.log2(largest))
+    return float(2.0 ** min(max(exponent, -900.0), 900.0))
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,9 @@ class LinearProgram:
         """The goal's value at ``x``, constant included."""
         return float(self.costs @ x) + self.offset
 
+    def goal_size(self, x: Array) -> float:
+        """The largest term of the goal at ``x``, the constant included."""
+        return max(float(np.abs(self.costs * x).max(initial=0.0)), abs(self.offset))
 
     def may_be_unbounded(self) -> bool:
         """False where every column that improves the goal is held by a bound."""
@@ -57,6 +70,19 @@ class LinearProgram:
         if not self.maximize:
             return self
         return replace(self, costs=-self.costs, offset=-self.offset, maximize=False)
+
+    def natural_scale(self) -> float:
+        """The power of two by which the goal's largest coefficient comes to ``NATURAL`` or up to twice that.
+
+        Solvers compare goals by absolute tolerances (CBC's cutoff increment, the dual feasibility of all), which are
+        as large as the differences between plans where a goal is a hundredth of a dollar. A power of two rounds
+        nothing.
+        """
+        return natural_scale(float(np.abs(self.costs).max(initial=0.0)))
+
+    def scaled(self, factor: float) -> LinearProgram:
+        """The same program with its goal multiplied by a power of two."""
+        return self if factor == 1.0 else replace(self, costs=self.costs * factor, offset=self.offset * factor)
 
     def without_goal(self) -> LinearProgram:
         """The same program with nothing to minimize: is there any solution at all?"""

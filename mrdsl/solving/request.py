@@ -55,13 +55,15 @@ class Reply:
             return SolutionStatus.NONE
         return SolutionStatus.OPTIMAL if self.termination is Termination.OPTIMAL else SolutionStatus.FEASIBLE
 
-    def negated(self) -> Reply:
-        """The same reply for the goal with the opposite sign."""
+    def times(self, factor: float) -> Reply:
+        """The same reply for the goal multiplied by ``factor``, which may be negative."""
+        if factor == 1.0:
+            return self
         return replace(
             self,
-            value=None if self.value is None else -self.value,
-            bound=None if self.bound is None else -self.bound,
-            duals=None if self.duals is None else -self.duals,
+            value=None if self.value is None else self.value * factor,
+            bound=None if self.bound is None else self.bound * factor,
+            duals=None if self.duals is None else self.duals * factor,
         )
 
 

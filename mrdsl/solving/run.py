@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -24,11 +24,11 @@ from mrdsl.problems import family_names
 from mrdsl.problems.family import Family, Formulation, GoalKind, load
 from mrdsl.solving.answer import Answer
 from mrdsl.solving.choice import Choice, asked, choose, formulation_named
+from mrdsl.solving.claims import TOLERANCE, drawn_back
 from mrdsl.solving.installed import require, version
+from mrdsl.solving.request import DEFAULT_GAP
 from mrdsl.source import Span
 from mrdsl.spec.spec import Spec
-
-_AGREE = 1e-5
 
 
 def solve(
@@ -113,8 +113,14 @@ class _Run:
     relax: bool
     seconds: dict[str, float]
     memory: Any = None
+    doubts: list[Diagnostic] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
+        """What came out, with every claim of the solver that was withdrawn."""
+        found = self._outcome()
+        return replace(found, diagnostics=(*found.diagnostics, *dict.fromkeys(self.doubts)))
+
+    def _outcome(self) -> Outcome:
         chosen = self.choice.formulation
         started = time.perf_counter()
         try:
@@ -155,7 +161,9 @@ class _Run:
         from mrdsl.solving.dispatch import solve_model
 
         assert self.choice.solver is not None, "a formulation that needs no solver asks for none"
-        return solve_model(model, self.choice.solver, limits or self.choice.limits, span=self.choice.span)
+        answer = solve_model(model, self.choice.solver, limits or self.choice.limits, span=self.choice.span)
+        self.doubts.extend(doubts_of(answer, self.choice.span))
+        return answer
 
     def _explained(self, outcome: Outcome) -> Outcome:
         """Where a solver or a pipeline proved that there is no plan: what the family says about the reasons."""
@@ -183,10 +191,32 @@ class _Run:
         built = time.perf_counter()
         answer = solve_model(model, choice.solver, choice.limits, needs, memory=self.memory, span=choice.span)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
+        answer = self._compared(chosen, answer)
+        self.doubts.extend(doubts_of(answer, choice.span))
         return _decoded(self.spec, chosen, model, answer, self.relax, choice.span)
+
+    def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
+        """The answer, held against what the family knows of the spec without a solver."""
+        from mrdsl.solving.known import compared
+
+        claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
+        known = load(chosen.known)(self.spec, self.relax) if chosen.known and claims else None
+        if known is None:
+            return answer
+        maximize = goal_of(self.spec, self.family).sense == "maximize"
+        limits = replace(self.choice.limits, gap=self.choice.limits.gap or DEFAULT_GAP)
+        method = chosen.known.rpartition(":")[2].replace("_", " ")
+        return compared(answer, self._verified(known), limits, maximize, method)
 
     def _verified(self, outcome: Outcome) -> Outcome:
         return verified(self.spec, self.family, outcome, self.relax)
+
+
+def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
+    """The claims of a solver that were withdrawn, as warnings."""
+    hint = "the plan was checked and stands, that it is the best is not known; compare with another solver"
+    return tuple(warning("contradicted-claim", f"{answer.solver} {answer.version or ''}: {doubt}", span, hint)
+                 for doubt in answer.doubts)
 
 
 def decoded_outcome(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Outcome:
@@ -202,7 +232,7 @@ def _decoded(spec: Spec, formulation: Formulation, model: Any, answer: Answer, r
     plan = None
     if answer.solution is not SolutionStatus.NONE:
         plan = load(formulation.decode)(spec, model, relax)
-    return Outcome(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics)
+    return Outcome(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics, answer.size)
 
 
 def verified(spec: Spec, family: Family, outcome: Outcome, relax: bool) -> Outcome:
@@ -219,11 +249,18 @@ def verified(spec: Spec, family: Family, outcome: Outcome, relax: bool) -> Outco
 def _valued(spec: Spec, family: Family, outcome: Outcome) -> Outcome:
     value = float(load(family.measure)(spec, outcome.plan))
     claimed = outcome.value
-    if claimed is not None and abs(value - claimed) > _AGREE * max(1.0, abs(value)):
+    if claimed is not None and not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), outcome.size):
         message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"
         found = (*outcome.diagnostics, warning("objective-differs", message, spec.span))
-        return replace(outcome, value=value, bound=None, solution=SolutionStatus.FEASIBLE, diagnostics=found)
-    return replace(outcome, value=value)
+        return replace(unproven(outcome), value=value, bound=None, diagnostics=found)
+    bound = drawn_back(outcome.bound, value, goal_of(spec, family).sense == "maximize")
+    return replace(outcome, value=value, bound=bound)
+
+
+def unproven(outcome: Outcome) -> Outcome:
+    """The outcome with a plan that is no longer called optimal."""
+    stopped = Termination.COMPLETED if outcome.termination is Termination.OPTIMAL else outcome.termination
+    return replace(outcome, solution=SolutionStatus.FEASIBLE, termination=stopped)
 
 
 def finish(spec: Spec, outcome: Outcome, formulation: str | None, relax: bool,

@@ -127,8 +127,9 @@ def test_a_worker_that_lies_is_found_out(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_worker_that_overruns_is_ended_and_its_incumbent_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never_ends(_: Any, report: Any) -> Any:
-        report(np.array([5.0]), 5.0, 1.0)
+    def never_ends(request: Any, report: Any) -> Any:
+        size = float(request.program.costs[0])  # 1 in the model, more where the goal comes at its natural size
+        report(np.array([5.0]), 5.0 * size, 1.0 * size)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
 

@@ -8,6 +8,8 @@ from mrdsl.problems.family import Family, Formulation, GoalKind, Needs, Promise,
 from mrdsl.spec.spec import Spec
 
 _HERE = "mrdsl.problems.capacity"
+_KNOWN = "mrdsl.heuristics.capacity:direct"
+"""Theorems 4.1 and 4.2: P0, P1 and P2 have one optimum, which closed forms and a knapsack bound from both sides."""
 
 
 def _linear(_: Spec, relax: bool) -> Needs:
@@ -26,13 +28,13 @@ FAMILY = Family(
     goals=(GoalKind("minimize", "cost", "currency", "VMs for one period and penalties of rejected jobs, eq. (5)"),),
     formulations=(
         Formulation("P2", "linear in jobs and VMs; slots by Theorem 4.1", _linear,
-                    build=f"{_HERE}.linear:build", decode=f"{_HERE}.linear:decode"),
+                    build=f"{_HERE}.linear:build", decode=f"{_HERE}.linear:decode", known=_KNOWN),
         Formulation("P1", "as printed, in the inverse of the jobs: convex constraints, concave objective", _nonlinear,
-                    build=f"{_HERE}.nonlinear:build_p1", decode=f"{_HERE}.nonlinear:decode"),
+                    build=f"{_HERE}.nonlinear:build_p1", decode=f"{_HERE}.nonlinear:decode", known=_KNOWN),
         Formulation("P0", "as printed, in jobs and slots", _nonlinear,
-                    build=f"{_HERE}.nonlinear:build_p0", decode=f"{_HERE}.nonlinear:decode"),
+                    build=f"{_HERE}.nonlinear:build_p0", decode=f"{_HERE}.nonlinear:decode", known=_KNOWN),
         Formulation("P0-cone", "P0 with its deadlines as second-order cones: convex", _nonlinear,
-                    build=f"{_HERE}.nonlinear:build_cone", decode=f"{_HERE}.nonlinear:decode"),
+                    build=f"{_HERE}.nonlinear:build_cone", decode=f"{_HERE}.nonlinear:decode", known=_KNOWN),
     ),
     methods=("direct",),
     promises=(Promise("classes.deadline", 1), Promise("classes.jobs.low", -1), Promise("vms.reserved.available", 1)),

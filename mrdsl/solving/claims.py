@@ -1,0 +1,84 @@
+"""What a solver's reply proves: its bound is believed only as far as it agrees with the point that is known.
+
+A claim is withdrawn, with a doubt that says why, where it contradicts a point or a value that is known to be right:
+the point stays, for it was checked against the model, the proof goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mrdsl.outcome import Limits, SolutionStatus, Termination, relative_gap
+from mrdsl.solving.answer import Answer
+from mrdsl.solving.program import Array
+from mrdsl.solving.request import Reply
+
+TOLERANCE = 1e-5
+"""How far a value may lie beyond a true bound, relative to the goal's size: points hold to 1e-6 to 1e-5 only."""
+AGREE = 1e-6
+"""How far the gap between value and bound may exceed what was asked for: their last digits."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A checked point of a model: its value, and the size of the largest term of the goal there."""
+
+    values: Array
+    value: float
+    size: float = 0.0
+
+
+def answer_of(solver: str, version: str | None, reply: Reply, point: Point | None, limits: Limits, maximize: bool,
+              duals: Mapping[str, float]) -> Answer:
+    """The answer that a reply and its checked point come to; no more is called optimal than the bound proves."""
+    doubts: tuple[str, ...] = ()
+    if point is None:
+        termination, message = reply.termination, reply.message
+        if termination is Termination.OPTIMAL:
+            termination, message = Termination.ERROR, "it reports an optimum without a solution"
+        return Answer(termination, SolutionStatus.NONE, None, reply.bound, solver, version, message, duals)
+    bound = _refined(reply, point.value, limits, maximize)
+    if bound is not None and contradicts(bound, point.value, maximize, point.size):
+        doubts = (f"it claims that no plan is {'above' if maximize else 'below'} {bound:g}, and gives one worth "
+                  f"{point.value:g}: its bound is left out",)
+        bound = None
+    answer = Answer(reply.termination, SolutionStatus.FEASIBLE, point.value, drawn_back(bound, point.value, maximize),
+                    solver, version, reply.message, duals, doubts, point.size)
+    return graded(answer, limits)
+
+
+def graded(answer: Answer, limits: Limits) -> Answer:
+    """The answer called optimal where, and only where, its bound proves that."""
+    if answer.solution is SolutionStatus.NONE:
+        return answer
+    gap = relative_gap(answer.value, answer.bound)
+    ended = answer.termination in (Termination.OPTIMAL, Termination.COMPLETED)
+    if ended and gap is not None and gap <= (limits.gap or 0.0) + AGREE:
+        return replace(answer, solution=SolutionStatus.OPTIMAL, termination=Termination.OPTIMAL)
+    stopped = Termination.COMPLETED if ended else answer.termination
+    return replace(answer, solution=SolutionStatus.FEASIBLE, termination=stopped)
+
+
+def contradicts(bound: float, value: float, maximize: bool, size: float = 0.0) -> bool:
+    """Whether a value that is attained lies beyond a bound by more than tolerances explain."""
+    beyond = value - bound if maximize else bound - value
+    return not beyond <= TOLERANCE * max(abs(value), size)
+
+
+def drawn_back(bound: float | None, value: float, maximize: bool) -> float | None:
+    """The bound, no further than the value."""
+    if bound is None:
+        return None
+    return max(bound, value) if maximize else min(bound, value)
+
+
+def _refined(reply: Reply, value: float, limits: Limits, maximize: bool) -> float | None:
+    """The bound, where it was printed with few digits no further from the value than the gap that was proven."""
+    if not reply.within_gap:
+        return reply.bound
+    proven = (limits.gap or 0.0) * abs(value)
+    candidate = value + proven if maximize else value - proven
+    if reply.bound is None:
+        return candidate
+    return min(reply.bound, candidate) if maximize else max(reply.bound, candidate)
