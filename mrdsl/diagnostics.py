@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from mrdsl.source import Span
 
@@ -77,3 +78,6 @@ class MrdslError(Exception):
         self.diagnostics = tuple(diagnostics)
         self.exit_code = exit_code
         super().__init__("\n".join(f"{d.span or ''}: {d.severity}[{d.code}]: {d.message}" for d in self.diagnostics))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.diagnostics, self.exit_code)

@@ -25,6 +25,7 @@ from mrdsl.problems.family import Export, Family, kind_words, load
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=".", help="The folder to write into.")
 def export(form: str, solver: str, output: Path, **options: Any) -> int:
     """Solve the spec in FILE and write its plan as FORM, such as `yarn`."""
+    from mrdsl.solving.interruption import kept
     from mrdsl.solving.run import solve as run
 
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
@@ -34,7 +35,8 @@ def export(form: str, solver: str, output: Path, **options: Any) -> int:
     family = find_family(loaded.spec.problem)
     assert family is not None
     writer = _writer(family, form)
-    result = run(loaded.spec, solver)
+    with kept():
+        result = run(loaded.spec, solver)
     print_diagnostics(result.diagnostics, loaded.texts)
     if result.plan is not None:
         for name, text in _files(writer, loaded.spec, result.plan).items():

@@ -61,12 +61,14 @@ def solve(
 
 
 def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
+    from mrdsl.solving.interruption import kept
     from mrdsl.solving.run import solve as run
 
     assert loaded.spec is not None
     limits = Limits(options["time_limit"], options["gap"], options["nodes"], options["threads"], None)
     method = (options["solver"], options["formulation"], options["relax"])
-    result = run(loaded.spec, *method, limits)
+    with kept():
+        result = run(loaded.spec, *method, limits)
     if any(found.code == "no-plan" for found in result.diagnostics):
         return _explained(loaded.spec, result, method)
     return result

@@ -32,12 +32,14 @@ def why(solver: str, formulation: str | None, relax: bool, time_limit: float | N
         ) -> int:
     """Explain the plan for the spec in FILE, or why it has none and what would have to give way."""
     from mrdsl.reporting.text import print_tables
+    from mrdsl.solving.interruption import kept
     from mrdsl.solving.run import solve as run
 
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
-    result = run(loaded.spec, solver, formulation, relax, Limits(time=time_limit))
+    with kept():
+        result = run(loaded.spec, solver, formulation, relax, Limits(time=time_limit))
     patience = PATIENCE if time_limit is None else time_limit
     method = (solver, formulation, relax)
     if result.termination is Termination.INFEASIBLE:

@@ -61,6 +61,9 @@ class ItemSpans(Mapping[str, Span]):
     def __len__(self) -> int:
         return len(self.nodes)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
 
 def resolve_block(
     node_type: type[Node], statements: tuple[Any, ...], place: Place, name: str, at: Any, source: Source | None = None

@@ -12,7 +12,7 @@ from mrdsl.language.evaluate import MistakeError
 from mrdsl.language.items import convert
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.source import Span
-from mrdsl.spec.columns import Columns
+from mrdsl.spec.columns import Columns, Everywhere
 from mrdsl.spec.schema import Node, Range
 
 
@@ -44,7 +44,7 @@ def resolve_generator(
     collect(node_type, statements, place, count, "", values, span)
     if len(place.scope.report.found) > before:
         return ()
-    return Columns(node_type, IndexedNames(name, low, high), values, lambda _: span, group=name)
+    return Columns(node_type, IndexedNames(name, low, high), values, Everywhere(span), group=name)
 
 
 def collect(

@@ -19,6 +19,7 @@ from mrdsl.solving.declaration import Command, SolverFile
 from mrdsl.solving.formats.mps import write_mps
 from mrdsl.solving.formats.naming import plain_names
 from mrdsl.solving.installed import locate
+from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import die_with_parent, end_group
 from mrdsl.solving.program import Array, LinearProgram
 from mrdsl.solving.readers.status import Found, UnreadableError
@@ -100,6 +101,8 @@ def _wait(process: subprocess.Popen[bytes], seconds: float | None) -> Terminatio
     except subprocess.TimeoutExpired:
         return Termination.TIME_LIMIT
     except KeyboardInterrupt:
+        if not is_kept():
+            raise
         _ask_to_stop(process)
         return Termination.INTERRUPTED
     finally:

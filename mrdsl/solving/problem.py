@@ -66,6 +66,10 @@ class Problem:
         """Solves the spec as it is now. Raises MrdslError as ``mrdsl.solve`` does."""
         return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The spec and how it is solved; the model and the text's tree are made again where they are asked for."""
+        return {**self.__dict__, "_model": None, "_updater": None}
+
     def _reader(self) -> Updater:
         from mrdsl.language.updating import Updater
 

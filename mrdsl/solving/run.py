@@ -26,6 +26,7 @@ from mrdsl.solving.answer import Answer
 from mrdsl.solving.choice import Choice, asked, choose, formulation_named
 from mrdsl.solving.claims import TOLERANCE, drawn_back
 from mrdsl.solving.installed import require, version
+from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.request import DEFAULT_GAP
 from mrdsl.source import Span
 from mrdsl.spec.spec import Spec
@@ -132,6 +133,8 @@ class _Run:
             else:
                 return self._explained(self._verified(self._single_model(chosen)))
         except KeyboardInterrupt:
+            if not is_kept():
+                raise
             outcome = Outcome(Termination.INTERRUPTED)
         self.seconds["solve"] = time.perf_counter() - started
         return self._explained(self._verified(outcome))

@@ -29,6 +29,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from mrdsl.outcome import Termination
+from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import die_with_parent, end_group
 from mrdsl.solving.request import Reply, Request
 
@@ -110,9 +111,18 @@ class Worker:
             self.requests.send(request)
             reply, well = _listen(self.replies, None if seconds is None else seconds + GRACE)
         except KeyboardInterrupt:
+            if not is_kept():
+                self.close()
+                raise
             reply, well = Reply(Termination.INTERRUPTED), False
-        except OSError:
+        except _BROKEN_PIPE as cause:
+            if not _of_the_pipe(cause):
+                self.close()
+                raise
             reply, well = None, False
+        except BaseException:
+            self.close()
+            raise
         if well and reply is not None:
             return reply
         code = self.close()
@@ -130,6 +140,16 @@ class Worker:
         return self._reap()
 
 
+_BROKEN_PIPE = (EOFError, OSError)
+_GARBAGE = (pickle.UnpicklingError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError,
+            UnicodeDecodeError, OverflowError, MemoryError)
+
+
+def _of_the_pipe(cause: BaseException) -> bool:
+    """Whether an exception is the pipe's own: what a caller's signal handler raises is not, such as TimeoutError."""
+    return type(cause) in (EOFError, OSError, BrokenPipeError, ConnectionResetError)
+
+
 def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None, bool]:
     """The reply and whether all is well; else what is known, or None where the worker died without a word."""
     inbox = _Inbox(connection)
@@ -142,11 +162,27 @@ def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None
             if reply is not None:
                 return reply, reply.termination is not Termination.ERROR
     except KeyboardInterrupt:
+        if not is_kept():
+            raise
         return inbox.stopped(Termination.INTERRUPTED), False
-    except (EOFError, OSError):
+    except _BROKEN_PIPE as cause:
+        if not _of_the_pipe(cause):
+            raise
         return inbox.stopped(Termination.ERROR) if inbox.last else None, False
-    except Exception as cause:
-        return Reply(Termination.ERROR, message=f"it answered with garbage ({type(cause).__name__})"), False
+    except GarbageError as cause:
+        return Reply(Termination.ERROR, message=f"it answered with garbage ({cause})"), False
+
+
+class GarbageError(Exception):
+    """Bytes that are no message of a worker's."""
+
+
+def _unpickled(received: bytes) -> tuple[str, Any]:
+    try:
+        kind, content = pickle.loads(received)
+    except (*_GARBAGE, EOFError) as cause:
+        raise GarbageError(type(cause).__name__) from None
+    return kind, content
 
 
 class _Inbox:
@@ -158,14 +194,14 @@ class _Inbox:
 
     def next(self) -> Reply | None:
         """Takes one message; the reply, if it is that."""
-        kind, content = pickle.loads(self.connection.recv_bytes(_LARGEST_MESSAGE))
+        kind, content = _unpickled(self.connection.recv_bytes(_LARGEST_MESSAGE))
         if kind == "incumbent":
             self.last = content
             return None
         if kind == "failure":
             return Reply(Termination.ERROR, message=str(content))
         if not isinstance(content, Reply):
-            raise TypeError(type(content).__name__)
+            raise GarbageError(type(content).__name__)
         return content
 
     def stopped(self, termination: Termination) -> Reply:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from itertools import accumulate, chain
 from operator import attrgetter
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 N = TypeVar("N", bound=Node)
 
 
+@dataclass(frozen=True)
+class Everywhere:
+    """One place for all nodes."""
+
+    span: Span | None
+
+    def __call__(self, _: int) -> Span | None:
+        return self.span
+
+
 class Columns(Sequence[N], Generic[N]):
     """A sequence of ``node_type`` whose items stand in arrays, one per dotted path (``map.avg``, ``jobs.low``).
 
@@ -37,7 +47,7 @@ class Columns(Sequence[N], Generic[N]):
         node_type: type[N],
         names: Sequence[str],
         values: Mapping[str, Any],
-        span_at: Callable[[int], Span | None] = lambda _: None,
+        span_at: Callable[[int], Span | None] = Everywhere(None),
         group: str = "",
     ) -> None:
         self.node_type = node_type

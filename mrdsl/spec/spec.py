@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,14 @@ class Constraint:
     text: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)
 
+
+
+
+def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(items)
+
+
+copyreg.pickle(MappingProxyType, lambda mapping: (_read_only, (dict(mapping),)))  # a Spec crosses to other processes
 
 METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 METHOD_NAME_RULE = "a name has letters, digits, hyphens and underscores only; it is no path"
