@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.diagnostics import MrdslError, error
+from mrdsl.solving.processes import signals_deferred
+from mrdsl.solving.worker import Worker
 
 if TYPE_CHECKING:
     from mrdsl.sweep import Cell, Setting
@@ -22,15 +23,64 @@ def run_on_processes(setting: Setting, missing: Sequence[Cell], workers: int) ->
     if workers == 1 or len(missing) <= 1:
         yield from (run_cell(setting, cell) for cell in missing)
         return
-    with ProcessPoolExecutor(min(workers, len(missing)), _context(), initializer=_ignore_interrupts) as pool:
-        try:
-            batches = _batches(missing, workers)
-            futures = [pool.submit(_run_batch, setting, batch) for batch in batches]
-            for future in as_completed(futures):
-                yield from future.result()
-        except BaseException:
-            _end(pool)
-            raise
+    _load_what_runs_need()
+    waiting = list(reversed(_batches(missing, workers)))
+    busy: dict[Any, tuple[Worker, Sequence[Cell]]] = {}
+    try:
+        for _ in range(min(workers, len(waiting))):
+            with signals_deferred():
+                worker = Worker("mrdsl.sweep_executors:run_batch")
+                busy[worker.replies] = (worker, waiting.pop())
+            _hand_over(worker, setting, busy[worker.replies][1])
+        while busy:
+            for pipe in wait(list(busy)):
+                worker, batch = busy[pipe]
+                yield from _rows_of(worker, batch)
+                with signals_deferred():
+                    worker = _next(worker, busy, waiting)
+                if worker.alive:
+                    _hand_over(worker, setting, busy[worker.replies][1])
+    finally:
+        for worker, _ in busy.values():
+            worker.close()
+
+
+def run_batch(request: tuple[Setting, Sequence[Cell]], report: object) -> list[dict[str, Any]]:
+    """The rows of some runs; called in a worker."""
+    from mrdsl.sweep import run_cell
+
+    setting, batch = request
+    return [run_cell(setting, cell) for cell in batch]
+
+
+def _hand_over(worker: Worker, setting: Setting, batch: Sequence[Cell]) -> None:
+    with suppress(BrokenPipeError):  # a dead worker has no rows: found out when they are asked for
+        worker.requests.send((setting, batch))
+
+
+def _rows_of(worker: Worker, batch: Sequence[Cell]) -> list[dict[str, Any]]:
+    """What a worker answers; where it died or failed, a row that says so for each of its runs."""
+    try:
+        kind, content = worker.replies.recv()
+    except (EOFError, OSError):
+        kind, content = "failure", "the process of this run has died"
+        worker.close()
+    if kind == "reply":
+        return list(content)
+    lost = {"termination": "error", "solution": "none", "message": str(content)}
+    return [{"run": cell.number, **cell.parameters, "seed": cell.seed, **lost} for cell in batch]
+
+
+def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Cell]]], waiting: list[Sequence[Cell]]) -> Worker:
+    """Takes a worker, or one in its place, on to the next batch; where there is none it is ended."""
+    del busy[worker.replies]
+    if not waiting:
+        worker.close()
+        return worker
+    if not worker.alive:
+        worker = Worker("mrdsl.sweep_executors:run_batch")
+    busy[worker.replies] = (worker, waiting.pop())
+    return worker
 
 
 def _batches(missing: Sequence[Cell], workers: int) -> list[Sequence[Cell]]:
@@ -39,31 +89,11 @@ def _batches(missing: Sequence[Cell], workers: int) -> list[Sequence[Cell]]:
     return [missing[i : i + size] for i in range(0, len(missing), size)]
 
 
-def _run_batch(setting: Setting, batch: Sequence[Cell]) -> list[dict[str, Any]]:
-    from mrdsl.sweep import run_cell
-
-    return [run_cell(setting, cell) for cell in batch]
-
-
-def _context() -> Any:
-    """Workers from a small server that has everything loaded (Linux), else fresh ones."""
-    if sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["mrdsl.language.loading", "mrdsl.solving.run", "mrdsl.solving.dispatch",
-                                    "mrdsl.solving.highs", "pyomo.environ"])
-    return context
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _end(pool: ProcessPoolExecutor) -> None:
-    processes = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        process.kill()
+def _load_what_runs_need() -> None:
+    """Before the workers are forked, so that they have it already."""
+    for module in ("mrdsl.sweep", "mrdsl.language.loading", "mrdsl.solving.run", "mrdsl.solving.dispatch",
+                   "mrdsl.solving.highs", "pyomo.environ"):
+        import_module(module)
 
 
 def run_on_dask(setting: Setting, missing: Sequence[Cell], address: str) -> Iterator[dict[str, Any]]:

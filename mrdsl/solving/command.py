@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import signal
 import subprocess
-import tempfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,26 +17,26 @@ from mrdsl.solving.formats.mps import write_mps
 from mrdsl.solving.formats.naming import plain_names
 from mrdsl.solving.installed import locate
 from mrdsl.solving.interruption import is_kept
-from mrdsl.solving.processes import die_with_parent, end_group
+from mrdsl.solving.processes import end, scratch_folder, signals_deferred, start
 from mrdsl.solving.program import Array, LinearProgram
 from mrdsl.solving.readers.status import Found, UnreadableError
 from mrdsl.solving.request import Reply
 from mrdsl.solving.worker import GRACE, function
 
 
-def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limits, start: Array | None = None) -> Reply:
+def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limits, point: Array | None = None) -> Reply:
     """Writes the program (minimized), runs the solver in a process group of its own, reads what it found."""
     command = solver.command
     assert command is not None
-    with tempfile.TemporaryDirectory(prefix="mrdsl-") as folder:
+    with scratch_folder() as folder:
         columns = plain_names("x", len(program.costs))
         rows = plain_names("c", len(program.row_lower))
         model, solution = Path(folder, f"model.{command.writes}"), Path(folder, "model.sol")
         with model.open("w", encoding="ascii") as stream:
             write_mps(stream, program, columns, rows)
-        arguments = [*_limit_arguments(solver, limits), *_start_arguments(command, start, columns, Path(folder))]
+        arguments = [*_limit_arguments(solver, limits), *_start_arguments(command, point, columns, folder)]
         line = _command_line(command, str(model), str(solution), arguments)
-        code, printed, ended = _run(command, line, folder, limits.time)
+        code, printed, ended = _run(command, line, str(folder), limits.time)
         return _reply(command, code, printed, ended, solution, columns, rows)
 
 
@@ -81,14 +78,19 @@ def _run(command: Command, line: Sequence[str], folder: str, seconds: float | No
     program = locate(command)
     if program is None:
         return 127, f"{command.program} is not installed", None
-    parent = os.getpid()
-    prepare = (lambda: die_with_parent(parent)) if os.name == "posix" and threading.active_count() == 1 else None
+    process = None
     with Path(folder, "printed").open("w+b") as output:
-        process = subprocess.Popen(
-            [program.path, *line], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
-            env={**os.environ, **program.environment}, start_new_session=True, preexec_fn=prepare,
-        )
-        ended = _wait(process, seconds)
+        try:
+            with signals_deferred():
+                process = start([program.path, *line], program.environment, output, folder)
+            ended = _wait(process, seconds)
+        except OSError as cause:
+            if process is None:
+                return 126, f"{program.path} cannot be run: {cause.strerror}", None
+            raise
+        finally:
+            if process is not None:
+                end(process)
         output.seek(0)
         printed = output.read().decode("utf-8", "replace")
     return process.returncode, printed, ended
@@ -105,9 +107,6 @@ def _wait(process: subprocess.Popen[bytes], seconds: float | None) -> Terminatio
             raise
         _ask_to_stop(process)
         return Termination.INTERRUPTED
-    finally:
-        end_group(process.pid)
-        process.wait()
 
 
 def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.solving.declaration import Command, SolverFile, ThroughPyomo, Worker
-from mrdsl.solving.processes import end_group
+from mrdsl.solving.processes import end, start
 from mrdsl.source import Span
 
 _PATIENCE = 3.0
@@ -123,17 +123,14 @@ def _program_version(path: str, environment: tuple[tuple[str, str], ...], argume
     if not arguments:
         return None
     try:
-        process = subprocess.Popen([path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                   stdin=subprocess.DEVNULL, env={**os.environ, **dict(environment)},
-                                   start_new_session=True, errors="replace")
+        process = start([path, *arguments], dict(environment), subprocess.PIPE)
     except OSError:
         return None
     try:
-        text = process.communicate(timeout=_PATIENCE)[0]
+        text = process.communicate(timeout=_PATIENCE)[0].decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
         text = ""
     finally:
-        end_group(process.pid)
-        process.wait()
+        end(process)
     found = re.search(r"\d+(?:\.\d+)+|devel[^\n—]*", text)
     return found.group().strip() if found else None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import pyomo.core as pyo
 
 from mrdsl.solving.extract import constraints_of, fill_the_unused, hints_of, objective_of
 from mrdsl.solving.formats.naming import plain_names
+from mrdsl.solving.processes import scratch_folder
 from mrdsl.solving.program import INTEGRALITY, Array
 
 TOLERANCE = 1e-5
@@ -34,8 +33,8 @@ class NonlinearModel:
         """The path of the nl file, beside it the columns' names x0, x1, … in a .col file."""
         from pyomo.repn.plugins.nl_writer import NLWriter
 
-        with tempfile.TemporaryDirectory(prefix="mrdsl-") as folder:
-            path = Path(folder, "model.nl")
+        with scratch_folder() as folder:
+            path = folder / "model.nl"
             with path.open("w", encoding="ascii") as stream:
                 information = NLWriter().write(self.model, stream, linear_presolve=False, scale_model=False)
             self.variables = list(information.variables)

@@ -30,7 +30,15 @@ from typing import Any
 
 from mrdsl.outcome import Termination
 from mrdsl.solving.interruption import is_kept
-from mrdsl.solving.processes import die_with_parent, end_group
+from mrdsl.solving.processes import (
+    begin_as_child,
+    die_with_parent,
+    end_group,
+    forget_group,
+    guarded,
+    signals_deferred,
+    watch_group,
+)
 from mrdsl.solving.request import Reply, Request
 
 GRACE = 1.0
@@ -57,9 +65,15 @@ def run_in_worker(call: str, request: Request, seconds: float | None, *, fresh: 
         return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
     workers = _workers()
     worker = workers.pop(call, None)
-    if worker is None or not worker.usable():
-        worker = Worker(call, fresh)
-    reply = worker.ask(request, seconds)
+    try:
+        if worker is None or not worker.usable():
+            with signals_deferred():
+                worker = Worker(call, fresh)
+        reply = worker.ask(request, seconds)
+    except BaseException:
+        if worker is not None:
+            worker.close()
+        raise
     if worker.usable():
         workers[call] = worker
     return reply
@@ -92,9 +106,11 @@ class Worker:
     def __init__(self, call: str, fresh: bool = False) -> None:
         self.output = tempfile.TemporaryFile()  # noqa: SIM115
         self.uses = 0
+        guarded()
         start = _fork if _may_fork() and not fresh else _spawn
         self.pid, self.requests, self.replies, self._reap = start(call, self.output.fileno())
-        self.alive = True
+        self.alive, self.code = True, 0
+        watch_group(self.pid)
 
     def usable(self) -> bool:
         """Whether it may be asked once more."""
@@ -112,17 +128,12 @@ class Worker:
             reply, well = _listen(self.replies, None if seconds is None else seconds + GRACE)
         except KeyboardInterrupt:
             if not is_kept():
-                self.close()
                 raise
-            reply, well = Reply(Termination.INTERRUPTED), False
+            reply, well = _Inbox(self.replies).stopped(Termination.INTERRUPTED), False
         except _BROKEN_PIPE as cause:
             if not _of_the_pipe(cause):
-                self.close()
                 raise
             reply, well = None, False
-        except BaseException:
-            self.close()
-            raise
         if well and reply is not None:
             return reply
         code = self.close()
@@ -132,12 +143,17 @@ class Worker:
 
     def close(self) -> int:
         """Ends the process and everything that it started; its exit code."""
-        self.alive = False
-        end_group(self.pid)
-        for pipe in (self.requests, self.replies):
-            with contextlib.suppress(OSError):
-                pipe.close()
-        return self._reap()
+        if not self.alive:
+            return self.code
+        with signals_deferred():
+            self.alive = False
+            end_group(self.pid)
+            for pipe in (self.requests, self.replies):
+                with contextlib.suppress(OSError):
+                    pipe.close()
+            self.code = self._reap()
+            forget_group(self.pid)
+        return self.code
 
 
 _BROKEN_PIPE = (EOFError, OSError)
@@ -242,8 +258,7 @@ def _fork(call: str, output: int) -> _Started:
         try:
             os.close(to_child)
             os.close(from_child)
-            os.setpgid(0, 0)
-            die_with_parent(parent)
+            begin_as_child(parent)
             faulthandler.disable()
             os.dup2(output, 1)
             os.dup2(output, 2)
@@ -266,7 +281,7 @@ def _spawn(call: str, output: int) -> _Started:
     from_child, to_parent = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-c", "from mrdsl.solving.worker import serve_pipes; serve_pipes()", call, str(from_parent),
-         str(to_parent)],
+         str(to_parent), str(os.getpid())],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,
@@ -280,7 +295,8 @@ def _spawn(call: str, output: int) -> _Started:
 
 
 def serve_pipes() -> None:
-    """The whole life of a worker that was started afresh: its function and its pipes are its arguments."""
+    """The whole life of a worker that was started afresh: its function, its pipes and its parent are its arguments."""
+    die_with_parent(int(sys.argv[4]))
     _serve(sys.argv[1], Connection(int(sys.argv[2]), writable=False), Connection(int(sys.argv[3]), readable=False))
 
 
