@@ -39,14 +39,25 @@ class Unit:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of quantity that an item may hold: words for messages, its SI unit, a unit people write, an example."""
+    """A kind of quantity that an item may hold: words for messages, its SI unit, a unit people write, an example.
+
+    ``{currency}`` in the last three stands for the spec's own.
+    """
 
     name: str
     noun: str
     dimension: Dimension
     si: str
     shown: str
-    example: str
+    pattern: str
+
+    def example(self, currency: str = "") -> str:
+        """A value as a person writes it, in the spec's currency (default: the usual one)."""
+        return self.pattern.format(currency=currency or DEFAULT_CURRENCY)
+
+    def shown_in(self, currency: str = "") -> str:
+        """The unit that people write, in the spec's currency (default: the usual one)."""
+        return self.shown.format(currency=currency or DEFAULT_CURRENCY)
 
 
 CURRENCIES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "SEK", "NOK", "DKK", "PLN", "BRL")
@@ -113,9 +124,10 @@ KINDS = MappingProxyType(
         kind.name: kind
         for kind in (
             Kind("time", "a time", TIME, "s", "s", "15 min"),
-            Kind("money", "money", MONEY, "{currency}", "{currency}", "12.50 USD"),
+            Kind("money", "money", MONEY, "{currency}", "{currency}", "12.50 {currency}"),
             Kind(
-                "price", "a price per time", _dimension(money=1, time=-1), "{currency}/s", "{currency}/h", "0.19 USD/h"
+                "price", "a price per time", _dimension(money=1, time=-1), "{currency}/s", "{currency}/h",
+                "0.19 {currency}/h"
             ),
             Kind("data", "an amount of data", DATA, "B", "MB", "256 MB"),
             Kind("data_rate", "a data rate", _dimension(data=1, time=-1), "B/s", "MB/s", "4 MB/s"),

@@ -36,8 +36,8 @@ class Vm:
 
 
 class Cluster:
-    def __init__(self, env: simpy.Environment, slots: tuple[int, int], period: float) -> None:
-        self.env, self.slots, self.period = env, slots, period
+    def __init__(self, env: simpy.Environment, slots: tuple[int, int], period: float, idle: str = "all") -> None:
+        self.env, self.slots, self.period, self.every_idle = env, slots, period, idle == "all"
         self.vms: dict[int, Vm] = {}
         self.periods = self.late = self.tasks = self.jobs = self.rented = 0
 
@@ -53,16 +53,17 @@ class Cluster:
     def phase(self, tasks: int, duration: float, wanted: int, due: float, phase: int) -> Iterator[Any]:
         now = self.env.now
         wanted = min(wanted, tasks)
+        most = tasks if self.every_idle else wanted
         idle: list[Slot] = []
         for vm in self.vms.values():
             for slot in vm.slots:
-                if slot.phase == phase and slot.free_at <= now and len(idle) < wanted:
+                if slot.phase == phase and slot.free_at <= now and len(idle) < most:
                     idle.append(slot)
-            if len(idle) == wanted:
+            if len(idle) == most:
                 break
         done, left = [], tasks
         missing = wanted - len(idle)
-        if missing:
+        if missing > 0:
             most = floor(tasks * missing / wanted)
             placed = 0
             for vm in self.vms.values():
@@ -115,9 +116,10 @@ def arrivals(cluster: Cluster, jobs: list[Any], sizing: str) -> Iterator[Any]:
         cluster.env.process(job(cluster, one, slots_for(one.profile, one.due - one.submit, sizing)))
 
 
-def simulate(jobs: list[Any], slots: tuple[int, int], period: float, price: float, sizing: str) -> dict[str, float]:
+def simulate(jobs: list[Any], slots: tuple[int, int], period: float, price: float, sizing: str,
+             idle: str = "all") -> dict[str, float]:
     env = simpy.Environment()
-    cluster = Cluster(env, slots, period)
+    cluster = Cluster(env, slots, period, idle)
     env.process(arrivals(cluster, jobs, sizing))
     env.run()
     return {"jobs": cluster.jobs, "late": cluster.late, "cost": cluster.periods * period * price,

@@ -29,13 +29,13 @@ def policy_of(facts: said.ScheduleFacts) -> Policy:
     instances = InstanceTypes(chosen.instances, chosen.reliability)
     match chosen.algorithm:
         case "ndasa":
-            return Naive(instances, chosen.sizing)
+            return Naive(instances, chosen.sizing, chosen.idle)
         case "mdasa":
-            return Malleable(instances, chosen.sizing)
+            return Malleable(instances, chosen.sizing, chosen.idle)
         case "ep_edf":
-            return EpochEdf(instances, chosen.sizing, chosen.epoch)
+            return EpochEdf(instances, chosen.sizing, chosen.idle, chosen.epoch)
         case "ev_edf":
-            return EventEdf(instances, chosen.sizing, chosen.low_utilization)
+            return EventEdf(instances, chosen.sizing, chosen.idle, chosen.low_utilization)
         case "frugal":
             return Frugal(chosen.instances, chosen.tardy_share, chosen.late_within or facts.vms[0].billing)
     raise ValueError(f"no policy {chosen.algorithm!r}")

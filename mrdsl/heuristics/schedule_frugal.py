@@ -87,7 +87,7 @@ class Frugal:
         """Lost tasks run at once if that still is in time, else cheaply."""
         self._serve(sim, run)
 
-    def freed(self, sim: Simulation) -> None:
+    def decide(self, sim: Simulation) -> None:
         """Nothing waits."""
 
     def clock(self, sim: Simulation) -> None:

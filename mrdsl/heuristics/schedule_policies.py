@@ -1,9 +1,12 @@
 """The four policies of the thesis (Vishal 2015, 4.3, 4.4.2): NDASA, MDASA, epEDF and evEDF.
 
-What the thesis leaves open, and what these do: free slots are taken from the VMs rented first; a job never holds more
-slots than its sizing says; its tasks are spread evenly over them; after an eviction the lost tasks get the slots that
-the time left asks for. EDF is described in two sentences: here its jobs wait, and whenever they are served, they are
-served by due time, each as NDASA serves it, with slots for the time that is left.
+Lines 4 to 9 of Algorithms 1 and 2 give every idle slot a task while the job has one; the sizing (m_j, r_j) bounds only
+what is rented for it. ``idle = sized`` holds it to its sizing on idle slots too, which the thesis does not.
+
+What the thesis leaves open, and what these do: idle slots are taken from the VMs rented first; a job's tasks are spread
+evenly over the slots that it gets; after an eviction the lost tasks get the slots that the time left asks for. EDF is
+described in two sentences: here its jobs wait, and whenever they are served, they are served by due time, each as NDASA
+serves it, with slots for the time that is left.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import ceil, floor
 
-from mrdsl.heuristics.schedule_placing import free_slots, phase_due, rent_slots, slots_for_rest, spread
+from mrdsl.heuristics.schedule_placing import Lanes, free_slots, phase_due, rent_slots, slots_for_rest, spread
 from mrdsl.heuristics.schedule_sizing import InstanceTypes, Sizing, slots_for
 from mrdsl.simulation.fleet import MAP
 from mrdsl.simulation.scheduling import JobRun, Simulation
@@ -22,11 +25,12 @@ from mrdsl.simulation.scheduling import JobRun, Simulation
 class Naive:
     """NDASA, Algorithm 1: a job keeps the slots that it got when its phase began.
 
-    Line 10 requests VMs for all map tasks; only the slots that are missing after the free ones are requested here.
+    Line 10 requests VMs for all map tasks; only the slots that its sizing has above the idle ones are requested here.
     """
 
     instances: InstanceTypes
     sizing: Sizing
+    idle: str = "all"
 
     def ready(self, sim: Simulation, run: JobRun) -> None:
         """A new job is sized; either phase is served at once."""
@@ -38,21 +42,28 @@ class Naive:
         """Lost tasks are served anew at once."""
         self.serve(sim, run, slots_for_rest(sim, run))
 
-    def freed(self, sim: Simulation) -> None:
+    def decide(self, sim: Simulation) -> None:
         """Nothing waits."""
 
     def clock(self, sim: Simulation) -> None:
         """No clock is used."""
 
     def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
-        """Places all waiting tasks on ``wanted`` slots: free ones, then new ones."""
+        """Places all waiting tasks on idle slots and, where those are fewer than ``wanted``, on new ones."""
         wanted = min(wanted, run.waiting)
-        lanes = free_slots(sim, run.phase, wanted)
+        lanes = self.idle_slots(sim, run, wanted)
         missing = wanted - sum(count for _, _, count in lanes)
-        if missing:
+        if missing > 0:
             length = -(-run.waiting // wanted) * run.duration
             lanes += rent_slots(sim, run.phase, missing, self.instances.bid(sim, length))
         spread(sim, run, lanes, run.waiting)
+
+    def idle_slots(self, sim: Simulation, run: JobRun, wanted: int) -> list[Lanes]:
+        """Lines 4-9: an idle slot for every waiting task, or for the ``wanted`` ones of its sizing."""
+        found = free_slots(sim, run.phase, run.waiting)
+        sim.tell("serve", job=run.job.name, phase=("map", "reduce")[run.phase], slots=wanted,
+                 idle=sum(count for _, _, count in found))
+        return found if self.idle == "all" else free_slots(sim, run.phase, wanted)
 
 
 @dataclass(eq=False)
@@ -64,12 +75,12 @@ class Malleable(Naive):
     """
 
     def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
-        """Places all waiting tasks: on free slots, on slots that fall free in time, on new ones."""
+        """Places all waiting tasks: on idle slots, on slots that fall free in time, on new ones."""
         wanted = min(wanted, run.waiting)
         tasks = run.waiting
-        lanes = free_slots(sim, run.phase, wanted)
+        lanes = self.idle_slots(sim, run, wanted)
         missing = wanted - sum(count for _, _, count in lanes)
-        if missing:
+        if missing > 0:
             placed = self._fill_busy(sim, run, floor(tasks * missing / wanted))
             missing = ceil(missing - placed * wanted / tasks - 1e-9)
         if missing > 0 and run.waiting:
@@ -113,7 +124,10 @@ class _Queue:
 
 @dataclass(eq=False)
 class EpochEdf(Naive):
-    """epEDF: waiting jobs are served every ``epoch`` seconds; the thesis does not give the epoch's length."""
+    """epEDF: waiting jobs are served every ``epoch`` seconds; the thesis does not give the epoch's length.
+
+    What happens at the very moment of an epoch is served then, whether others wait for it or not.
+    """
 
     epoch: float = 60.0
     queue: _Queue = field(default_factory=_Queue)
@@ -132,7 +146,7 @@ class EpochEdf(Naive):
 
     def _wait(self, sim: Simulation, run: JobRun) -> None:
         if not self.queue.heap:
-            sim.call_at((floor(sim.now / self.epoch + 1e-9) + 1) * self.epoch)
+            sim.call_at(ceil(sim.now / self.epoch - 1e-9) * self.epoch)
         self.queue.add(run)
 
 
@@ -147,16 +161,15 @@ class EventEdf(Naive):
     queue: _Queue = field(default_factory=_Queue)
 
     def ready(self, sim: Simulation, run: JobRun) -> None:
-        """The job waits, or is served at once where utilisation is low."""
+        """The job waits."""
         self.queue.add(run)
-        self.freed(sim)
 
     def lost(self, sim: Simulation, run: JobRun) -> None:
         """Lost tasks wait likewise."""
-        self.ready(sim, run)
+        self.queue.add(run)
 
-    def freed(self, sim: Simulation) -> None:
-        """Serves all that wait once utilisation is low."""
+    def decide(self, sim: Simulation) -> None:
+        """Serves all that wait where utilisation is low."""
         if not self.queue.heap:
             return
         work = max(sim.working[phase] / slots for phase, slots in enumerate(sim.machine.slots))

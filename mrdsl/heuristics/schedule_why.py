@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from mrdsl.heuristics.schedule_observe import run_once
 from mrdsl.outcome import Result, Table
+from mrdsl.problems.schedule.facts import Policy
 from mrdsl.problems.schedule.plan import HOUR, SchedulePlan
 from mrdsl.problems.schedule.stream import jobs as jobs_of
+from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.log import Entry
 from mrdsl.spec.spec import Spec
 
 SHOWN = 5
-NEVER, EVICTED, WAITED, FRACTIONS, ON_PURPOSE = (
-    "due before one wave of its tasks can end", "an eviction took tasks of it", "it waited before it was served",
-    "its slots are too few for whole waves: (3.15) takes waves as fractions", "late on purpose, where it saves most")
+NEVER = "due before one wave of its tasks can end"
+BOOT = "due before a new VM has booted and run one wave of its tasks"
+EVICTED = "an eviction took tasks of it"
+WAITED = "it waited before it was served"
+FRACTIONS = "its slots are too few for whole waves: (3.15) takes waves as fractions"
+UNUSED = "slots stood idle that it was not given: `idle = sized`"
+AGAIN = "VMs for its reduce tasks booted again"
+BEHIND = "its tasks ran behind those of others"
+ON_PURPOSE = "late on purpose, where it saves most"
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
@@ -39,34 +48,90 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
 
 
 def _causes(spec: Spec, entries: Sequence[Entry]) -> list[tuple[str, int, float]]:
-    facts = spec.facts
-    arrived = {entry.facts["job"]: entry.time for entry in entries if entry.what == "arrive"}
-    first: dict[str, float] = {}
-    ends: dict[str, float] = {}
-    gone = {entry.facts["cohort"]: entry.time for entry in entries if entry.what == "evict"}
-    evicted = set()
-    for entry in entries:
-        if entry.what == "place":
-            first.setdefault(entry.facts["job"], entry.time)
-            if gone.get(entry.facts["cohort"], entry.facts["end"]) < entry.facts["end"]:
-                evicted.add(entry.facts["job"])
-        elif entry.what == "finish" and entry.facts["tardy"]:
-            ends[entry.facts["job"]] = entry.time
+    policy, boot = spec.facts.policy, spec.facts.vms[0].boot
+    stories = _stories(entries)
     late: dict[str, list[float]] = {}
-    boot = facts.vms[0].boot
-    for job in jobs_of(facts, spec.seed or 0):
-        if job.name not in ends:
-            continue
-        if job.submit + sum(job.durations) + boot > job.punctual_until:
-            cause = NEVER
-        elif job.name in evicted:
-            cause = EVICTED
-        elif first[job.name] > arrived[job.name]:
-            cause = WAITED
-        else:
-            cause = ON_PURPOSE if facts.policy.algorithm == "frugal" else FRACTIONS
-        late.setdefault(cause, []).append(ends[job.name] - job.due)
+    for job in jobs_of(spec.facts, spec.seed or 0):
+        story = stories[job.name]
+        if story.tardy:
+            by = story.end - job.due
+            late.setdefault(_cause(job, story, boot, policy), []).append(by)
     return [(cause, len(by), sum(by) / len(by)) for cause, by in sorted(late.items(), key=lambda each: -len(each[1]))]
+
+
+@dataclass
+class _Story:
+    """What befell a job: when each phase could begin and was placed, its sizing and the idle slots then, its end."""
+
+    begun: dict[str, float]
+    served: dict[str, tuple[int, int]] = field(default_factory=dict)
+    placed: dict[str, float] = field(default_factory=dict)
+    booting: bool = False
+    evicted: bool = False
+    end: float = 0.0
+    tardy: bool = False
+
+    @property
+    def waited(self) -> float:
+        """Seconds between a phase's begin and its first placement, over both phases."""
+        return sum(self.placed[phase] - begun for phase, begun in self.begun.items())
+
+
+def _stories(entries: Sequence[Entry]) -> dict[str, _Story]:
+    gone = {entry.facts["cohort"]: entry.time for entry in entries if entry.what == "evict"}
+    found: dict[str, _Story] = {}
+    for entry in entries:
+        facts = entry.facts
+        match entry.what:
+            case "arrive":
+                found[facts["job"]] = _Story({"map": entry.time})
+            case "serve":
+                found[facts["job"]].served.setdefault(facts["phase"], (facts["slots"], facts["idle"]))
+            case "place":
+                story = found[facts["job"]]
+                taken = gone.get(facts["cohort"], inf)
+                story.placed.setdefault(facts["phase"], entry.time)
+                story.evicted |= taken < facts["end"]
+                story.booting |= facts["phase"] == "reduce" and facts["start"] > entry.time
+                if facts["phase"] == "map":
+                    story.begun["reduce"] = max(story.begun.get("reduce", 0.0), min(facts["end"], taken))
+            case "finish":
+                found[facts["job"]].end, found[facts["job"]].tardy = entry.time, facts["tardy"]
+    for story in found.values():
+        if "reduce" not in story.placed:
+            story.begun.pop("reduce", None)
+    return found
+
+
+def _cause(job: Job, story: _Story, boot: float, policy: Policy) -> str:
+    """The first reason without which the job would have been in time; (3.15) only where whole waves show it."""
+    least = sum(job.durations)
+    if job.submit + least > job.punctual_until:
+        return NEVER
+    if job.submit + boot + least > job.punctual_until:
+        return BOOT
+    if story.evicted:
+        return EVICTED
+    if policy.algorithm == "frugal":
+        return ON_PURPOSE
+    if story.waited > 0.0 and story.end - story.waited <= job.punctual_until:
+        return WAITED
+    if policy.idle == "sized" and _ends(job, story, boot, every_idle=True) <= job.punctual_until:
+        return UNUSED
+    if _ends(job, story, boot, every_idle=False) > job.punctual_until:
+        return FRACTIONS
+    return AGAIN if story.booting else BEHIND
+
+
+def _ends(job: Job, story: _Story, boot: float, every_idle: bool) -> float:
+    """When whole waves on the slots of its sizing end, or on the slots that stood idle where those are more."""
+    end = story.placed["map"]
+    for phase, tasks, duration in zip(("map", "reduce"), job.tasks, job.durations, strict=True):
+        if tasks:
+            sized, idle = story.served[phase]
+            slots = max(sized, min(idle, tasks)) if every_idle else sized
+            end += -(-tasks // slots) * duration + (boot if phase == "map" and slots > idle else 0.0)
+    return end
 
 
 def _renters(spec: Spec, entries: Sequence[Entry]) -> list[tuple[Any, ...]]:

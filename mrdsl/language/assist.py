@@ -183,7 +183,7 @@ def _units_completion(context: _Context, head: str) -> list[Completion]:
     chosen = [u for u in units.UNITS.values() if wanted is None or u.dimension == wanted]
     out = [Completion(unit.name, "unit", units.describe(unit.dimension), unit.name) for unit in chosen]
     if not out and item is not None:
-        shown = units.KINDS[item.kind].shown.format(currency=units.DEFAULT_CURRENCY)
+        shown = units.KINDS[item.kind].shown_in()
         out = [Completion(shown, "unit", units.KINDS[item.kind].noun, shown)] if shown else []
     return out
 

@@ -338,7 +338,7 @@ def require(words: Vocabulary, written: Mapping[str, Any], place: Place, span: A
                 "missing-item",
                 f"`{place.words or 'the spec'}` lacks {_list_words(missing)}",
                 span,
-                f"add `{missing[0]} = {_example(item)}`: {item.doc}",
+                f"add `{missing[0]} = {_example(item, report.currency)}`: {item.doc}",
             )
         )
     if missing_blocks:
@@ -358,7 +358,7 @@ def _list_words(words: list[str]) -> str:
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1]
 
 
-def _example(item: Item) -> str:
+def _example(item: Item, currency: str) -> str:
     from mrdsl.units import KINDS
 
     if item.form == "choice":
@@ -367,4 +367,4 @@ def _example(item: Item) -> str:
         return '"..."'
     if item.form in ("name", "names"):
         return "name"
-    return KINDS[item.kind].example
+    return KINDS[item.kind].example(currency)

@@ -62,7 +62,7 @@ def _sides(statement: Any, scope: Scope) -> tuple[Any, str, Any]:
                 "wrong-statement",
                 "`subject to` holds comparisons",
                 tree.first_token(statement),
-                "write `cost <= 100 USD`",
+                f"write `cost <= 100 {scope.report.currency or units.DEFAULT_CURRENCY}`",
             )
 
 

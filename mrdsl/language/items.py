@@ -125,7 +125,7 @@ def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:
 def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
     if isinstance(node, tree.Interval):
         raise scope.mistake(
-            "wrong-value", f"`{key}` is one value, not a range", node, f"write `{key} = {_example(item)}`"
+            "wrong-value", f"`{key}` is one value, not a range", node, f"write `{key} = {_example(item, scope)}`"
         )
     if isinstance(node, tree.Text | tree.List):
         what = "a text" if isinstance(node, tree.Text) else "a list"
@@ -133,7 +133,7 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
             "wrong-value",
             f"`{key}` is {units.KINDS[item.kind].noun}, not {what}",
             node,
-            f"write `{key} = {_example(item)}`",
+            f"write `{key} = {_example(item, scope)}`",
         )
     value = evaluate(node, scope)
     kind = units.KINDS[item.kind]
@@ -142,13 +142,13 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
             "wrong-unit",
             f"`{key}` is {kind.noun}, but this is {units.describe(value.dimension)}",
             node,
-            f"write it like `{key} = {_example(item)}`",
+            f"write it like `{key} = {_example(item, scope)}`",
         )
     return value
 
 
-def _example(item: Item) -> str:
-    example = units.KINDS[item.kind].example
+def _example(item: Item, scope: Scope) -> str:
+    example = units.KINDS[item.kind].example(scope.report.currency)
     return "0.5" if item.kind == "number" and not item.whole else example
 
 
@@ -287,6 +287,6 @@ def _words(key: str, node: Any, scope: Scope) -> tuple[str, ...]:
 def _list(key: str, item: Item, node: Any, scope: Scope) -> tuple[float, ...]:
     if not isinstance(node, tree.List):
         raise scope.mistake(
-            "wrong-value", f"`{key}` is a list", node, f"write `{key} = [{units.KINDS[item.kind].example}]`"
+            "wrong-value", f"`{key}` is a list", node, f"write `{key} = [{_example(item, scope)}]`"
         )
     return tuple(quantity_value(key, item, part, scope) for part in node.items)

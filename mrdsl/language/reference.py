@@ -107,7 +107,7 @@ def value_form(item: Item) -> str:
     if item.whole and item.kind == "number":
         noun = "whole number"
     form = {"range": "range of ", "list": "list of ", "distribution": "fixed or random "}.get(item.form, "")
-    return f"{form}{noun}, `{kind.example}`"
+    return f"{form}{noun}, `{kind.example()}`"
 
 
 def default_text(item: Item) -> str:

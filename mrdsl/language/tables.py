@@ -208,7 +208,7 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, place: Place
                 "wrong-unit",
                 f"the column `{written}` is {kind.noun} and needs its unit",
                 span,
-                f"write `{written} [{kind.shown.format(currency='USD')}]`",
+                f"write `{written} [{kind.shown_in(place.scope.report.currency)}]`",
             )
         )
     text = unit if unit[:1].isdigit() else f"1 {unit}"
@@ -219,7 +219,7 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, place: Place
                 "unknown-unit",
                 f"`{unit}` is no unit",
                 span,
-                f"write `{written} [{kind.shown.format(currency='USD') or '%'}]`",
+                f"write `{written} [{kind.shown_in(place.scope.report.currency) or '%'}]`",
             )
         )
     try:
@@ -232,7 +232,7 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, place: Place
                 "wrong-unit",
                 f"the column `{written}` is {kind.noun}, but `{unit}` is {units.describe(value.dimension)}",
                 span,
-                f"write `{written} [{kind.shown.format(currency='USD')}]`",
+                f"write `{written} [{kind.shown_in(place.scope.report.currency)}]`",
             )
         )
     return float(value.number)

@@ -12,6 +12,7 @@ Rules (Vishal 2015, 4.2-4.4, where it says; our choice where it is silent):
 * A spot VM pays, for every period started, the market price at the period's start. Where the market rises above its
   bid it is taken away: running tasks are lost and run again, finished ones keep their results, the period stays paid.
 * At one moment, ends of tasks come first, then price moves, ends of billing periods, arrivals, and the policy's clock.
+  The policy hears of a phase, a loss or an arrival once all that happens of its kind at that moment has happened.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from mrdsl.simulation.machines import MachineType
 from mrdsl.simulation.prices import PriceProcess
 
 PIECE, PRICE, PERIOD, ARRIVAL, CLOCK = range(5)
+DECIDED = (PIECE, PRICE, ARRIVAL)
 Observer = Callable[[str, float, Mapping[str, Any]], None]
 
 
@@ -60,8 +62,8 @@ class Policy(Protocol):
     def lost(self, sim: Simulation, run: JobRun) -> None:
         """An eviction has put tasks of the job back."""
 
-    def freed(self, sim: Simulation) -> None:
-        """Slots have fallen free."""
+    def decide(self, sim: Simulation) -> None:
+        """All ends of tasks (or losses, or arrivals) of one moment have been told: what waits may be served."""
 
     def clock(self, sim: Simulation) -> None:
         """The moment that the policy asked for with :meth:`Simulation.call_at`."""
@@ -104,6 +106,7 @@ class Simulation:
         self._arrivals = iter(jobs)
         self._heap: list[tuple[float, int, int, Any]] = []
         self._sequence = self._arrived = 0
+        self._told: list[JobRun] = []
         self._handlers = (self._piece_ends, self._price_moves, self._period_ends, self._job_arrives, self._clock_rings)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Observed:
@@ -119,6 +122,8 @@ class Simulation:
             self.now = time
             self.seen.events += 1
             self._handlers[kind](what)
+            if kind in DECIDED and not (self._heap and self._heap[0][:2] == (time, kind)):
+                self._decide()
             if self.seen.events % 256 == 0 and stop():
                 self.seen.complete = False
                 break
@@ -167,6 +172,11 @@ class Simulation:
                                              "kind": "spot" if spot else "on_demand", "bid": bid})
         return cohort
 
+    def tell(self, what: str, **facts: Any) -> None:
+        """Tells the observer of something that a policy has seen."""
+        if self.observer:
+            self.observer(what, self.now, facts)
+
     def call_at(self, time: float, what: Any = None) -> None:
         """Asks for :meth:`Policy.clock` at a time."""
         self._push(max(time, self.now), CLOCK, what)
@@ -192,12 +202,11 @@ class Simulation:
         run.done += tasks
         if run.done == run.job.tasks[run.phase]:
             self._phase_ends(run)
-        self._policy.freed(self)
 
     def _phase_ends(self, run: JobRun) -> None:
         if run.phase == MAP and run.job.reduce_tasks:
             run.phase, run.done, run.waiting = REDUCE, 0, run.job.reduce_tasks
-            self._policy.ready(self, run)
+            self._told.append(run)
             return
         del self.active[run.number]
         self.seen.jobs += 1
@@ -216,7 +225,7 @@ class Simulation:
         if self.observer:
             self.observer("arrive", self.now, {
                 "job": job.name, "due": job.due, "map_tasks": job.map_tasks, "reduce_tasks": job.reduce_tasks})
-        self._policy.ready(self, run)
+        self._told.append(run)
 
     def _price_moves(self, _: None) -> None:
         assert self.prices is not None
@@ -281,6 +290,13 @@ class Simulation:
         self._policy.clock(self)
 
     # Bookkeeping
+
+    def _decide(self) -> None:
+        """Tells the policy of the jobs whose phases have begun, in the order in which they did, and lets it decide."""
+        begun, self._told = self._told, []
+        for run in begun:
+            self._policy.ready(self, run)
+        self._policy.decide(self)
 
     def _charge(self, cohort: Cohort) -> None:
         price = self.prices.current if cohort.spot and self.prices is not None else self.machine.price

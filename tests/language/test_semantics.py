@@ -310,7 +310,7 @@ def test_shipped_models_are_good(path: Path) -> None:
 def test_kinds_and_units_fit_together() -> None:
     """Semantics 6: the example of every kind is a value of that kind."""
     for kind in units.KINDS.values():
-        value = evaluate(parse_expression(kind.example), Scope(FileNames(("x",)), Report(), lambda _: None))
+        value = evaluate(parse_expression(kind.example()), Scope(FileNames(("x",)), Report(), lambda _: None))
         assert units.fits(value.dimension, kind.dimension), kind.name
 
 

@@ -67,6 +67,26 @@ def test_free_slots_come_before_new_ones() -> None:
     assert ends["late"] == 200.0
 
 
+@pytest.mark.parametrize("policy", [Naive, Malleable, EpochEdf, EventEdf])
+def test_every_idle_slot_takes_a_task(policy: type[Naive]) -> None:
+    """Four VMs of a are idle when b's four tasks come: lines 4-9 give each a task, b's sizing (one slot) gives one."""
+    a, b = Job("a", 0.0, 10.0, 4, 10.0), Job("b", 60.0, 100.0, 4, 10.0)
+    _, ends, log = run(policy(ON_DEMAND, "least_slots"), a, b)
+    assert ends["b"] == 70.0
+    assert rented(log) == [(0.0, 4, "on_demand")]
+    _, ends, _ = run(policy(ON_DEMAND, "least_slots", "sized"), a, b)
+    assert ends["b"] == 100.0
+
+
+def test_idle_slots_before_the_sizing_asks_for_new_ones() -> None:
+    """b needs four slots for two waves of its eight tasks; three are idle, one is rented, none is used for more."""
+    a, b = Job("a", 0.0, 10.0, 3, 10.0), Job("b", 60.0, 80.0, 8, 10.0)
+    for policy in (Naive, Malleable):
+        _, ends, log = run(policy(ON_DEMAND, "least_slots"), a, b)
+        assert rented(log) == [(0.0, 3, "on_demand"), (60.0, 1, "on_demand")]
+        assert ends["b"] == 80.0
+
+
 def test_a_vm_is_kept_only_while_it_works() -> None:
     """An hour and a second of work pays two hours; a VM idle at the hour is gone."""
     seen, _, log = run(Naive(ON_DEMAND, "least_slots"), Job("x", 0.0, 3601.0, 1, 3601.0), Job("y", 0.0, 5.0, 1, 5.0),
@@ -76,13 +96,38 @@ def test_a_vm_is_kept_only_while_it_works() -> None:
 
 
 def test_ep_edf_serves_at_epochs_by_due_time() -> None:
-    """Both wait for 60 s. One VM is idle there; the job due first gets it, the other one a new VM."""
-    first = Job("first", 0.0, 10.0, 1, 10.0)
+    """Both wait for 120 s. One VM is idle there; the job due first gets it, the other one a new VM."""
+    first = Job("first", 1.0, 10.0, 1, 10.0)
     far, near = Job("far", 61.0, 400.0, 1, 10.0), Job("near", 62.0, 300.0, 1, 10.0)
     _, ends, log = run(EpochEdf(ON_DEMAND, "least_slots", epoch=60.0), first, far, near)
     assert ends == {"first": 70.0, "near": 130.0, "far": 130.0}
     assert [each.facts["job"] for each in log.entries if each.what == "place"] == ["first", "near", "far"]
     assert rented(log) == [(60.0, 1, "on_demand"), (120.0, 1, "on_demand")]
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_ep_edf_serves_at_once_what_comes_at_an_epoch(others: bool) -> None:
+    """An epoch's decision comes last in its moment, whether somebody waited for it or not."""
+    waits, at_epoch = Job("waits", 50.0, 90.0, 1, 10.0), Job("comes", 60.0, 90.0, 1, 10.0)
+    policy = EpochEdf(ON_DEMAND, "least_slots", epoch=60.0)
+    _, ends, _ = run(policy, waits, at_epoch) if others else run(policy, at_epoch)
+    assert ends["comes"] == 70.0
+
+
+def test_ev_edf_decides_after_all_ends_of_a_moment() -> None:
+    """Both map phases end at 10 s. b, due first, is served first; between the two ends only a would be ready."""
+    a, b = Job("a", 0.0, 400.0, 1, 10.0, 2, 0.0, 50.0), Job("b", 0.0, 100.0, 1, 10.0, 2, 0.0, 40.0)
+    _, ends, log = run(EventEdf(ON_DEMAND, "fixed_reduce", low_utilization=0.5), a, b)
+    placed = dict.fromkeys((each.time, each.facts["job"]) for each in log.entries if each.what == "place")
+    assert list(placed) == [(0.0, "b"), (0.0, "a"), (10.0, "b"), (10.0, "a")]
+    assert ends == {"a": 110.0, "b": 50.0}  # a's two reduce tasks have time for one slot
+
+
+def test_ev_edf_serves_arrivals_of_a_moment_by_due_time() -> None:
+    """One VM is idle when both arrive: the job due first takes it, the other one a new VM."""
+    one, far, near = Job("one", 0.0, 10.0, 1, 10.0), Job("far", 60.0, 400.0, 1, 10.0), Job("near", 60.0, 80.0, 1, 10.0)
+    _, _, log = run(EventEdf(ON_DEMAND, "least_slots", low_utilization=1.0), one, far, near)
+    assert [each.facts["job"] for each in log.entries if each.what == "place"] == ["one", "near", "far"]
 
 
 def test_ev_edf_waits_for_low_utilisation() -> None:

@@ -12,11 +12,15 @@ import pytest
 
 from mrdsl.diagnostics import MrdslError
 from mrdsl.heuristics.schedule_observe import SimulatedSchedule, simulate, watch
-from mrdsl.heuristics.schedule_why import EVICTED, FRACTIONS, NEVER, ON_PURPOSE, WAITED, why
+from mrdsl.heuristics.schedule_sizing import slots_for
+from mrdsl.heuristics.schedule_why import BOOT, EVICTED, FRACTIONS, NEVER, ON_PURPOSE, UNUSED, WAITED, why
 from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.outcome import Table, Termination
+from mrdsl.performance import waves
 from mrdsl.problems.schedule.plan import SchedulePlan
+from mrdsl.problems.schedule.stream import jobs
 from mrdsl.solving.run import solve
+from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 from tests.schedule import schedule_specs
 from tests.schedule.schedule_specs import ROOT
@@ -24,6 +28,9 @@ from tests.schedule.schedule_specs import ROOT
 MODELS = ROOT / "models" / "schedule"
 DATA = ROOT / "tests" / "language" / "data"
 SPEEDS = ("block = 64 MB, map_speed = 4 MB/s, shuffle_speed = 6 MB/s, reduce_speed = 5 MB/s, reduce_input = 256 MB")
+
+
+HURRIED = Distribution("uniform", (0.5, 2.0))
 
 
 def reference() -> Spec:
@@ -152,10 +159,13 @@ def test_a_watched_run_leaves_log_and_plots(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("policy", "vm", "cause"), [
     ({"instances": "on_demand"}, {}, FRACTIONS),
+    ({"instances": "on_demand", "idle": "sized"}, {}, UNUSED),
     ({"algorithm": "ep_edf", "instances": "on_demand"}, {}, WAITED),
     ({"instances": "spot", "reliability": 0.01}, {"billing": 1.0}, EVICTED),
-    ({"instances": "on_demand"}, {"boot": 30.0}, NEVER),
+    ({"instances": "on_demand"}, {"boot": 30.0}, BOOT),
+    ({"algorithm": "frugal", "instances": "on_demand"}, {"boot": 30.0}, BOOT),
     ({"algorithm": "frugal", "instances": "on_demand", "tardy_share": 0.1}, {}, ON_PURPOSE),
+    ({"instances": "on_demand", "arrivals": schedule_specs.swim(deadline_factor=HURRIED)}, {}, NEVER),
 ])
 def test_why_jobs_are_late(policy: dict[str, Any], vm: dict[str, float], cause: str) -> None:
     spec = schedule_specs.spec(machine=schedule_specs.vm(**vm), **policy)
@@ -167,6 +177,36 @@ def test_why_jobs_are_late(policy: dict[str, Any], vm: dict[str, float], cause: 
     assert sum(row[1] for row in table.rows) == plan.jobs.tardy
     assert sum(row[1] * row[2] for row in table.rows) == pytest.approx(plan.tardiness.mean * plan.jobs.tardy)
     assert cause in [row[0] for row in table.rows]
+
+
+def test_slots_too_few_for_whole_waves_are_blamed_only_where_they_are() -> None:
+    """A job is called late for (3.15) only where (3.14) on its sizing says so: never more than there are such jobs."""
+    late = {}
+    for idle in ("sized", "all"):
+        spec = schedule_specs.spec(instances="on_demand", idle=idle)
+        causes = {row[0]: row[1] for row in why(spec, solve(spec))[0].rows}  # type: ignore[union-attr]
+        assert causes[FRACTIONS] <= late_by_whole_waves(spec)
+        late[idle] = causes
+    assert list(late["all"]) == [FRACTIONS]
+    assert late["sized"][UNUSED] > late["sized"][FRACTIONS]
+
+
+def late_by_whole_waves(spec: Spec) -> int:
+    """Jobs that (3.17) and (3.18) make late on slots of their own, by (3.14)."""
+    late = 0
+    for job in jobs(spec.facts, spec.seed or 0):
+        slots = slots_for(job.profile, job.due - job.submit, "least_slots")
+        late += job.submit + waves.completion(job.profile, *slots).average > job.punctual_until
+    return late
+
+
+def test_a_schedule_counts_in_its_own_currency() -> None:
+    text = (MODELS / "small.mrspec").read_text(encoding="utf-8").replace("USD", "EUR")
+    spec = load_text(text, folder=MODELS).spec
+    assert spec is not None
+    assert solve(spec).objective.unit == "EUR"
+    lacking = text.replace("on_demand { price = 0.07 EUR/h }", "spot { price = 0.01 EUR/h }, on_demand { }")
+    assert "`price = 0.19 EUR/h`" in (load_text(lacking, folder=MODELS).diagnostics[0].hint or "")
 
 
 def test_the_commands(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
     vms = spec.facts.vms
     if not vms:
         yield error("missing-block", "no vm block: the plan needs a VM type to rent", spec.span,
-                    "add vm NAME { on_demand { price = 0.192 USD/h } }")
+                    f"add vm NAME {{ on_demand {{ price = 0.192 {spec.currency}/h }} }}")
     if len(vms) > 1:
         yield error("one-vm-type", f"capacity plans rent one VM type for now, {vms[1].name} is one more", vms[1].span,
                     f"keep either vm {vms[0].name} or vm {vms[1].name}; solve once with each to compare",

@@ -11,7 +11,7 @@ FAMILY = Family(
     summary="Jobs with deadlines on machines rented as they come: late jobs and cost of a scheduling policy",
     paper="003",
     facts=ScheduleFacts,
-    goals=(GoalKind("minimize", "cost", "USD", "what the VMs cost over the trace"),),
+    goals=(GoalKind("minimize", "cost", "currency", "what the VMs cost over the trace"),),
     formulations=(
         Formulation("offline", "least cost had everything been known: a yardstick for small instances",
                     needs=lambda _, relax: Needs("LP" if relax else "MILP"),

@@ -43,7 +43,8 @@ def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
 def _check_vms(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
     if not facts.vms:
         yield error("missing-block", "no vm block: there is no VM type to rent", spec.span,
-                    'add `vm "m3.medium" { slots { map = 1, reduce = 1 }, on_demand { price = 0.07 USD/h } }`')
+                    'add `vm "m3.medium" { slots { map = 1, reduce = 1 }, on_demand { price = '
+                    f"0.07 {spec.currency}/h }} }}`")
         return
     for extra in facts.vms[1:]:
         yield error("one-vm-type", f"a schedule rents one VM type, {extra.name} is one more", extra.span,
@@ -55,15 +56,15 @@ def _check_vms(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
                         facts.policy.span_of("instances"), f"add `spot {{ price = ... }}` to vm {vm.name}, or write "
                         "instances = on_demand")
         return
-    yield from _check_spot(vm, facts)
+    yield from _check_spot(vm, facts, spec.currency)
 
 
-def _check_spot(vm: Vm, facts: ScheduleFacts) -> Iterator[Diagnostic]:
+def _check_spot(vm: Vm, facts: ScheduleFacts, currency: str) -> Iterator[Diagnostic]:
     spot = vm.spot
     assert spot is not None
     if spot.price is None and spot.history is None:
         yield error("missing-item", f"the spot market of vm {vm.name} has no price", spot.span,
-                    "add `price = 0.02 USD/h`, a mixture, or `history = \"prices.json\"`")
+                    f"add `price = 0.02 {currency}/h`, a mixture, or `history = \"prices.json\"`")
     elif spot.price is not None and spot.history is not None:
         yield error("price-and-history", f"the spot market of vm {vm.name} has both a price and a recorded history",
                     spot.span_of("history"), "keep one of them")

@@ -94,6 +94,8 @@ class Policy(Node):
     instances: str = choice(("on_demand", "spot", "hybrid"), "which VMs are rented", default="hybrid")
     sizing: str = choice(("least_slots", "fixed_reduce"), "how slots follow from a deadline: (3.17-3.18) or (3.16)",
                          default="least_slots")
+    idle: str = choice(("all", "sized"), "ndasa, mdasa, ep_edf, ev_edf: idle slots that a job takes, all while it has "
+                       "tasks for them, or at most as many as its sizing says", default="all")
     reliability: float = quantity("share", "chance with which a spot bid shall outlast the work it is made for",
                                   default=0.9, above=0.0, below=1.0)
     epoch: float = quantity("time", "ep_edf: time between two decisions", default=60.0, above=0.0)
