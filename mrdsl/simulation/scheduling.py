@@ -36,7 +36,10 @@ Observer = Callable[[str, float, Mapping[str, Any]], None]
 
 @dataclass(eq=False, slots=True)
 class JobRun:
-    """A job in the system: its phase, the tasks of the phase that wait for a slot and that have ended, its sizing."""
+    """A job in the system: its phase, the tasks of the phase that wait for a slot and that have ended, its sizing.
+
+    ``until`` is when the last task placed so far ends, if no eviction takes it; ``note`` is the policy's own.
+    """
 
     job: Job
     number: int
@@ -45,6 +48,7 @@ class JobRun:
     done: int = 0
     slots: tuple[int, int] = (0, 0)
     evicted: bool = False
+    until: float = 0.0
     note: Any = None
 
     @property
@@ -148,6 +152,7 @@ class Simulation:
         piece = Piece(run, phase, cohort, lanes, tasks, start, run.duration)
         cohort.take(phase, free, lanes, piece.end)
         run.waiting -= lanes * tasks
+        run.until = max(run.until, piece.end)
         self.working[phase] += lanes
         cohort.pieces[self._sequence] = piece
         self._push(piece.end, PIECE, (self._sequence, piece))
