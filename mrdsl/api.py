@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.diagnostics import Diagnostic, MrdslError, has_errors
+from mrdsl.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.finiteness import finite
 from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.outcome import Limits, Outcome, Result
-from mrdsl.problems import family as find_family
+from mrdsl.problems.diagnosis import diagnose, find_family
 from mrdsl.problems.family import kind_words
 from mrdsl.problems.family import load as load_reference
+from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -39,13 +41,10 @@ def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tupl
     """Every diagnostic of a spec file, or of a spec built in Python, errors and warnings in order; () for none."""
     if not isinstance(spec, Spec):
         return load_file(spec, parameters).diagnostics
-    family = find_family(spec.problem)
-    if family is None:
-        from mrdsl.diagnostics import error
-
-        return (error("unknown-problem", f"there is no problem kind `{spec.problem}`"),)
-    found = tuple(family.check(spec))
-    return found if has_errors(found) else (*found, *family.impossible(spec))
+    try:
+        return diagnose(spec)
+    except MrdslError as unknown:
+        return unknown.diagnostics
 
 
 def solve(
@@ -74,14 +73,20 @@ def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) 
 
 
 def simulate(spec: Spec, *, runs: int = 10, seed: int | None = None, jobs: int | None = None) -> Outcome:
-    """Runs the spec as a simulation, where its family has one. Raises MrdslError where it has none."""
-    from mrdsl.diagnostics import error
+    """Runs the spec as a simulation, where its family has one.
 
-    family = find_family(spec.problem)
-    if family is None or not family.simulate:
+    ``jobs`` is how many each user completes in a run. Raises MrdslError where the spec or a number is wrong, and where
+    the family has no simulation.
+    """
+    family = find_family(spec)
+    if not family.simulate:
         raise MrdslError([error("no-simulation", f"{kind_words(spec.problem)} problem cannot be simulated", spec.span)])
+    require_options(SIMULATION, {"runs": runs, "jobs": jobs, "seed": seed})
+    broken = tuple(d for d in diagnose(spec) if d.severity == "error" and not d.impossible)
+    if broken:
+        raise MrdslError(broken)
     outcome: Outcome = load_reference(family.simulate)(spec, runs, spec.seed if seed is None else seed, jobs)
-    return outcome
+    return finite(outcome)
 
 
 def _spec(loaded: Loaded) -> Spec:

@@ -32,6 +32,7 @@ class Diagnostic:
 
     ``code`` is a kebab-case word; every code has its explanation in ``grammar/diagnostics/CODE.md``.
     ``impossible`` marks a spec that is well formed but that no plan can satisfy (exit code 1, not 2).
+    ``path`` names the place in what has no text: a spec built in Python (``classes[1].slots.map``), a param, a limit.
     """
 
     code: str
@@ -41,6 +42,12 @@ class Diagnostic:
     hint: str = ""
     related: tuple[Related, ...] = ()
     impossible: bool = False
+    path: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words: the file with line and column, else the path, else nothing."""
+        return str(self.span) if self.span is not None else self.path
 
 
 def error(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
@@ -77,7 +84,7 @@ class MrdslError(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic], exit_code: int = 2) -> None:
         self.diagnostics = tuple(diagnostics)
         self.exit_code = exit_code
-        super().__init__("\n".join(f"{d.span or ''}: {d.severity}[{d.code}]: {d.message}" for d in self.diagnostics))
+        super().__init__("\n".join(f"{d.place}: {d.severity}[{d.code}]: {d.message}" for d in self.diagnostics))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.diagnostics, self.exit_code)

@@ -73,9 +73,20 @@ class Trace:
     rows: Iterable[Sequence[Any]]
 
 
+LACKS = "lacks"
+
+
+def lacking(why: str) -> Mapping[str, str]:
+    """The metadata of a plan's field whose numbers may be NaN for "there is none"; ``why`` says when."""
+    return {LACKS: why}
+
+
 @dataclass(frozen=True)
 class Plan:
-    """Base of every family's plan. All numbers are SI and plain Python or numpy; every output is a view of it."""
+    """Base of every family's plan. All numbers are SI and plain Python or numpy; every output is a view of it.
+
+    They are finite: a plan with a NaN or an infinity is never returned, but for NaN in a :func:`lacking` field.
+    """
 
     def document(self) -> dict[str, Any]:
         """The object under ``plan`` in the JSON result."""

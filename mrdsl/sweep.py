@@ -118,7 +118,8 @@ def _run_all(setting: Setting, missing: Sequence[Cell], workers: int | None, exe
 def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
     """One run as a flat row; whatever goes wrong is a row too."""
     from mrdsl.language.loading import load_file
-    from mrdsl.solving.run import find_family, solve
+    from mrdsl.problems.diagnosis import find_family
+    from mrdsl.solving.run import solve
 
     row: dict[str, Any] = {"run": cell.number, **cell.parameters, "seed": cell.seed}
     try:
@@ -164,9 +165,9 @@ def _first_message(diagnostics: Sequence[Any]) -> str:
 def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> None:
     """The spec must be sound, each axis one of its parameters, the method there, before a thousand runs say so."""
     from mrdsl.language.loading import load_file
+    from mrdsl.problems.diagnosis import find_family
     from mrdsl.solving.choice import choose
     from mrdsl.solving.installed import require
-    from mrdsl.solving.run import find_family
 
     first = planned[0]
     loaded = load_file(setting.file, {**setting.defines, **first.parameters}, seed=first.seed, outside=setting.outside)

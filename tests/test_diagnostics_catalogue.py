@@ -14,7 +14,7 @@ from mrdsl.language.rendering import as_text
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "grammar" / "diagnostics"
 CODE = re.compile(r"^[a-z]+(-[a-z]+)*$")
-MAKERS = {"error", "warning", "note", "impossible", "mistake", "_report", "_report_rows", "Diagnostic"}
+MAKERS = {"error", "warning", "note", "impossible", "mistake", "_report", "_report_rows", "Diagnostic", "Mistake"}
 EXPLANATIONS = sorted(FOLDER.glob("*.md"))
 
 

@@ -56,7 +56,8 @@ def _run(loaded: Loaded, options: dict[str, Any]) -> Outcome:
 
 
 def _result(spec: Spec, outcome: Outcome, loaded: Loaded, seconds: dict[str, float]) -> Result:
-    from mrdsl.solving.run import find_family, goal_of
+    from mrdsl.problems.diagnosis import find_family
+    from mrdsl.solving.run import goal_of
 
     family = find_family(spec)
     goal = goal_of(spec, family)

@@ -16,14 +16,14 @@ from mrdsl import units
 from mrdsl.language import tree
 from mrdsl.language.blocks import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import FUNCTIONS, RANDOM_EXAMPLES
-from mrdsl.language.methods import OPTIONS
 from mrdsl.language.parsing import parse
-from mrdsl.language.random_values import DISTRIBUTIONS
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
 from mrdsl.problems import SHIPPED
 from mrdsl.problems import family as find_family
 from mrdsl.problems.family import Family
 from mrdsl.source import Span
+from mrdsl.spec.distributions import DISTRIBUTIONS
+from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item, Node
 
 _WORD = re.compile(r'"(?:\\.|[^"\\])*"|[^\W\d]\w*|%')

@@ -39,7 +39,8 @@ class Automaton:
     """The parser of one start rule of a grammar: ``parse`` gives what ``builder``'s methods make of a text.
 
     A comma outside brackets counts as a newline, a run of newlines as one, and inside brackets newlines do not count;
-    a brace ends an unclosed bracket. Brackets and braces nest at most ``max_nesting`` deep.
+    a brace ends an unclosed bracket. Brackets, braces, and within one statement signs before signs, nest at most
+    ``max_nesting`` deep.
     """
 
     def __init__(self, lark: Lark, start: str, builder: Any, max_nesting: int) -> None:
@@ -94,6 +95,7 @@ class Automaton:
         """The kinds of the tokens in order, each with its token where the builder sees it. Raises UnparsedError."""
         dropped, new_token, token_class = self._dropped, str.__new__, Token
         line, line_start, brackets, braces, ended = 1, 0, 0, 0, False
+        signs, after_sign = 0, False
         for match in self._next(text):
             kind: Any = match.lastgroup
             start, end = match.span(kind)
@@ -101,7 +103,7 @@ class Automaton:
                 if kind == "_NEWLINE":
                     line, line_start = line + 1, end
                 if not ended and not brackets:
-                    ended = True
+                    ended, signs = True, 0
                     yield "_NEWLINE", None
                 continue
             ended = False
@@ -113,7 +115,12 @@ class Automaton:
                 if start < len(text):
                     raise UnparsedError
                 kind = "$END"
-            if brackets > self._max_nesting or braces > self._max_nesting:
+            if kind == "SUM_SIGN":
+                signs += after_sign
+                after_sign = True
+            else:
+                after_sign = False
+            if brackets > self._max_nesting or braces > self._max_nesting or signs > self._max_nesting:
                 raise UnparsedError
             if kind in dropped:
                 yield kind, None

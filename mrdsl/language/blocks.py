@@ -35,7 +35,7 @@ class Place:
 
     def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
         """The scope of one item: random values are drawn for it alone."""
-        from mrdsl.language.items import acceptable
+        from mrdsl.spec.declared import acceptable
 
         return replace(
             self.scope,

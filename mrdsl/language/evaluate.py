@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from math import ceil, floor, isfinite
 from typing import Any, NamedTuple
 
 from lark import Token
 
-from mrdsl import units
+from mrdsl import budgets, units
 from mrdsl.diagnostics import Diagnostic, Related, error
 from mrdsl.language import tree
-from mrdsl.language.random_values import DISTRIBUTIONS, Draws, OutOfRangeError
+from mrdsl.language.random_values import Draws, OutOfRangeError
 from mrdsl.language.suggest import did_you_mean
+from mrdsl.printable import is_printable
 from mrdsl.source import Span
+from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
 from mrdsl.spec.schema import Distribution
 from mrdsl.units import NUMBER, Dimension
 
@@ -36,9 +38,16 @@ class MistakeError(Exception):
         super().__init__()
 
 
+class TooManyMistakesError(Exception):
+    """Ends the resolution of a spec that is wrong in more places than anybody reads."""
+
+
 @dataclass
 class Report:
-    """What all parts of one resolution share: the diagnostics so far, the one currency, names of unusable blocks."""
+    """What all parts of one resolution share: the diagnostics so far, the one currency, names of unusable blocks.
+
+    Raises TooManyMistakesError at one diagnostic more than is told.
+    """
 
     found: list[Diagnostic] = field(default_factory=list)
     currency: str = ""
@@ -47,6 +56,8 @@ class Report:
 
     def add(self, diagnostic: Diagnostic | None) -> None:
         if diagnostic is not None:
+            if len(self.found) >= budgets.DIAGNOSTICS:
+                raise TooManyMistakesError
             self.found.append(diagnostic)
 
 
@@ -57,7 +68,7 @@ class Scope:
     files: tree.FileNames
     report: Report
     parameter: Callable[[str], Value | None]
-    parameter_names: tuple[str, ...] = ()
+    parameter_names: Collection[str] = ()
     draws: Draws | None = None
     accept: Callable[[Any], Any] = lambda values: values == values
     turns: list[int] = field(default_factory=list)
@@ -67,6 +78,13 @@ class Scope:
 
     def mistake(self, code: str, message: str, node: Any, hint: str = "", *related: Related) -> MistakeError:
         return MistakeError(error(code, message, self.span(node), hint, *related))
+
+
+def require_printable(token: Token, scope: Scope) -> None:
+    """Raises MistakeError where a quoted text means a control character."""
+    if token.type == "STRING" and not is_printable(tree.word_text(token)):
+        raise scope.mistake("control-character", f"the text {token} holds a control character", token,
+                            "leave it out")
 
 
 def evaluate(node: Any, scope: Scope) -> Value:
@@ -354,7 +372,7 @@ def _argument(node: Any, scope: Scope) -> tuple[Any, Dimension]:
 
 def _check_random(node: tree.Call, name: str, arguments: list[tuple[Any, Dimension]], scope: Scope) -> Dimension:
     lists = [isinstance(number, tuple) for number, _ in arguments]
-    if any(is_list != (name in ("choice", "mixture")) for is_list in lists):
+    if any(is_list != (name in LISTS) for is_list in lists):
         raise scope.mistake(
             "wrong-arguments", f"the arguments of `{name}` are not of its form", node, RANDOM_EXAMPLES[name]
         )
@@ -368,32 +386,7 @@ def _check_random(node: tree.Call, name: str, arguments: list[tuple[Any, Dimensi
                 "its values are of one kind",
             )
     numbers = [number for number, _ in arguments]
-    problem = _random_problem(name, numbers)
+    problem = problem_of(name, numbers)
     if problem:
         raise scope.mistake("wrong-arguments", f"`{name}`: {problem}", node, RANDOM_EXAMPLES[name])
     return same[0][1]
-
-
-def _random_problem(name: str, numbers: list[Any]) -> str:
-    match name:
-        case "uniform" | "uniform_int":
-            if numbers[0] > numbers[1]:
-                return "the lower end is above the upper end"
-            if name == "uniform_int" and any(number != int(number) for number in numbers):
-                return "both ends are whole numbers"
-        case "normal":
-            return "the standard deviation is negative" if numbers[1] < 0 else ""
-        case "exponential":
-            return "the mean is not positive" if numbers[0] <= 0 else ""
-        case "poisson":
-            return "the mean is negative" if numbers[0] < 0 else ""
-        case "mixture":
-            if len({len(part) for part in numbers}) != 1:
-                return "weights, means and deviations are lists of one length"
-            if min(numbers[0]) < 0 or sum(numbers[0]) <= 0:
-                return "weights are at least 0 and not all 0"
-            if min(numbers[2]) < 0:
-                return "a standard deviation is negative"
-            if all(mean <= 0 and deviation == 0 for mean, deviation in zip(numbers[1], numbers[2], strict=True)):
-                return "no component can give a positive value"
-    return ""

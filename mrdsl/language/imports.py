@@ -6,24 +6,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mrdsl import budgets
 from mrdsl.diagnostics import Related, error
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Report, Scope
 from mrdsl.language.items import Files, outside_error
 from mrdsl.language.parsing import parse
-from mrdsl.reading.text import decode
+from mrdsl.reading.text import read_document
+from mrdsl.regular_files import shown_name
 
 NO_PARAMETERS = ("problem", "minimize", "maximize", "estimate", "solve")
 
 
 @dataclass
 class Importer:
-    """Collects the statements of a document and of all that it imports; ``names`` grows by a file each."""
+    """Collects the statements of a document and of all that it imports; ``names`` grows by a file each.
+
+    A file is read once: where it is imported again, what it says is there already.
+    """
 
     files: Files
     report: Report
     names: list[str]
     texts: dict[str, str] = field(default_factory=dict)
+    seen: set[Path] = field(default_factory=set)
 
     def expand(self, statements: tuple[Any, ...], folder: Path, chain: tuple[Path, ...]) -> list[Any]:
         """The statements with every import replaced by what it brings."""
@@ -59,19 +65,26 @@ class Importer:
                     "move what both need into a third file",
                     Related("the cycle starts in this file", scope.span(words[0])),
                 )
+            if len(chain) > budgets.IMPORT_DEPTH or len(self.seen) >= budgets.IMPORTS:
+                raise scope.mistake(
+                    "too-many-imports",
+                    f"this import goes beyond {budgets.IMPORTS} files, or {budgets.IMPORT_DEPTH} inside one another",
+                    words[1],
+                    "put what is shared into fewer files",
+                )
         except MistakeError as mistake:
             self.report.add(mistake.diagnostic)
             return []
+        if path in self.seen:
+            return []
+        self.seen.add(path)
         return self._read(path, looked_up.shown(written), words[1], scope, chain)
 
     def _read(self, path: Path, shown: str, node: Any, scope: Scope, chain: tuple[Path, ...]) -> list[Any]:
-        text, problem = decode(path.read_bytes())
+        text, problem = read_document(path)
         if text is None:
-            self.report.add(
-                error(
-                    "unreadable-file", f"`{shown}` cannot be read: {problem}", scope.span(node), "save it as UTF-8 text"
-                )
-            )
+            message = f"`{shown_name(shown)}` cannot be read: {problem}"
+            self.report.add(error("unreadable-file", message, scope.span(node), "name a file of UTF-8 text"))
             return []
         document, mistakes = parse(text, shown)
         self.texts[shown] = text
@@ -100,6 +113,6 @@ class Importer:
 
 def _inside(files: Files, written: str, node: Any, scope: Scope, root: Path) -> Path:
     """The imported file, which lies below the spec's own folder."""
-    if not (files.folder / written).resolve().is_relative_to(root.resolve()):
+    if not files.resolved(written, node, scope).is_relative_to(root.resolve()):
         raise outside_error(written, node, scope)
     return Files(files.folder, outside=True).find(written, node, scope)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from math import ceil, isclose, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from mrdsl import units
 from mrdsl.language import tree
-from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate
+from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate, require_printable
 from mrdsl.language.suggest import did_you_mean
+from mrdsl.regular_files import MISSING, problem_of, reason, shown_name
+from mrdsl.spec.declared import LARGEST_WHOLE, WHOLE_TOLERANCE, acceptable, example, out_of_range, whole_mistake
+from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
-
-WHOLE_TOLERANCE = 1e-9
 
 
 def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None = None) -> Any:
@@ -39,11 +41,20 @@ def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None =
             return _list(key, item, node, scope)
 
 
+def _names_beside(path: Path) -> list[str]:
+    """The names in a file's folder that end like its own; none where the folder cannot be read."""
+    try:
+        with os.scandir(path.parent) as entries:
+            return sorted(entry.name for entry in entries if entry.name.endswith(path.suffix))
+    except (OSError, ValueError):
+        return []
+
+
 def outside_error(written: str, node: Any, scope: Scope) -> MistakeError:
     """The mistake of naming a file outside the spec's folder."""
     return scope.mistake(
         "file-outside",
-        f"`{written}` lies outside the spec's folder",
+        f"`{shown_name(written)}` lies outside the spec's folder",
         node,
         "move the file beside the spec, or allow it with `--allow-outside`",
     )
@@ -62,21 +73,31 @@ class Files:
 
     def find(self, written: str, node: Any, scope: Scope) -> Path:
         """The file behind a name in the spec. Raises MistakeError where it is missing or not allowed."""
-        path = (self.folder / written).resolve()
-        inside = path.is_relative_to(self.folder.resolve())
-        if not inside and not self.outside:
+        path = self.resolved(written, node, scope)
+        if not self.outside and not path.is_relative_to(self.folder.resolve()):
             raise outside_error(written, node, scope)
-        if not path.exists():
-            near = [other.name for other in sorted(path.parent.glob(f"*{path.suffix}"))]
+        problem = problem_of(path)
+        if problem == MISSING:
+            near = _names_beside(path)
             raise scope.mistake(
                 "missing-file",
-                f"there is no file `{written}`",
+                f"there is no file `{shown_name(written)}`",
                 node,
                 did_you_mean(path.name, near, "files there: ") or f"looked in {path.parent}",
             )
-        if path.is_dir():
-            raise scope.mistake("missing-file", f"`{written}` is a folder", node, "name a file")
+        if problem:
+            code = "missing-file" if path.is_dir() else "unreadable-file"
+            raise scope.mistake(code, f"`{shown_name(written)}` cannot be read: {problem}", node, "name a regular file")
         return path
+
+    def resolved(self, written: str, node: Any, scope: Scope) -> Path:
+        """The absolute path of a name, links followed. Raises MistakeError where it can be no file's name."""
+        try:
+            return (self.folder / written).resolve()
+        except (OSError, ValueError, RuntimeError) as failure:  # Path.resolve tells of a circle by RuntimeError
+            problem = "its links lead round in a circle" if isinstance(failure, RuntimeError) else reason(failure)
+            message = f"`{shown_name(written)}` cannot be read: {problem}"
+            raise scope.mistake("unreadable-file", message, node, "name a regular file") from None
 
 
 def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
@@ -98,7 +119,7 @@ def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
         return None
     if not item.whole:
         return number if isfinite(number) else None
-    return int(number) if number.is_integer() else None
+    return int(number) if number.is_integer() and abs(number) <= LARGEST_WHOLE else None
 
 
 def _within(item: Item, number: float) -> bool:
@@ -148,8 +169,7 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
 
 
 def _example(item: Item, scope: Scope) -> str:
-    example = units.KINDS[item.kind].example(scope.report.currency)
-    return "0.5" if item.kind == "number" and not item.whole else example
+    return example(item, scope.report.currency)
 
 
 def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> None:
@@ -160,37 +180,13 @@ def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> 
     if accepted if isinstance(accepted, bool) else bool(accepted.all()):
         return
     worst = number if isinstance(accepted, bool) else float(number[~accepted][0])
-    raise scope.mistake(
-        "out-of-range",
-        f"`{key}` is {shown(worst, item, scope)}, but must be {limits(item, scope)}",
-        node,
-        f"write {units.KINDS[item.kind].noun} {limits(item, scope)}",
-    )
-
-
-def acceptable(item: Item, number: Any) -> Any:
-    """Whether a number is within the item's limits; for an array, an array of answers."""
-    result: Any = number == number
-    if item.above is not None:
-        result = result & (number > item.above)
-    if item.at_least is not None:
-        result = result & (number >= item.at_least)
-    if item.below is not None:
-        result = result & (number < item.below)
-    if item.at_most is not None:
-        result = result & (number <= item.at_most)
-    return result
+    found = out_of_range(key, item, worst, scope.report.currency or units.DEFAULT_CURRENCY)
+    raise scope.mistake(found.code, found.message, node, found.hint)
 
 
 def limits(item: Item, scope: Scope) -> str:
     """The declared limits in words."""
-    return " and ".join(limit_words(item, scope.report.currency or units.DEFAULT_CURRENCY))
-
-
-def limit_words(item: Item, currency: str) -> list[str]:
-    """Each declared limit in words, in the item's own units."""
-    named = (("above", item.above), ("at least", item.at_least), ("below", item.below), ("at most", item.at_most))
-    return [f"{word} {units.show(limit, item.kind, currency)}" for word, limit in named if limit is not None]
+    return declared_limits(item, scope.report.currency or units.DEFAULT_CURRENCY)
 
 
 def shown(number: float, item: Item, scope: Scope) -> str:
@@ -201,20 +197,15 @@ def shown(number: float, item: Item, scope: Scope) -> str:
 def _whole(key: str, number: Any, node: Any, scope: Scope) -> Any:
     if hasattr(number, "dtype"):
         rounded = number.round()
-        wrong = abs(number - rounded) > WHOLE_TOLERANCE * abs(number).clip(1.0)
-        if wrong.any():
-            raise _not_whole(key, float(number[wrong][0]), node, scope)
+        wrong = (abs(number - rounded) > WHOLE_TOLERANCE * abs(number).clip(1.0)) | (abs(number) > LARGEST_WHOLE)
+        found = whole_mistake(key, float(number[wrong][0])) if wrong.any() else None
+        if found is not None:
+            raise scope.mistake(found.code, found.message, node, found.hint)
         return rounded
-    rounded = round(number)
-    if not isclose(number, rounded, rel_tol=WHOLE_TOLERANCE, abs_tol=WHOLE_TOLERANCE):
-        raise _not_whole(key, number, node, scope)
-    return int(rounded)
-
-
-def _not_whole(key: str, number: float, node: Any, scope: Scope) -> MistakeError:
-    return scope.mistake(
-        "not-whole", f"`{key}` is {number:g}, but must be a whole number", node, f"write `{key} = {ceil(number)}`"
-    )
+    found = whole_mistake(key, number)
+    if found is not None:
+        raise scope.mistake(found.code, found.message, node, found.hint)
+    return round(number)
 
 
 def _range(key: str, item: Item, node: Any, scope: Scope) -> Range:
@@ -272,6 +263,7 @@ def _word(key: str, node: Any, scope: Scope) -> str:
     if isinstance(node, tree.Name):
         return str(node.token)
     if isinstance(node, tree.Text):
+        require_printable(node.token, scope)
         return node.value
     raise scope.mistake(
         "wrong-value", f"`{key}` is a name", node, f"write `{key} = name`; quote a name that is no identifier"

@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mrdsl.diagnostics import Diagnostic, Severity, error, has_errors
+from mrdsl import budgets
+from mrdsl.diagnostics import Diagnostic, Severity, error, has_errors, note
 from mrdsl.language.parsing import parse
 from mrdsl.language.resolving import resolve
-from mrdsl.problems import family as find_family
-from mrdsl.reading.text import decode
+from mrdsl.problems.diagnosis import diagnose
+from mrdsl.reading.text import read_document, within_budget
+from mrdsl.regular_files import shown_name
 from mrdsl.source import Span
 from mrdsl.spec.spec import Checked, Spec
+from mrdsl.spec.validation import mark_valid
 
 TEXT_NAME = "<text>"
 _FOLLOW_UPS = frozenset({"missing-item", "missing-block", "unknown-name", "missing-problem", "unused"})
@@ -41,9 +44,7 @@ def load_file(
     path = Path(path)
     text, problem = _read(path)
     if text is None:
-        return Loaded(
-            None, (error("unreadable-file", f"`{shown}` cannot be read: {problem}", Span(shown, 1, 1, 1, 1)),), {}
-        )
+        return _unreadable(shown, problem)
     return _load(text, shown, path.parent, path, parameters or {}, seed, outside)
 
 
@@ -57,18 +58,19 @@ def load_text(
     outside: bool = False,
 ) -> Loaded:
     """Reads a spec from a text; ``folder`` is where its imports and tables are looked up."""
-    return _load(text.removeprefix("\ufeff"), name, Path(folder), None, parameters or {}, seed, outside)
+    whole, problem = within_budget(text.removeprefix("\ufeff"))
+    if whole is None:
+        return _unreadable(name, problem)
+    return _load(whole, name, Path(folder), None, parameters or {}, seed, outside)
+
+
+def _unreadable(shown: str, problem: str) -> Loaded:
+    message = f"`{shown_name(shown)}` cannot be read: {problem}"
+    return Loaded(None, (error("unreadable-file", message, Span(shown, 1, 1, 1, 1)),), {})
 
 
 def _read(path: Path) -> tuple[str | None, str]:
-    try:
-        if path.is_dir():
-            return None, "it is a folder"
-        text, problem = decode(path.read_bytes())
-    except FileNotFoundError:
-        return None, "there is no such file"
-    except OSError as failure:
-        return None, failure.strerror or "the system refuses"
+    text, problem = read_document(path, own_descriptors=True)
     if text is not None and not text.strip():
         return None, "it is empty"
     return text, problem
@@ -89,13 +91,24 @@ def _load(
     found = [*syntax, *_causes(resolved.diagnostics, syntax)]
     spec = resolved.spec
     if spec is not None:
-        said = _family_checks(spec)
-        spec = replace(spec, checked=Checked(spec.facts, spec.constraints, spec.seed, said))
+        mark_valid(spec.facts)
+        said = diagnose(spec)
+        spec = replace(spec, checked=Checked(spec.facts, spec.goal, spec.constraints, spec.seed, said))
         follows = _FOLLOW_UPS if has_errors(found) else frozenset()
         found += [d for d in said if d.code not in follows]
-    found = sort(found)
+    found = _first(sort(found))
     usable = not has_errors(d for d in found if not d.impossible)
     return Loaded(spec if usable else None, tuple(found), resolved.texts)
+
+
+def _first(found: list[Diagnostic]) -> list[Diagnostic]:
+    """What is told of a spec that is wrong in thousands of places; what is left out is no other severity alone."""
+    if len(found) <= budgets.DIAGNOSTICS:
+        return found
+    found.sort(key=lambda d: d.severity is not Severity.ERROR)
+    told, last = found[: budgets.DIAGNOSTICS], found[budgets.DIAGNOSTICS - 1]
+    more = f"{len(found) - len(told)} more mistakes and warnings are left out"
+    return [*sort(told), note("too-many-mistakes", more, last.span, "mend these first, then check again")]
 
 
 @contextmanager
@@ -120,13 +133,6 @@ def _causes(found: Iterable[Diagnostic], syntax: Iterable[Diagnostic]) -> list[D
     return [
         d for d in found if d.code not in _FOLLOW_UPS and (d.span is None or (d.span.file, d.span.line) not in lines)
     ]
-
-
-def _family_checks(spec: Spec) -> tuple[Diagnostic, ...]:
-    family = find_family(spec.problem)
-    assert family is not None
-    found = tuple(family.check(spec))
-    return found if has_errors(found) else (*found, *family.impossible(spec))
 
 
 def sort(found: Iterable[Diagnostic]) -> list[Diagnostic]:

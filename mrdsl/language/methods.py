@@ -14,22 +14,9 @@ from mrdsl.language.items import convert
 from mrdsl.language.once import report_repeats
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems.family import Family
+from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE, Method
-
-OPTIONS = MappingProxyType(
-    {
-        "time_limit": Item("quantity", "when to stop", "time", above=0.0),
-        "gap": Item("quantity", "relative gap at which to stop", "share", at_least=0.0),
-        "node_limit": Item("quantity", "how many nodes to search", at_least=0.0, whole=True),
-        "threads": Item("quantity", "how many threads to use", at_least=1.0, whole=True),
-        "seed": Item("quantity", "the solver's own seed", at_least=0.0, whole=True),
-        "formulation": Item("name", "which formulation to solve"),
-        "relax": Item("choice", "whether whole numbers may be fractions", choices=("yes", "no")),
-    }
-)
-
-"""What every method takes; a pipeline takes the parameters of its steps too, and no formulation."""
 
 
 def options_of(method: str, family: str) -> Mapping[str, Item]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mrdsl import units
@@ -17,11 +17,11 @@ class Parameters:
     """The spec's params, evaluated when first used: they may stand in any order and refer to each other."""
 
     def __init__(self, files: tree.FileNames, report: Report) -> None:
-        self.scope = Scope(files, report, self.value, ())
         self._nodes: dict[str, tree.Assignment] = {}
+        self.scope = Scope(files, report, self.value, self._nodes.keys())
         self._overrides: dict[str, Any] = {}
         self._values: dict[str, Value | None] = {}
-        self._running: list[str] = []
+        self._running: dict[str, None] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,7 +62,6 @@ class Parameters:
             )
         else:
             self._nodes[name] = statement
-            self.scope = Scope(self.scope.files, report, self.value, self.names)
 
     def statement(self, name: str) -> tree.Assignment:
         """Where a param is defined."""
@@ -102,10 +101,28 @@ class Parameters:
             if name in self._running:
                 self._report_cycle(name)
                 return None
-            self._running.append(name)
-            self._values[name] = self._evaluate(name)
-            self._running.pop()
+            self._settle(name)
         return self._values[name]
+
+    def _settle(self, name: str) -> None:
+        """Works out a param after those that it mentions, one by one, so that no chain of them is too long."""
+        waiting = [name]
+        while waiting:
+            current = waiting[-1]
+            if current in self._values:
+                waiting.pop()
+            elif current in self._running:
+                self._values[current] = self._evaluate(current)
+                del self._running[current]
+                waiting.pop()
+            else:
+                self._running[current] = None
+                found = dict.fromkeys(str(token) for token in self._mentioned(current))
+                waiting += [n for n in found if n in self._nodes and n not in self._values and n not in self._running]
+
+    def _mentioned(self, name: str) -> Iterator[Any]:
+        yield from tree.names_in(self._nodes[name].value)
+        yield from tree.names_in(self._overrides.get(name))
 
     def evaluate_all(self) -> dict[str, float]:
         """Every param's value in SI, for the record; mistakes are reported."""
@@ -136,7 +153,7 @@ class Parameters:
             value = (
                 given
                 if isinstance(given, Value)
-                else evaluate(given, Scope(self.scope.files, inner, self.value, self.names))
+                else evaluate(given, Scope(self.scope.files, inner, self.value, self._nodes.keys()))
             )
         except MistakeError as mistake:
             text = mistake.diagnostic.message if mistake.diagnostic else "it uses a broken param"
@@ -163,8 +180,8 @@ class Parameters:
         return value
 
     def _report_cycle(self, name: str) -> None:
-        at = self._running.index(name)
-        cycle = " -> ".join((*self._running[at:], name))
+        running = list(self._running)
+        cycle = " -> ".join((*running[running.index(name) :], name))
         self.scope.report.add(
             error(
                 "param-cycle",

@@ -8,12 +8,13 @@ from typing import Any
 
 from lark import Lark, Token, Transformer
 
+from mrdsl import budgets
 from mrdsl.diagnostics import Diagnostic
 from mrdsl.language import tree
 from mrdsl.language.automaton import Automaton, UnparsedError
 from mrdsl.resources import cache_folder, resource
 
-MAX_NESTING = 64
+MAX_NESTING = budgets.NESTING
 
 
 class _TreeBuilder(Transformer):  # type: ignore[type-arg]

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 MAX_ROUNDS = 1000
 
-#: Function names of the language that give a random value, with the number of their parameters.
-DISTRIBUTIONS = {"uniform": 2, "uniform_int": 2, "normal": 2, "exponential": 1, "poisson": 1, "choice": 1, "mixture": 3}
-
 
 class OutOfRangeError(Exception):
     """A distribution hardly ever falls within the item's limits."""

@@ -186,6 +186,7 @@ class _Recovery:
 
     def _tokens(self) -> Iterator[Token]:
         """The tokens of the text without the newlines inside brackets."""
+        signs, previous = 0, ""
         for token in self._raw_tokens():
             if token.type == "_NEWLINE" and self.open_brackets:
                 continue
@@ -195,10 +196,13 @@ class _Recovery:
                 self.open_brackets.append(token)
             elif token.type in ("RPAREN", "RBRACKET"):
                 self.open_brackets = self.open_brackets[:-1]
-            if max(len(self.open_brackets), len(self.open_blocks) + 1) > MAX_NESTING:
+            signs = self._signs_before_signs(token, signs, previous)
+            previous = token.type
+            if max(len(self.open_brackets), len(self.open_blocks) + 1, signs) > MAX_NESTING:
                 self._report(
                     "nested-too-deeply",
-                    f"brackets or blocks are nested deeper than {MAX_NESTING} levels",
+                    f"{'signs' if signs > MAX_NESTING else 'brackets or blocks'} are nested deeper than "
+                    f"{MAX_NESTING} levels",
                     token,
                     "name the inner parts with `param`; the rest of the file was not read",
                 )
@@ -208,6 +212,13 @@ class _Recovery:
             yield token
             if token.type in ("LBRACE", "RBRACE"):
                 self.open_brackets = []
+
+    @staticmethod
+    def _signs_before_signs(token: Token, signs: int, previous: str) -> int:
+        """How many signs of the statement so far stand before another one, as in ``- - 1``."""
+        if token.type == "_NEWLINE":
+            return 0
+        return signs + (token.type == previous == "SUM_SIGN")
 
     def _raw_tokens(self) -> Iterator[Token]:
         """The tokens of the text; what starts none is reported, and skipped or mended."""

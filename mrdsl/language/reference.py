@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl import units
-from mrdsl.language.items import limit_words
-from mrdsl.language.methods import OPTIONS
-from mrdsl.language.random_values import DISTRIBUTIONS
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.problems import SHIPPED
 from mrdsl.problems import family as find_family
 from mrdsl.problems.family import Family
+from mrdsl.spec.declared import limit_words
+from mrdsl.spec.distributions import DISTRIBUTIONS
+from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item, Node
 
 _FORMS = {

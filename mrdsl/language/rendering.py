@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mrdsl.diagnostics import Diagnostic, Severity
+from mrdsl.printable import json_printable, printable
+from mrdsl.regular_files import problem_of
 from mrdsl.source import Span
 
 FORMAT = 1
@@ -28,18 +30,43 @@ def colour(text: str, role: str) -> str:
 
 def as_text(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], style: Style = plain) -> str:
     """``file:line:column: error[CODE]: message`` with the line, a caret below and the hint; "" for none."""
-    return "".join(_text(diagnostic, texts, style) + "\n" for diagnostic in diagnostics)
+    split = _Lines(texts)
+    return "".join(_text(diagnostic, split, style) + "\n" for diagnostic in diagnostics)
+
+
+class _Lines(Mapping[str, str]):
+    """Texts by name that are split into lines once, however many places in them are quoted."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        self.lines: dict[str, list[str]] = {}
+
+    def __getitem__(self, name: str) -> str:
+        return self.texts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def line(self, name: str, number: int) -> str | None:
+        if name not in self.lines:
+            self.lines[name] = self.texts[name].split("\n")
+        found = self.lines[name]
+        return found[number - 1].rstrip("\r") if number <= len(found) else None
 
 
 def _text(diagnostic: Diagnostic, texts: Mapping[str, str], style: Style) -> str:
     head = style(f"{diagnostic.severity}[{diagnostic.code}]", str(diagnostic.severity))
-    place = style(f"{diagnostic.span}: ", "place") if diagnostic.span is not None else ""
-    lines = [f"{place}{head}: {diagnostic.message}"]
+    place = style(f"{printable(diagnostic.place)}: ", "place") if diagnostic.place else ""
+    lines = [f"{place}{head}: {printable(diagnostic.message)}"]
     lines += _quote(diagnostic.span, texts, style)
     if diagnostic.hint:
-        lines.append("  " + style(f"hint: {diagnostic.hint}", "hint"))
+        lines.append("  " + style(f"hint: {printable(diagnostic.hint)}", "hint"))
     for related in diagnostic.related:
-        lines.append(f"  {related.span}: {related.message}" if related.span is not None else f"  {related.message}")
+        told = f"{related.span}: {related.message}" if related.span is not None else related.message
+        lines.append("  " + printable(told))
     return "\n".join(lines)
 
 
@@ -50,23 +77,34 @@ def _quote(span: Span | None, texts: Mapping[str, str], style: Style) -> list[st
     if line is None:
         return []
     start = max(0, span.column - 1 - MAX_LINE // 2) if len(line) > MAX_LINE else 0
-    shown = line[start : start + MAX_LINE].replace("\t", " ")
+    quoted = line[start : start + MAX_LINE].replace("\t", " ")
     end = span.end_column if span.end_line == span.line else len(line) + 1
-    width = max(1, min(end - span.column, len(shown) - (span.column - 1 - start)))
-    return ["    " + shown, "    " + " " * (span.column - 1 - start) + style("^" * width, "caret")]
+    at = span.column - 1 - start
+    before, marked = printable(quoted[:at]), printable(quoted[at : at + max(1, end - span.column)])
+    caret = " " * (len(before) + max(0, at - len(quoted))) + style("^" * max(1, len(marked)), "caret")
+    return ["    " + printable(quoted), "    " + caret]
 
 
 def line_of(span: Span, texts: Mapping[str, str]) -> str | None:
     """The line that a span begins in, from a text in memory or else from its file."""
     text = texts.get(span.file)
-    try:
-        if text is None:
-            with Path(span.file).open(encoding="utf-8-sig") as lines:
-                return next((line.rstrip("\r\n") for number, line in enumerate(lines, 1) if number == span.line), None)
-    except (OSError, ValueError):
-        return None
+    if text is None:
+        return _line_of_file(span)
+    if isinstance(texts, _Lines):
+        return texts.line(span.file, span.line)
     found = text.split("\n", span.line)
     return found[span.line - 1].rstrip("\r") if len(found) >= span.line else None
+
+
+def _line_of_file(span: Span) -> str | None:
+    """The line of a table, a trace or the like; None where there is no such file any more."""
+    if problem_of(span.file):
+        return None
+    try:
+        with Path(span.file).open(encoding="utf-8-sig") as lines:
+            return next((line.rstrip("\r\n") for number, line in enumerate(lines, 1) if number == span.line), None)
+    except (OSError, ValueError):
+        return None
 
 
 def as_document(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -91,9 +129,8 @@ def as_document(diagnostic: Diagnostic) -> dict[str, Any]:
 
 def as_json(diagnostics: Iterable[Diagnostic]) -> str:
     """``{"format": 1, "diagnostics": [...]}``."""
-    return json.dumps(
-        {"format": FORMAT, "diagnostics": [as_document(d) for d in diagnostics]}, indent=2, ensure_ascii=False
-    )
+    document = {"format": FORMAT, "diagnostics": [as_document(d) for d in diagnostics]}
+    return json_printable(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def as_github(diagnostics: Iterable[Diagnostic]) -> str:
@@ -114,7 +151,7 @@ def as_github(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from mrdsl import budgets
 from mrdsl.diagnostics import Related, error
 from mrdsl.language import tree
 from mrdsl.language.blocks import Place, resolve_block
-from mrdsl.language.evaluate import MistakeError, evaluate
+from mrdsl.language.evaluate import MistakeError, evaluate, require_printable
 from mrdsl.language.generators import resolve_generator
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.spec.columns import Joined, names_of
 from mrdsl.spec.schema import Block, Node, Source
 from mrdsl.units import NUMBER
-
-MAX_GENERATED = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -115,6 +114,8 @@ def _header(word: str, declared: Block, block: tree.Block, place: Place) -> Head
             tree.last_token(block),
             f"write `{word} {name_token} {{ ... }}`",
         )
+    if name_token is not None:
+        require_printable(name_token, scope)
     return Header(tree.word_text(name_token) if name_token is not None else "", name_token, base, source, block)
 
 
@@ -176,13 +177,21 @@ def _inherited(
             header.base,
             did_you_mean(base_name, [n for n in named if n != header.name], f"each `{word}`: "),
         )
+    if len(chain) >= budgets.EXTENDS_DEPTH:
+        raise scope.mistake(
+            "nested-too-deeply",
+            f"more than {budgets.EXTENDS_DEPTH} blocks extend one another",
+            header.base,
+            "let the blocks extend one common block",
+        )
     inherited = _inherited(word, base, named, place, (*chain, header.name))
     return overlay(inherited, own)
 
 
 def overlay(below: tuple[Any, ...], above: tuple[Any, ...]) -> tuple[Any, ...]:
     """The statements of both, where an item or block above replaces or refines the one below of the same words."""
-    merged = {_key(statement): statement for statement in below}
+    places = {_key(statement): index for index, statement in enumerate(below)}
+    merged = {key: below[index] for key, index in places.items()}
     out: list[Any] = list(below)
     for statement in above:
         key = _key(statement)
@@ -190,7 +199,7 @@ def overlay(below: tuple[Any, ...], above: tuple[Any, ...]) -> tuple[Any, ...]:
         if earlier is None:
             out.append(statement)
             continue
-        at = next(i for i, other in enumerate(out) if other is earlier)
+        at = places[key]
         both_blocks = isinstance(statement, tree.Block) and isinstance(earlier, tree.Block)
         if both_blocks and statement.statements is not None and earlier.statements is not None:
             replacement = statement._replace(statements=overlay(earlier.statements, statement.statements))
@@ -211,7 +220,7 @@ def _bounds(index: tree.Index, place: Place) -> tuple[int, int]:
     ends = []
     for node in (index.low, index.high):
         value = evaluate(node, place.scope)
-        if value.dimension != NUMBER or not isinstance(value.number, float) or value.number != int(value.number):
+        if value.dimension != NUMBER or not isinstance(value.number, float) or not value.number.is_integer():
             raise place.scope.mistake("not-whole", "the ends of an index are whole numbers", node, "write `[1..1000]`")
         ends.append(int(value.number))
     if ends[0] > ends[1] or ends[0] < 0:
@@ -221,9 +230,9 @@ def _bounds(index: tree.Index, place: Place) -> tuple[int, int]:
             index.low,
             "write the lower end first, at least 0: `[1..1000]`",
         )
-    if ends[1] - ends[0] >= MAX_GENERATED:
+    if ends[1] - ends[0] >= budgets.GENERATED:
         raise place.scope.mistake(
-            "out-of-range", f"the index has more than {MAX_GENERATED} steps", index.high, "generate fewer blocks"
+            "out-of-range", f"the index has more than {budgets.GENERATED} steps", index.high, "generate fewer blocks"
         )
     return ends[0], ends[1]
 

@@ -70,7 +70,8 @@ def _check(statement: Any, parameters: Parameters, scope: Scope) -> None:
         )
     if _HOLDS[statement.operator](left.number, right.number):
         return
-    names = sorted({str(token) for token in _names(statement)} & set(parameters.names), key=parameters.names.index)
+    mentioned = {str(token) for token in tree.names_in(statement)}
+    names = [name for name in parameters.names if name in mentioned]
     values = [(name, parameters.value(name)) for name in names]
     shown = [f"`{name}` is {_shown(value, scope)}" for name, value in values if value is not None]
     scope.report.add(
@@ -89,14 +90,6 @@ def _side(node: Any, scope: Scope) -> Value:
     if not isinstance(value.number, float):
         raise scope.mistake("random-value", "a requirement cannot be random", node, "compare fixed values")
     return value
-
-
-def _names(node: Any) -> Iterable[Any]:
-    if isinstance(node, tree.Name):
-        yield node.token
-    elif isinstance(node, tuple):
-        for part in node:
-            yield from _names(part)
 
 
 def _shown(value: Value, scope: Scope) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl import units
-from mrdsl.diagnostics import Diagnostic, error
+from mrdsl import budgets, units
+from mrdsl.diagnostics import Diagnostic, error, note
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans, Place, resolve_block
 from mrdsl.language.constraints import resolve_constraints
-from mrdsl.language.evaluate import MistakeError, Report, Scope
+from mrdsl.language.evaluate import MistakeError, Report, Scope, TooManyMistakesError, require_printable
 from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files
 from mrdsl.language.methods import resolve_method
@@ -24,6 +24,7 @@ from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import family as find_family
 from mrdsl.problems import family_names
 from mrdsl.problems.family import Family, kind_words
+from mrdsl.source import Span
 from mrdsl.spec.spec import Goal, Spec
 
 SENSES = ("minimize", "maximize", "estimate")
@@ -65,11 +66,20 @@ def resolve(
     report = Report()
     files = Files(folder, outside)
     importer = Importer(files, report, [document.file], {document.file: document.text})
-    statements = importer.expand(document.statements, folder, (path.resolve(),) if path is not None else ())
-    names = tree.FileNames(tuple(importer.names))
-    parts = sort_statements(statements)
-    spec = _resolve(parts, names, files, report, overrides, seed, document)
+    try:
+        statements = importer.expand(document.statements, folder, (path.resolve(),) if path is not None else ())
+        names = tree.FileNames(tuple(importer.names))
+        parts = sort_statements(statements)
+        spec = _resolve(parts, names, files, report, overrides, seed, document)
+    except TooManyMistakesError:
+        report.found.append(_too_many(report.found[-1].span))
+        return Resolved(None, tuple(report.found), importer.texts)
     return Resolved(spec, tuple(report.found), importer.texts)
+
+
+def _too_many(at: Span | None) -> Diagnostic:
+    message = f"more than {budgets.DIAGNOSTICS} mistakes: the rest was not looked at"
+    return note("too-many-mistakes", message, at, "mend these first, then check again")
 
 
 def _resolve(
@@ -151,8 +161,6 @@ def sort_statements(statements: list[Any]) -> _Sorted:
 def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> tuple[Family | None, str]:
     report = scope.report
     if not found:
-        from mrdsl.source import Span
-
         report.add(
             error(
                 "missing-problem",
@@ -183,6 +191,10 @@ def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> 
                 f'write `problem {words[1]} "title"`',
             )
         )
+    try:
+        require_printable(words[-1], scope)
+    except MistakeError as mistake:
+        report.add(mistake.diagnostic)
     family = find_family(str(words[1]))
     if family is None:
         report.add(
@@ -200,12 +212,11 @@ def _seed(found: list[tree.Assignment], scope: Scope) -> int | None:
     if not found:
         return None
     from mrdsl.language.items import convert
-    from mrdsl.spec.schema import Item
+    from mrdsl.spec.options import SEED
 
     report_repeats(found, "`seed` is written twice", "keep one of them", scope, "first written here")
-    item = Item("quantity", "seed of all random values", at_least=0.0, at_most=2.0**32 - 1, whole=True)
     try:
-        return int(convert("seed", item, found[0].value, replace(scope, draws=None)))
+        return int(convert("seed", SEED, found[0].value, replace(scope, draws=None)))
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         return None

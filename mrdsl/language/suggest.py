@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import islice
+
+MOST_NAMES = 500
+"""So many known names are compared: looking for what was meant must cost less than saying that it is not there."""
+MOST_CHARACTERS = 80
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that looks most like the word, or None where none is near."""
-    names = list(known)
+    names = list(islice(known, MOST_NAMES))
     lowered = {name.lower(): name for name in reversed(names)}
-    found = get_close_matches(word.lower(), list(lowered), n=1, cutoff=0.6)
+    found = get_close_matches(word[:MOST_CHARACTERS].lower(), list(lowered), n=1, cutoff=0.6)
     return lowered[found[0]] if found else None
 
 

@@ -20,14 +20,16 @@ from mrdsl.diagnostics import error
 from mrdsl.language.blocks import Place
 from mrdsl.language.evaluate import MistakeError, evaluate
 from mrdsl.language.generators import collect
-from mrdsl.language.items import acceptable, limits, shown
+from mrdsl.language.items import limits, shown
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.suggest import did_you_mean, nearest
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.language.vocabulary import vocabulary
+from mrdsl.printable import is_printable
 from mrdsl.reading.cells import CellReader, RawTable, read_raw
 from mrdsl.source import Span
 from mrdsl.spec.columns import Columns
+from mrdsl.spec.declared import acceptable
 from mrdsl.spec.schema import Item, Node, Source
 
 if TYPE_CHECKING:
@@ -289,10 +291,14 @@ def _check_columns(columns: Sequence[Column], raw: RawTable, word: str, place: P
 
 
 def _check_names(names: Sequence[str], word: str, raw: RawTable, place: Place) -> None:
-    if len(set(names)) == len(names) and all(names):
+    if len(set(names)) == len(names) and all(names) and is_printable("".join(names)):
         return
     first: dict[str, int] = {}
     for row, name in enumerate(names):
+        if not is_printable(name):
+            message = f"the name `{name}` of this {word} holds a control character"
+            place.scope.report.add(error("control-character", message, raw.span(row), "leave it out"))
+            return
         if not name:
             place.scope.report.add(error("empty-cell", f"this {word} has no name", raw.cell_span(row, 0), "name it"))
             return

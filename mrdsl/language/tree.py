@@ -193,6 +193,15 @@ def shift_lines(node: Any, index: int) -> None:
             shift_lines(part, index)
 
 
+def names_in(node: Any) -> Iterator[Token]:
+    """The tokens of all plain names in a node, in order."""
+    if isinstance(node, Name):
+        yield node.token
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from names_in(part)
+
+
 def span_of(files: FileNames, node: Any) -> Span:
     """Where a node or token stands."""
     return files.span(first_token(node), last_token(node))

@@ -18,15 +18,15 @@ from mrdsl.diagnostics import MrdslError, has_errors
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans
 from mrdsl.language.constraints import resolve_constraints
-from mrdsl.language.evaluate import MistakeError, Report, Scope
+from mrdsl.language.evaluate import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files, convert
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.parsing import parse
-from mrdsl.language.random_values import DISTRIBUTIONS
 from mrdsl.language.requirements import check_requirements
 from mrdsl.language.resolving import resolve, sort_statements
 from mrdsl.problems import family as find_family
+from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.schema import Block, Node, declarations
 from mrdsl.spec.spec import Spec
 
@@ -53,7 +53,10 @@ class Updater:
     def update(self, parameters: Mapping[str, Any]) -> Spec:
         """The spec with these params besides those given before; raises MrdslError as reading the text would."""
         given = {**self.given, **parameters}
-        spec = self._resolve_touched(given) if self.local else self._resolve_all(given)
+        try:
+            spec = self._resolve_touched(given) if self.local else self._resolve_all(given)
+        except TooManyMistakesError:
+            spec = self._resolve_all(given)
         self.given = given
         return spec
 

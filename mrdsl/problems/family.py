@@ -144,8 +144,9 @@ class Family:
     there is no plan; ``solve(model, limits=None)`` as for a formulation's ``run``, with the embedded solver.
     ``choose(spec, relax, formulation) -> str``: what ``--solver auto`` takes: a solver's or a pipeline's name.
     ``verify(spec, plan, relax) -> Iterable[Diagnostic]``: the spec's own constraints, checked on a finished plan
-    from the facts alone, whoever found it. ``measure(spec, plan) -> float``: the goal's value of a plan, computed
-    from the facts. ``quantity(spec, plan, name, argument) -> float``: a quantity for ``subject to``; in Pyomo models
+    from the facts alone, whoever found it. ``measure(spec, plan) -> float | None``: the goal's value of a plan,
+    computed from the facts; None where the goal has no value.
+    ``quantity(spec, plan, name, argument) -> float``: a quantity for ``subject to``; in Pyomo models
     the component ``model.plan_quantities`` is a dict from (name, argument) to expressions.
     ``promises``: the numbers that an explanation of an infeasible spec, and of what each is worth, may move.
     ``why(spec, result) -> tuple[Table | str, ...]``: what ``mrdsl why`` prints.

@@ -10,8 +10,10 @@ from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 
+from mrdsl import budgets
 from mrdsl.diagnostics import Diagnostic, error
 from mrdsl.reading.text import decode
+from mrdsl.regular_files import UnreadableError, read_bytes
 from mrdsl.source import Span
 from mrdsl.spec.schema import Source
 
@@ -91,16 +93,22 @@ class RawTable:
 
 def read_raw(source: Source, shown: str) -> RawTable:
     """Reads a table's text; ``shown`` is its name in messages. Raises ValueError in words where it is no table."""
-    with open(source.path, "rb") as handle:
-        data = handle.read()
+    try:
+        data = read_bytes(source.path)
+    except UnreadableError as unread:
+        raise ValueError(str(unread)) from None
     text, problem = decode(data)
     if text is None:
         raise ValueError(problem)
-    head = next((line for line in text.splitlines() if line.strip()), "")
+    head = next((line for line in text.split("\n", 1000) if line.strip()), "")
     if not head:
         raise ValueError("it is empty")
     delimiter = "\t" if "\t" in head or source.path.endswith(".tsv") else ","
     header = tuple(next(csv.reader([head], delimiter=delimiter)))
+    if len(header) > budgets.COLUMNS:
+        raise ValueError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
+    if text.count("\n") > budgets.ROWS:
+        raise ValueError(f"it has more than the {budgets.ROWS} rows that are read")
     rows, plain = _shape(data, text, len(header), delimiter)
     table = RawTable(shown, text, header, delimiter, rows, plain)
     return table if plain else RawTable(shown, text, header, delimiter, len(table.records), False)

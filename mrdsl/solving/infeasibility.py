@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from mrdsl import units
 from mrdsl.diagnostics import Diagnostic, MrdslError, Related, impossible
 from mrdsl.outcome import Limits, Table, Termination
+from mrdsl.problems.diagnosis import find_family
 from mrdsl.problems.family import Family
 from mrdsl.solving.promises import Line, easiest, given_up, lines_of, moved
-from mrdsl.solving.run import find_family, solve
+from mrdsl.solving.run import solve
 from mrdsl.spec.spec import Spec
 
 PRECISION = 0.01

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from mrdsl.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
+from mrdsl.finiteness import finite
 from mrdsl.outcome import (
     Limits,
     Objective,
@@ -19,8 +20,7 @@ from mrdsl.outcome import (
     Termination,
     relative_gap,
 )
-from mrdsl.problems import family as family_of
-from mrdsl.problems import family_names
+from mrdsl.problems.diagnosis import diagnose, find_family
 from mrdsl.problems.family import Family, Formulation, GoalKind, load
 from mrdsl.solving.answer import Answer
 from mrdsl.solving.choice import Choice, asked, choose, formulation_named
@@ -29,6 +29,7 @@ from mrdsl.solving.installed import require, version
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.request import DEFAULT_GAP
 from mrdsl.source import Span
+from mrdsl.spec.options import LIMITS, require_options
 from mrdsl.spec.spec import Spec
 
 
@@ -49,7 +50,8 @@ def solve(
     family = find_family(spec)
     formulation, relax = asked(spec, formulation, relax, solver)
     seconds: dict[str, float] = {}
-    found = _checked(spec, family)
+    require_options(LIMITS, vars(limits or Limits()), "limits.")
+    found = diagnose(spec)
     if has_errors(d for d in found if not d.impossible):
         raise MrdslError(found)
     if has_errors(found):
@@ -61,24 +63,6 @@ def solve(
     return _result(spec, family, choice, outcome, found, seconds)
 
 
-def _checked(spec: Spec, family: Family) -> tuple[Diagnostic, ...]:
-    """What the family's checks say, not asked a second time of a spec that has just been read."""
-    known = spec.known_diagnostics
-    if known is not None:
-        return known
-    found = tuple(family.check(spec))
-    return found if has_errors(found) else (*found, *family.impossible(spec))
-
-
-def find_family(spec: Spec) -> Family:
-    """The family that the spec names; raises MrdslError ``unknown-name``."""
-    found = family_of(spec.problem)
-    if found is None:
-        hint = "there are: " + ", ".join(family_names())
-        raise MrdslError([error("unknown-problem", f"there is no problem kind `{spec.problem}`", spec.span, hint)])
-    return found
-
-
 def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
     """The Pyomo model of a spec, ``subject to`` included."""
     formulation, relax = asked(spec, formulation, relax)
@@ -87,7 +71,7 @@ def build_model(spec: Spec, formulation: str | None = None, relax: bool = False)
 
 def compile_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
     """The Pyomo model of a checked spec; raises MrdslError for a spec that is wrong."""
-    found = tuple(find_family(spec).check(spec))
+    found = tuple(d for d in diagnose(spec) if not d.impossible)
     if has_errors(found):
         raise MrdslError(found)
     return build_model(spec, formulation, relax)
@@ -240,17 +224,21 @@ def _decoded(spec: Spec, formulation: Formulation, model: Any, answer: Answer, r
 
 def verified(spec: Spec, family: Family, outcome: Outcome, relax: bool) -> Outcome:
     """The outcome with its plan checked and valued from the facts alone; no plan where a promise is broken."""
+    outcome = finite(outcome)
     if outcome.plan is None:
         return outcome
     problems = tuple(violations(spec, family, outcome.plan, relax))
     if has_errors(problems):
         return Outcome(Termination.ERROR, diagnostics=outcome.diagnostics + problems, bound=outcome.bound)
     outcome = replace(outcome, diagnostics=outcome.diagnostics + problems)
-    return _valued(spec, family, outcome) if family.measure else outcome
+    return finite(_valued(spec, family, outcome)) if family.measure else outcome
 
 
 def _valued(spec: Spec, family: Family, outcome: Outcome) -> Outcome:
-    value = float(load(family.measure)(spec, outcome.plan))
+    measured = load(family.measure)(spec, outcome.plan)
+    if measured is None:
+        return replace(outcome, value=None)
+    value = float(measured)
     claimed = outcome.value
     if claimed is not None and not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), outcome.size):
         message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from mrdsl import units
 from mrdsl.diagnostics import MrdslError
 from mrdsl.outcome import Limits, Result, Table, Termination
+from mrdsl.problems.diagnosis import find_family
 from mrdsl.problems.family import Needs
 from mrdsl.solving.choice import formulation_named
 from mrdsl.solving.promises import Line, lines_of, moved
-from mrdsl.solving.run import build_model, find_family, solve
+from mrdsl.solving.run import build_model, solve
 from mrdsl.spec.spec import Spec
 
 STEP = 0.05

@@ -61,6 +61,7 @@ class Checked:
     """What the family's checks said of a spec, and of which parts of it: a changed spec is checked anew."""
 
     facts: Any
+    goal: Goal | None
     constraints: tuple[Constraint, ...]
     seed: int | None
     diagnostics: tuple[Diagnostic, ...]
@@ -98,6 +99,6 @@ class Spec:
         was = self.checked
         if was is None or was.facts is not self.facts or was.constraints is not self.constraints:
             return None
-        return was.diagnostics if was.seed == self.seed else None
+        return was.diagnostics if (was.seed, was.goal) == (self.seed, self.goal) else None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrdsl.outcome import Bar, Plan, Table, Trace, plain
+from mrdsl.outcome import Bar, Plan, Table, Trace, lacking, plain
 from mrdsl.performance.mapreduce import Floats
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ class BoundsPlan(Plan):
     jobs: Floats
     map_slots: Floats
     reduce_slots: Floats
-    completion: Mapping[str, Floats]
-    deadline: Floats
+    completion: Mapping[str, Floats] = field(metadata=lacking("the estimate is not known"))
+    deadline: Floats = field(metadata=lacking("the class has no deadline"))
     sizes: bool
     observed: Mapping[str, Observed] = field(default_factory=dict)
     replay: Callable[[], Iterator[TaskRun]] | None = None

@@ -36,9 +36,9 @@ def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
             yield error("broken-plan", f"the jobs share {used:g} {kind} slots, and there are {there}", spec.span)
 
 
-def measure(spec: Spec, plan: BoundsPlan) -> float:
-    """The goal's value: slots of all jobs; NaN for `estimate completion`, which has none."""
-    return plan.slots if plan.sizes else float("nan")
+def measure(spec: Spec, plan: BoundsPlan) -> float | None:
+    """The goal's value: slots of all jobs; None for `estimate completion`, which has none."""
+    return plan.slots if plan.sizes else None
 
 
 def quantity(spec: Spec, plan: BoundsPlan, name: str, argument: str) -> float:

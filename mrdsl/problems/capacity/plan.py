@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import starmap
 from typing import Any
 
 import numpy as np
 
-from mrdsl.outcome import Plan, Table
+from mrdsl.outcome import Plan, Table, lacking
 from mrdsl.performance import mapreduce
 from mrdsl.problems.capacity.instance import Floats, Instance
 from mrdsl.problems.capacity.rounding import rounded_up
@@ -72,9 +72,9 @@ class CapacityPlan(Plan):
     map_slots: Floats
     reduce_slots: Floats
     vms: Floats
-    completion_lower: Floats
-    completion_average: Floats
-    completion_upper: Floats
+    completion_lower: Floats = field(metadata=lacking("no job is admitted, or the estimate is not known"))
+    completion_average: Floats = field(metadata=lacking("no job is admitted, or the estimate is not known"))
+    completion_upper: Floats = field(metadata=lacking("no job is admitted, or the estimate is not known"))
     deadline: Floats
     penalty: Floats
     vm_cost: float

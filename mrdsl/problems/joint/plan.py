@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrdsl.outcome import Plan, Table, plain
+from mrdsl.outcome import Plan, Table, lacking, plain
 
 if TYPE_CHECKING:
     from mrdsl.problems.joint.workload import Floats, Workload
@@ -37,7 +37,7 @@ class ServicePlan:
     rate: Floats
     rejected_rate: Floats
     vms: Floats
-    response: Floats
+    response: Floats = field(metadata=lacking("the service has no VM"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,51 @@
+"""How much a file, a spec or a command may ask for: named limits, each an error with a place where it is passed.
+
+They are far above what a person or a cluster's log needs, and low enough that reading ends in seconds.
+"""
+
+from __future__ import annotations
+
+NESTING = 64
+"""Brackets, or blocks, inside one another; and within one statement, signs before signs, ``- - 1``."""
+
+DOCUMENT_BYTES = 64 << 20
+"""Bytes of one spec or imported file."""
+
+DOCUMENT_LINES = 5_000_000
+"""Lines of one spec or imported file."""
+
+DIAGNOSTICS = 1_000
+"""Diagnostics that are told of one spec; the rest is counted."""
+
+TABLE_BYTES = 1 << 30
+"""Bytes of one table, trace or recording."""
+
+IMPORTS = 1_000
+"""Files that a spec imports, each counted once."""
+
+IMPORT_DEPTH = 64
+"""Imports inside one another."""
+
+COLUMNS = 10_000
+"""Columns of a table."""
+
+ROWS = 50_000_000
+"""Rows of a table."""
+
+GENERATED = 10_000_000
+"""Blocks of one generator."""
+
+EXTENDS_DEPTH = 64
+"""Blocks that extend one another in a chain."""
+
+THREADS = 4096
+"""Threads of a solver."""
+
+RUNS = 1_000_000
+"""Independent runs of a simulation."""
+
+SIMULATED_JOBS = 100_000_000
+"""Completed jobs per user in one simulated run."""
+
+QUOTED = 60
+"""Characters of the user's own text in a message."""

@@ -1,0 +1,66 @@
+"""What a run may be told, declared once: for ``solve with NAME { ... }``, the command line and the Python API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from mrdsl import budgets
+from mrdsl.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.spec.declared import python_number_mistake
+from mrdsl.spec.schema import Item
+
+SEED = Item("quantity", "seed of all random values", at_least=0.0, at_most=2.0**32 - 1, whole=True)
+
+METHOD_OPTIONS = MappingProxyType(
+    {
+        "time_limit": Item("quantity", "when to stop", "time", above=0.0),
+        "gap": Item("quantity", "relative gap at which to stop", "share", at_least=0.0),
+        "node_limit": Item("quantity", "how many nodes to search", at_least=0.0, whole=True),
+        "threads": Item("quantity", "how many threads to use", at_least=1.0, at_most=budgets.THREADS, whole=True),
+        "seed": Item("quantity", "the solver's own seed", at_least=0.0, whole=True),
+        "formulation": Item("name", "which formulation to solve"),
+        "relax": Item("choice", "whether whole numbers may be fractions", choices=("yes", "no")),
+    }
+)
+
+LIMITS = MappingProxyType(
+    {
+        # No time at all is a limit that a caller may reach, not one that a spec states.
+        "time": replace(METHOD_OPTIONS["time_limit"], above=None, at_least=0.0),
+        "gap": METHOD_OPTIONS["gap"],
+        "nodes": METHOD_OPTIONS["node_limit"],
+        "threads": METHOD_OPTIONS["threads"],
+        "seed": METHOD_OPTIONS["seed"],
+    }
+)
+"""The fields of :class:`mrdsl.outcome.Limits`."""
+
+SIMULATION = MappingProxyType(
+    {
+        "runs": Item("quantity", "independent runs", at_least=1.0, at_most=budgets.RUNS, whole=True),
+        "jobs": Item("quantity", "completed jobs per user in each run", at_least=2.0, at_most=budgets.SIMULATED_JOBS,
+                     whole=True),
+        "seed": SEED,
+    }
+)
+
+
+def option_mistakes(declared: Mapping[str, Item], given: Mapping[str, Any], prefix: str = "") -> Iterator[Diagnostic]:
+    """What is wrong with numbers given in Python; None is left to the default. ``prefix`` begins each path."""
+    for key, item in declared.items():
+        value = given.get(key)
+        if value is None or item.form != "quantity":
+            continue
+        mistake = python_number_mistake(key, item, value)
+        if mistake is not None:
+            yield replace(error(mistake.code, mistake.message, None, mistake.hint), path=prefix + key)
+
+
+def require_options(declared: Mapping[str, Item], given: Mapping[str, Any], prefix: str = "") -> None:
+    """Raises MrdslError with :func:`option_mistakes`, if there are any."""
+    found = tuple(option_mistakes(declared, given, prefix))
+    if found:
+        raise MrdslError(found)

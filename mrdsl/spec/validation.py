@@ -1,0 +1,266 @@
+"""The schema, held against facts that were built in Python: what the reading of a text refuses, with the same codes.
+
+A text has lines and columns; here a path says where: ``classes[1].slots.map``, as Python would write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mrdsl import units
+from mrdsl.diagnostics import Diagnostic, error
+from mrdsl.printable import is_printable
+from mrdsl.spec.columns import Columns, names_of, parts_of
+from mrdsl.spec.declared import (
+    Mistake,
+    acceptable,
+    described,
+    number_mistake,
+    python_number_mistake,
+)
+from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
+from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source, declarations
+
+_VALID = "_mrdsl_valid"
+MAX_REPORTED = 50
+
+
+def validate(facts: Any, facts_type: type[Node], currency: str = units.DEFAULT_CURRENCY) -> tuple[Diagnostic, ...]:
+    """Every place where facts break their own declarations, at most fifty; () for facts that were found right before.
+
+    Facts are frozen, so those that are right are marked and not looked at again.
+    """
+    if isinstance(facts, facts_type) and _VALID in facts.__dict__:
+        return ()
+    if not isinstance(facts, facts_type):
+        return (_told(Mistake("wrong-value", f"the facts are {described(facts)}, not {facts_type.__name__}",
+                              f"build a {facts_type.__name__}"), "facts"),)
+    found = tuple(_first(MAX_REPORTED, _node(facts, "", currency)))
+    if not found:
+        mark_valid(facts)
+    return found
+
+
+def mark_valid(facts: Any) -> None:
+    """Notes on facts that they keep their declarations, as those that were read from a text do."""
+    facts.__dict__[_VALID] = True
+
+
+def name_mistake(key: str, name: Any) -> Mistake | None:
+    """What is wrong with a name or a title: no text, or text with control characters."""
+    if not isinstance(name, str):
+        return Mistake("wrong-value", f"`{key}` is a text, not {described(name)}", "give a str")
+    if not is_printable(name):
+        return Mistake("control-character", f"`{key}` holds a control character", "leave it out")
+    return None
+
+
+def _first(count: int, found: Iterator[Diagnostic]) -> Iterable[Diagnostic]:
+    for _, diagnostic in zip(range(count), found, strict=False):
+        yield diagnostic
+
+
+def _told(mistake: Mistake, path: str) -> Diagnostic:
+    return replace(error(mistake.code, mistake.message, hint=mistake.hint), path=path)
+
+
+def _node(node: Node, path: str, currency: str) -> Iterator[Diagnostic]:
+    prefix = f"{path}." if path else ""
+    mistake = name_mistake("name", node.name)
+    if mistake is not None:
+        yield _told(mistake, f"{prefix}name")
+    for field_name, declared in declarations(type(node)).items():
+        value, at = getattr(node, field_name), prefix + field_name
+        if isinstance(declared, Item):
+            mistake = item_mistake(field_name.rstrip("_"), declared, value, currency)
+            if mistake is not None:
+                yield _told(mistake, at)
+        elif declared.repeated:
+            yield from _repeated(declared, value, at, currency)
+        elif value is not None or declared.required:
+            if isinstance(value, declared.node):
+                yield from _node(value, at, currency)
+            else:
+                yield _told(_not_a_block(field_name.rstrip("_"), declared, value), at)
+
+
+def _not_a_block(word: str, declared: Block, value: object) -> Mistake:
+    if value is None:
+        return Mistake("missing-block", f"the block `{word}` is missing", f"give a {declared.node.__name__}")
+    return Mistake("wrong-value", f"`{word}` is a block, not {described(value)}", f"give a {declared.node.__name__}")
+
+
+def _repeated(declared: Block, nodes: Any, path: str, currency: str) -> Iterator[Diagnostic]:
+    if not isinstance(nodes, Sequence) or isinstance(nodes, str | bytes):
+        hint = f"give a tuple of {declared.node.__name__}"
+        yield _told(Mistake("wrong-value", f"`{path}` are blocks, not {described(nodes)}", hint), path)
+        return
+    if declared.required and not len(nodes):
+        hint = f"give a {declared.node.__name__}"
+        yield _told(Mistake("missing-block", f"there is no `{declared.word}`", hint), path)
+    start = 0
+    for part in parts_of(nodes):
+        if isinstance(part, Columns):
+            yield from _columns(declared, part, path, start, currency)
+        else:
+            yield from _nodes(declared, part, path, start, currency)
+        start += len(part)
+    if all(isinstance(part, Columns) or all(isinstance(node, Node) for node in part) for part in parts_of(nodes)):
+        yield from _distinct(declared, nodes, path)
+
+
+def _nodes(declared: Block, nodes: Sequence[Any], path: str, start: int, currency: str) -> Iterator[Diagnostic]:
+    for index, node in enumerate(nodes, start):
+        at = f"{path}[{index}]"
+        if not isinstance(node, declared.node):
+            yield _told(_not_a_block(declared.word, declared, node), at)
+            continue
+        if node.name == "":
+            hint = f"give it a name: {declared.node.__name__}(name=...)"
+            yield _told(Mistake("missing-name", f"this `{declared.word}` has no name", hint), f"{at}.name")
+        yield from _node(node, at, currency)
+
+
+def _distinct(declared: Block, nodes: Sequence[Any], path: str) -> Iterator[Diagnostic]:
+    if isinstance(nodes, Columns) and nodes.group:
+        return
+    names = names_of(nodes)
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if isinstance(name, str) and first.setdefault(name, index) != index:
+            message = f"`{declared.word} {name}` is defined twice, first as {path}[{first[name]}]"
+            yield _told(Mistake("duplicate", message, "give each its own name"), f"{path}[{index}].name")
+            return
+
+
+def item_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:
+    """What is wrong with one item's value; None if nothing. None stands only where the default is None."""
+    if value is None:
+        if item.default is None:
+            return None
+        return Mistake("missing-item", f"`{key}` is missing: {item.doc}", f"give `{key}`")
+    match item.form:
+        case "quantity":
+            return python_number_mistake(key, item, value, currency)
+        case "range":
+            return _range_mistake(key, item, value, currency)
+        case "distribution":
+            if isinstance(value, Distribution):
+                return _distribution_mistake(key, item, value)
+            return python_number_mistake(key, item, value, currency)
+        case "choice":
+            if isinstance(value, str) and value in item.choices:
+                return None
+            hint = "one of " + ", ".join(item.choices)
+            return Mistake("unknown-choice", f"`{key}` cannot be {described(value)}", hint)
+        case "path":
+            right = isinstance(value, Source)
+            return None if right else Mistake("wrong-value", f"`{key}` is a Source, not {described(value)}",
+                                              "give mrdsl.spec.schema.Source")
+        case "text":
+            return None if isinstance(value, str) else name_mistake(key, value)
+        case "name":
+            return name_mistake(key, value)
+        case _:
+            return _many_mistake(key, item, value, currency)
+
+
+def _range_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | None:
+    if not isinstance(value, Range):
+        return Mistake("wrong-value", f"`{key}` is a Range, not {described(value)}", "give Range(low, high)")
+    found = python_number_mistake(key, item, value.low, currency) or (
+        python_number_mistake(key, item, value.high, currency))
+    if found is None and value.low > value.high:
+        return Mistake("reversed-range", f"the range of `{key}` is reversed: {value.low:g} is above {value.high:g}",
+                       "give the lower end first")
+    return found
+
+
+def _distribution_mistake(key: str, item: Item, value: Distribution) -> Mistake | None:
+    wanted = DISTRIBUTIONS.get(value.name) if isinstance(value.name, str) else None
+    hint = "such as Distribution('uniform', (1.0, 3.0))"
+    if wanted is None:
+        return Mistake("unknown-function", f"`{key}`: there is no distribution {described(value.name)}", hint)
+    if not isinstance(value.parameters, tuple) or len(value.parameters) != wanted:
+        return Mistake("wrong-arguments", f"`{key}`: `{value.name}` takes {wanted} parameters in a tuple", hint)
+    lists = value.name in LISTS
+    for parameter in value.parameters:
+        if isinstance(parameter, tuple) != lists or parameter == ():
+            return Mistake("wrong-arguments", f"`{key}`: the parameters of `{value.name}` are not of its form", hint)
+        for number in parameter if lists else (parameter,):
+            found = python_number_mistake(key, Item("quantity", "", item.kind), number)
+            if found is not None:
+                return found
+    problem = problem_of(value.name, list(value.parameters))
+    return Mistake("wrong-arguments", f"`{key}`: `{value.name}`: {problem}", hint) if problem else None
+
+
+def _many_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | None:
+    if not isinstance(value, tuple | list):
+        return Mistake("wrong-value", f"`{key}` is a tuple, not {described(value)}", "give a tuple")
+    check = name_mistake if item.form == "names" else lambda k, one: python_number_mistake(k, item, one, currency)
+    return next((found for one in value if (found := check(key, one)) is not None), None)
+
+
+def _columns(declared: Block, nodes: Columns[Any], path: str, start: int, currency: str) -> Iterator[Diagnostic]:
+    """As for nodes, on arrays: one diagnostic for the first wrong row of each column."""
+    if not issubclass(nodes.node_type, declared.node):
+        yield _told(Mistake("wrong-value", f"`{path}` holds {nodes.node_type.__name__}",
+                            f"give {declared.node.__name__}"), path)
+        return
+    for index, name in enumerate((nodes.group,) if nodes.group else nodes.names, start):
+        mistake = name_mistake("name", name)
+        if mistake is None and not name:
+            mistake = Mistake("missing-name", f"this `{declared.word}` has no name", "name it")
+        if mistake is not None:
+            yield _told(mistake, f"{path}[{index}].name")
+            break
+    for dotted, value in nodes.values.items():
+        item = _declared_at(nodes.node_type, dotted)
+        if item is None:
+            continue
+        found = _column_mistake(dotted, item, value, len(nodes), currency)
+        if found is not None:
+            yield _told(found[1], f"{path}[{start + found[0]}].{dotted}")
+
+
+def _declared_at(node_type: type[Node], dotted: str) -> Item | None:
+    """The item behind a column's path; None for a block that all rows share, and for an unknown path."""
+    for word in dotted.split("."):
+        found = declarations(node_type).get(word)
+        if isinstance(found, Item):
+            return found
+        if found is None:
+            return None
+        node_type = found.node
+    return None
+
+
+def _column_mistake(dotted: str, item: Item, value: Any, rows: int, currency: str) -> tuple[int, Mistake] | None:
+    import numpy as np
+
+    if not getattr(value, "ndim", 0):
+        # The ends of a range stand in columns of their own.
+        if item.form == "range" and isinstance(value, int | float):
+            mistake = python_number_mistake(dotted, item, value, currency)
+        elif item.whole and isinstance(value, float) and value.is_integer():
+            mistake = python_number_mistake(dotted, item, int(value), currency)
+        else:
+            mistake = item_mistake(dotted, item, value, currency)
+        return None if mistake is None else (0, mistake)
+    if len(value) != rows:
+        return 0, Mistake("wrong-length", f"`{dotted}` has {len(value)} values for {rows} rows", "give one a row")
+    if value.dtype.kind not in "fiu":
+        return None
+    lacks = np.isnan(value) if not item.required else np.zeros(rows, dtype=bool)
+    right = np.isfinite(value) & acceptable(item, value) | lacks
+    if item.whole:
+        right &= lacks | (value == np.round(value))
+    wrong = np.flatnonzero(~right)
+    if not wrong.size:
+        return None
+    row = int(wrong[0])
+    return row, number_mistake(dotted, item, float(value[row]), currency) or Mistake(
+        "not-whole", f"`{dotted}` is {value[row]!r}, but must be a whole number", "round it")
