@@ -7,12 +7,15 @@ import math
 import signal
 import subprocess
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
 from mrdsl.outcome import Limits, Termination
 from mrdsl.solving.declaration import Command, SolverFile
+from mrdsl.solving.formats.lp import relations, write_lp
 from mrdsl.solving.formats.mps import write_mps
 from mrdsl.solving.formats.naming import plain_names
 from mrdsl.solving.installed import locate
@@ -33,11 +36,24 @@ def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limit
         rows = plain_names("c", len(program.row_lower))
         model, solution = Path(folder, f"model.{command.writes}"), Path(folder, "model.sol")
         with model.open("w", encoding="ascii") as stream:
-            write_mps(stream, program, columns, rows)
+            in_file = _write(stream, command, program, columns, rows)
         arguments = [*_limit_arguments(solver, limits), *_start_arguments(command, point, columns, folder)]
         line = _command_line(command, str(model), str(solution), arguments)
         code, printed, ended = _run(command, line, str(folder), limits.time)
-        return _reply(command, code, printed, ended, solution, columns, rows)
+        return _reply(command, code, printed, ended, solution, columns, in_file)
+
+
+def _write(stream: TextIO, command: Command, program: LinearProgram, columns: Sequence[str], rows: Sequence[str]
+           ) -> list[tuple[str, ...]]:
+    """Writes the model file in the format that the program reads; the names in it of each row."""
+    if command.writes == "mps":
+        write_mps(stream, program, columns, rows)
+        return [(row,) for row in rows]
+    sides = zip(rows, program.row_lower.tolist(), program.row_upper.tolist(), strict=True)
+    names = [tuple(row + mark for mark, _ in zip(("", "u"), relations(low, high), strict=False))
+             for row, low, high in sides]
+    write_lp(stream, program, columns, names)
+    return names
 
 
 def _command_line(command: Command, model: str, solution: str, limits: Sequence[str]) -> list[str]:
@@ -117,7 +133,7 @@ def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reply(command: Command, code: int, printed: str, ended: Termination | None, solution: Path,
-           columns: Sequence[str], rows: Sequence[str]) -> Reply:
+           columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:
     try:
         text = solution.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -139,11 +155,13 @@ def _reply(command: Command, code: int, printed: str, ended: Termination | None,
         return Reply(ended or Termination.ERROR, message=message)
 
 
-def _as_reply(found: Found, columns: Sequence[str], rows: Sequence[str]) -> Reply:
+def _as_reply(found: Found, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:
     values = _values(found, columns)
     duals = None
     if found.row_duals is not None:
-        duals = np.array(found.row_duals[len(found.row_duals) - len(rows):])
+        last = np.array(found.row_duals[len(found.row_duals) - sum(map(len, rows)):])
+        ends = np.cumsum([0, *map(len, rows)])
+        duals = np.array([last[i:j].sum() for i, j in pairwise(ends.tolist())])
     return Reply(found.termination, values, bound=found.bound, duals=duals, message=found.message,
                  undecided=found.undecided, within_gap=found.within_gap)
 

@@ -16,6 +16,7 @@ from typing import Any
 from mrdsl.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.source import Span
 
+FORMATS = ("lp", "mps")
 KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")
 OFFERS = ("duals", "start", "bound", "incumbents", "iis")
 LIMITS = ("time", "gap", "nodes", "threads", "seed")
@@ -38,7 +39,7 @@ class Command:
 
     ``places`` are paths below the running Python's package folder, looked at before ``PATH``; ``libraries`` folders
     are added to the library path for programs found there. ``arguments`` may hold ``{model}``, ``{solution}`` and
-    ``{limits}`` (in place; else the limits come last). ``writes`` is the model format (``lp``, ``mps``, ``nl``),
+    ``{limits}`` (in place; else the limits come last). ``writes`` is the model format (``lp`` or ``mps``),
     ``reads`` the reader of its solution file. ``version`` are the arguments that make it print its version; ``start``
     those that give it a file ``{start}`` of names and values to begin with.
     """
@@ -260,6 +261,9 @@ class _Reader:
         reaches = [key for key in _TABLES if values.get(key) is not None]
         if len(reaches) != 1 and not self.problems:
             self.wrong("kind", "a solver needs exactly one of [worker], [command], [pyomo]")
+        command = values.get("command")
+        if command is not None and command.writes not in FORMATS:
+            self.wrong("writes", f"writes is {command.writes!r}", "known: " + ", ".join(FORMATS))
         if not values.get("solves"):
             self.wrong("solves", "solves is missing", 'write, say, solves = ["LP", "MILP"]')
         if not values.get("install"):

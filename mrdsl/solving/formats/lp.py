@@ -36,6 +36,8 @@ def write_lp(
         for row_name, (relation, side) in zip(names, relations(low, high), strict=True):
             _write_expression(stream, f" {row_name}:", terms)
             stream.write(f" {relation} {number(side)}\n")
+    if not rows and columns:  # GLPK wants one
+        stream.write(f" no_rows: + 0 {columns[0]} <= 0\n")
     _write_bounds(stream, program, columns)
     whole = [column for column, flag in zip(columns, program.integer.tolist(), strict=True) if flag]
     if whole:

@@ -1,7 +1,10 @@
-"""Free MPS, written so that GLPK, CBC, HiGHS and SCIP read the same program.
+"""Free MPS, written so that GLPK, CBC, HiGHS, SCIP, lp_solve and OR-tools read the same program.
 
 The readers differ in what they assume, so nothing is left to assumption: always minimized (costs change sign where the
-goal is to maximize), the constant as a column that is fixed at 1, every bound of every integer column written out.
+goal is to maximize), the constant as a column that is fixed at 1 (as a right side of the goal it has one sign for CBC,
+HiGHS and SCIP, the other for GLPK and lp_solve), every bound of every integer column written out. CBC 2.10 takes
+`` LO BOUND x0 0`` for fixed format unless the ``NAME`` line says FREE. lp_solve 5.5 cuts off optima where the goal of a
+program with whole columns has a fractional one that is fixed, so that the constant's column is whole there too.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ def write_mps(
     stream: TextIO, program: LinearProgram, columns: Sequence[str], rows: Sequence[str], name: str = "mrdsl"
 ) -> None:
     """Writes the program; ``columns`` and ``rows`` are legal names without blanks."""
-    stream.write(f"NAME {name}\nROWS\n N {GOAL}\n")
+    stream.write(f"NAME {name} FREE\nROWS\n N {GOAL}\n")
     lower, upper = program.row_lower.tolist(), program.row_upper.tolist()
     kinds = [_row_kind(low, high) for low, high in zip(lower, upper, strict=True)]
     stream.write("".join(f" {kind} {row}\n" for kind, row in zip(kinds, rows, strict=True)))
@@ -65,10 +68,13 @@ def _write_columns(stream: TextIO, program: LinearProgram, columns: Sequence[str
             lines.append(f" {column} {GOAL} {number(costs[i])}\n")
         lines.extend(f" {column} {rows[of_row[k]]} {texts[k]}\n" for k in range(begin, ends[i]))
         begin = ends[i]
+    if program.offset != 0.0:
+        if program.integer.any() and not inside:
+            lines.append(" MARKER 'MARKER' 'INTORG'\n")
+            inside = True
+        lines.append(f" {CONSTANT} {GOAL} {number(-program.offset if program.maximize else program.offset)}\n")
     if inside:
         lines.append(" MARKER 'MARKER' 'INTEND'\n")
-    if program.offset != 0.0:
-        lines.append(f" {CONSTANT} {GOAL} {number(-program.offset if program.maximize else program.offset)}\n")
     stream.write("".join(lines))
 
 
