@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.outcome import Limits
+from mrdsl.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.outcome import Limits, Termination
 from mrdsl.sweep_axes import Axis
+from mrdsl.sweep_journal import journal_of, opened
 from mrdsl.sweep_table import write_table
+from mrdsl.writing.files import refusals
 
 Progress = Callable[[int, int], None]
 
@@ -72,21 +74,25 @@ def sweep(
     workers: int | None = None,
     executor: str = "processes",
     progress: Progress = lambda done, total: None,
+    force: bool = False,
 ) -> Summary:
     """Runs every cell and writes the table to ``output`` (.csv, .jsonl or .parquet).
 
+    A table that is there already is written over only with ``force``, or where its sweep goes on.
+
     ``executor`` is ``processes`` or ``dask://HOST:PORT``. A run that has no plan is a row like any other. Raises
-    MrdslError where the spec itself is wrong, names no such parameter, or an interrupted sweep was another one.
+    MrdslError where the spec itself is wrong, names no such parameter, an interrupted sweep was another one, the table
+    is an input or there already, or another run is writing it.
     """
     planned = cells(axes, seeds)
-    _check(setting, axes, planned)
+    inputs = _check(setting, axes, planned)
     digest = _digest(setting, axes, seeds)
-    journal = output.with_name(output.name + ".part")
-    rows = _resumed(journal, digest)
-    resumed = len(rows)
-    output.parent.mkdir(parents=True, exist_ok=True)
+    journal = journal_of(output)
+    _refuse(refusals(journal, force=True, inputs=inputs))
     interrupted = False
-    with _opened(journal, digest, rows) as stream:
+    with opened(journal, output, digest, lambda goes_on: _refuse(
+            refusals(output, force=force or goes_on, inputs=inputs))) as (stream, rows):
+        resumed = len(rows)
         progress(resumed, len(planned))
         missing = [cell for cell in planned if cell.number not in rows]
         try:
@@ -97,10 +103,15 @@ def sweep(
                 progress(len(rows), len(planned))
         except KeyboardInterrupt:
             interrupted = True
-    write_table(output, [rows[number] for number in sorted(rows)])
-    if not interrupted:
-        journal.unlink()
+        write_table(output, [rows[number] for number in sorted(rows)], force=True)
+        if not interrupted:
+            journal.unlink()
     return Summary(len(rows), len(planned), resumed, interrupted)
+
+
+def _refuse(found: Sequence[Diagnostic]) -> None:
+    if found:
+        raise MrdslError(found)
 
 
 def _run_all(setting: Setting, missing: Sequence[Cell], workers: int | None, executor: str
@@ -128,6 +139,8 @@ def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
         if loaded.spec is None:
             raise MrdslError(loaded.diagnostics)
         result = solve(loaded.spec, setting.solver, setting.formulation, setting.relax, setting.limits)
+        if result.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt  # the whole sweep is meant, not this run
         plan_quantities = _quantities(loaded.spec, find_family(loaded.spec), result.plan)
     except MrdslError as failure:
         return {**row, "termination": "error", "solution": "none", "message": _first_message(failure.diagnostics)}
@@ -162,8 +175,11 @@ def _first_message(diagnostics: Sequence[Any]) -> str:
     return next((d.message for d in diagnostics if d.severity == "error"), "")
 
 
-def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> None:
-    """The spec must be sound, each axis one of its parameters, the method there, before a thousand runs say so."""
+def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> tuple[Path, ...]:
+    """The spec must be sound, each axis one of its parameters, the method there, before a thousand runs say so.
+
+    Gives the files that the runs read.
+    """
     from mrdsl.language.loading import load_file
     from mrdsl.problems.diagnosis import find_family
     from mrdsl.solving.choice import choose
@@ -182,6 +198,7 @@ def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> N
         known = ", ".join(loaded.spec.parameters) or "none"
         raise MrdslError([error("unknown-param", f"the spec has no param `{name}`", hint=f"its params: {known}")
                           for name in unknown])
+    return (Path(setting.file), *loaded.files)
 
 
 def _digest(setting: Setting, axes: Sequence[Axis], seeds: Sequence[int]) -> str:
@@ -191,33 +208,3 @@ def _digest(setting: Setting, axes: Sequence[Axis], seeds: Sequence[int]) -> str
         text = b""
     document = json.dumps([asdict(setting), [asdict(axis) for axis in axes], list(seeds)], sort_keys=True, default=str)
     return hashlib.sha256(text + document.encode()).hexdigest()
-
-
-def _resumed(journal: Path, digest: str) -> dict[int, dict[str, Any]]:
-    """The rows of an interrupted sweep; a last line that was cut off is left out."""
-    if not journal.exists():
-        return {}
-    lines = journal.read_text(encoding="utf-8").splitlines()
-    rows: dict[int, dict[str, Any]] = {}
-    for i, line in enumerate(lines):
-        try:
-            found = json.loads(line)
-        except json.JSONDecodeError:
-            break
-        if i == 0:
-            if found.get("sweep") != digest:
-                message = f"{journal} holds the runs of another sweep: the spec, its options or the values differ"
-                raise MrdslError([error("other-sweep", message, hint=f"remove {journal}, or write to another file")])
-        else:
-            rows[found["run"]] = found
-    return rows
-
-
-def _opened(journal: Path, digest: str, rows: Mapping[int, Mapping[str, Any]]) -> IO[str]:
-    """The journal, written anew without what was cut off, ready for more."""
-    temporary = journal.with_name(journal.name + ".new")
-    with temporary.open("w", encoding="utf-8") as stream:
-        stream.write(json.dumps({"sweep": digest}) + "\n")
-        stream.writelines(json.dumps(row) + "\n" for row in rows.values())
-    os.replace(temporary, journal)
-    return journal.open("a", encoding="utf-8")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mrdsl.diagnostics import MrdslError, error
+from mrdsl.writing.files import Together, write_text
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 _LAST = ("seconds", "message")
@@ -27,16 +27,15 @@ def check_ending(path: Path) -> None:
         raise MrdslError([error("missing-solver", "Parquet needs the package pyarrow", None, hint)], exit_code=3)
 
 
-def write_table(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes the rows; a column that some rows lack is empty there."""
+def write_table(path: Path, rows: Sequence[Mapping[str, Any]], *, force: bool = False) -> None:
+    """Writes the rows; a column that some rows lack is empty there. Raises MrdslError."""
     columns = _columns(rows)
-    temporary = path.with_name(path.name + ".new")
     if path.suffix == ".parquet":
-        _write_parquet(temporary, columns, rows)
-    else:
-        text = _csv(columns, rows) if path.suffix == ".csv" else "".join(json.dumps(row) + "\n" for row in rows)
-        temporary.write_text(text, encoding="utf-8", newline="")
-    os.replace(temporary, path)
+        with Together(force=force) as files, files.binary(path) as stream:
+            _write_parquet(stream, columns, rows)
+        return
+    text = _csv(columns, rows) if path.suffix == ".csv" else "".join(json.dumps(row) + "\n" for row in rows)
+    write_text(path, text, force=force)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -53,9 +52,9 @@ def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def _write_parquet(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_parquet(stream: IO[bytes], columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     import pyarrow
     import pyarrow.parquet
 
     table = pyarrow.table({c: [row.get(c) for row in rows] for c in columns})
-    pyarrow.parquet.write_table(table, path)
+    pyarrow.parquet.write_table(table, stream)

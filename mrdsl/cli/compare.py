@@ -9,7 +9,8 @@ import click
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import OutputFile, load_spec, solver_folder, write_whole
+from mrdsl.cli.inputs import load_spec, solver_folder
+from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.cli.solve import exit_code
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.outcome import Result
@@ -27,21 +28,24 @@ from mrdsl.outcome import Result
 @click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
 @click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file.")
-def compare(first: Path, second: Path, as_json: bool, output: Path | None, **options: Any) -> int:
+@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
+@force_option
+def compare(first: Path, second: Path, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
     """Solve the specs FIRST and SECOND and show where their plans differ."""
     from mrdsl.comparison import compare as put_beside
     from mrdsl.reporting.document import to_json
     from mrdsl.reporting.text import print_tables, status_text
 
-    results = [_solve(path, options) for path in (first, second)]
+    outputs = Outputs({"-o": output}, force, as_json)
+    outputs.check(first, second, options["data"])
+    results = [_solve(path, options, outputs) for path in (first, second)]
     try:
         found = put_beside(results[0], results[1], _names(first, second))
     except ValueError as problem:
         raise MrdslError([error("different-problems", str(problem), None, "compare plans of one kind")]) from None
-    if output is not None:
-        write_whole(output, to_json(found.document()))
-    if as_json:
+    if outputs.to_standard_output is None:
+        outputs.write("-o", to_json(found.document()))
+    if as_json or outputs.to_standard_output is not None:
         click.echo(to_json(found.document()), nl=False)
     else:
         click.echo(print_tables(found.tables()))
@@ -52,10 +56,11 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None, **opt
     return max(exit_code(result) for result in results)
 
 
-def _solve(path: Path, options: dict[str, Any]) -> Result:
+def _solve(path: Path, options: dict[str, Any], outputs: Outputs) -> Result:
     from mrdsl.solving.run import solve as run
 
     loaded = load_spec(path, options["defines"], options["data"], options["seed"], options["allow_outside"])
+    outputs.check(*loaded.files)
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     result = run(loaded.spec, options["solver"], options["formulation"], options["relax"])

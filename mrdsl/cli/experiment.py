@@ -9,17 +9,20 @@ from typing import Any
 import click
 
 from mrdsl.cli.boundary import StoppedError
+from mrdsl.cli.outputs import force_option, refuse_folder
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import family, family_names
 from mrdsl.problems.family import Experiment, load
+from mrdsl.writing.files import claimed
 
 
 @click.command()
 @click.argument("name", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for plots and tables; default NAME.")
+@force_option
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Change one of the study's options.")
-def experiment(name: str | None, output: Path | None, settings: tuple[str, ...]) -> None:
+def experiment(name: str | None, output: Path | None, force: bool, settings: tuple[str, ...]) -> None:
     """Run the study NAME, or list all studies."""
     known = {study.name: study for kind in family_names() for study in _studies(kind)}
     if name is None:
@@ -36,10 +39,12 @@ def experiment(name: str | None, output: Path | None, settings: tuple[str, ...])
 
     study = known[name]
     folder = output or Path(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    signal.signal(signal.SIGINT, _stop)
-    for table in load(study.run)(folder, **_options(study, settings)):
-        click.echo(print_tables([table]))
+    options = _options(study, settings)
+    refuse_folder(folder, force=force, inputs=[Path(value) for value in options.values() if isinstance(value, str)])
+    with claimed(folder):
+        signal.signal(signal.SIGINT, _stop)
+        for table in load(study.run)(folder, **options):
+            click.echo(print_tables([table]))
 
 
 def _stop(number: int, frame: object) -> None:

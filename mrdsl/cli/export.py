@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import click
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, solver_folder, spec_options, write_whole
+from mrdsl.cli.inputs import load_spec, solver_folder, spec_options
+from mrdsl.cli.outputs import Outputs, force_option, refuse_folder
 from mrdsl.cli.solve import exit_code
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import family as find_family
 from mrdsl.problems.family import Export, Family, kind_words, load
+from mrdsl.writing.files import Together, is_standard_output, make_folder
 
 
 @click.command()
@@ -22,12 +25,15 @@ from mrdsl.problems.family import Export, Family, kind_words, load
 @click.argument("form")
 @click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
 @solver_folder
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=".", help="The folder to write into.")
-def export(form: str, solver: str, output: Path, **options: Any) -> int:
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=".",
+              help="The folder to write into, made where it is missing; - prints a plan of one file.")
+@force_option
+def export(form: str, solver: str, output: Path, force: bool, **options: Any) -> int:
     """Solve the spec in FILE and write its plan as FORM, such as `yarn`."""
     from mrdsl.solving.interruption import kept
     from mrdsl.solving.run import solve as run
 
+    refuse_folder(output)
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     if loaded.spec is None:
         print_diagnostics(loaded.diagnostics, loaded.texts)
@@ -39,10 +45,27 @@ def export(form: str, solver: str, output: Path, **options: Any) -> int:
         result = run(loaded.spec, solver)
     print_diagnostics(result.diagnostics, loaded.texts)
     if result.plan is not None:
-        for name, text in _files(writer, loaded.spec, result.plan).items():
-            write_whole(output / name, text)
-            click.echo(str(output / name))
+        inputs = (options["file"], options["data"], *loaded.files)
+        _write(_files(writer, loaded.spec, result.plan), output, force, inputs)
     return exit_code(result)
+
+
+def _write(files: dict[str, str], folder: Path, force: bool, inputs: Iterable[Path | None]) -> None:
+    """All files or none, into a folder that is made where it is missing; one file to standard output where asked."""
+    if is_standard_output(folder):
+        if len(files) > 1:
+            raise MrdslError([error("wrong-option", f"the plan has {len(files)} files: {', '.join(files)}", None,
+                                    "name a folder for them")])
+        click.echo(next(iter(files.values())), nl=False)
+        return
+    make_folder(folder)
+    Outputs({name: folder / name for name in files}, force).check(*inputs)
+    with Together(force=force) as together:
+        for name, text in files.items():
+            with together.text(folder / name) as stream:
+                stream.write(text)
+    for name in files:
+        click.echo(str(folder / name))
 
 
 def _files(writer: Export, spec: Any, plan: Any) -> dict[str, str]:

@@ -10,11 +10,11 @@ import click
 
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
 from mrdsl.cli.check import specs_below
-from mrdsl.cli.inputs import write_whole
 from mrdsl.diagnostics import error
 from mrdsl.language.formatting import format_text
 from mrdsl.reading.text import decode
 from mrdsl.source import Span
+from mrdsl.writing.files import write_text
 
 STANDARD_INPUT = "-"
 
@@ -53,7 +53,7 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
     if str(path) == STANDARD_INPUT:
         click.echo(made, nl=False)
     elif changed:
-        write_whole(path, made)
+        write_text(path, made, force=True)
         click.echo(f"formatted {shown}", err=True)
     return PLAN
 

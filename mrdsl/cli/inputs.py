@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -138,47 +136,3 @@ def _measure(text: str | None, dimension: units.Dimension, parameter: click.Para
     if value is None or value.dimension not in (dimension, units.NUMBER) or not value.number >= 0:
         raise click.BadParameter(f"write {example}", param=parameter)
     return float(value.number)
-
-
-class OutputFile(click.Path):
-    """A file to write: that it can be written is found out before the work, not after it."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False, writable=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails where its nearest folder that exists takes no file."""
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        folder = next((above for above in path.absolute().parents if above.exists()), None)
-        if folder is None or not folder.is_dir() or not os.access(folder, os.W_OK):
-            self.fail(f"{str(path)!r} cannot be written: {str(folder)!r} is no folder that takes files", param, ctx)
-        return path
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes a file so that it is never half there: a neighbour first, then a rename. Raises MrdslError."""
-    try:
-        _write_whole(path, text)
-    except OSError as problem:
-        reason = problem.strerror or "the system refuses"
-        hint = "write to another folder, or make room in this one"
-        raise MrdslError([error("unwritable-file", f"`{path}` cannot be written: {reason}", None, hint)]) from None
-
-
-def _write_whole(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
-            out.write(text)
-        Path(name).chmod(0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mrdsl.cli.inputs import OutputFile, write_whole
+from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.suggest import did_you_mean
 from mrdsl.problems import SHIPPED, family
@@ -15,8 +15,9 @@ from mrdsl.resources import resource
 
 @click.command()
 @click.argument("kind", metavar="FAMILY", required=False)
-@click.option("-o", "--output", type=OutputFile(), help="Write to a file; never over an existing one.")
-def new(kind: str | None, output: Path | None) -> None:
+@click.option("-o", "--output", type=OutputFile(), help="Write to a file; - prints it.")
+@force_option
+def new(kind: str | None, output: Path | None, force: bool) -> None:
     """Print a commented spec of a problem FAMILY to start from; without FAMILY, list them."""
     if kind is None:
         for name in SHIPPED:
@@ -34,10 +35,9 @@ def new(kind: str | None, output: Path | None) -> None:
                 )
             ]
         )
+    outputs = Outputs({"-o": output}, force)
+    outputs.check()
     text = resource(f"models/{kind}/reference.mrspec").read_text(encoding="utf-8")
     if output is None:
         click.echo(text, nl=False)
-        return
-    if output.exists():
-        raise MrdslError([error("file-exists", f"`{output}` is there already", None, "choose another name")])
-    write_whole(output, text)
+    outputs.write("-o", text)

@@ -12,8 +12,9 @@ import click
 
 from mrdsl import __version__
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import OutputFile, load_spec, spec_options, write_whole
-from mrdsl.cli.solve import draw, fail, show, write_files
+from mrdsl.cli.inputs import load_spec, spec_options
+from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli.solve import drawn_chart, fail, nothing_to_write, show, write_files
 from mrdsl.diagnostics import MrdslError
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.outcome import Objective, Outcome, Result, relative_gap
@@ -28,24 +29,28 @@ from mrdsl.spec.spec import Spec
 @click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file.")
 @click.option("--gantt", type=OutputFile(), help="Draw the first run as an SVG Gantt chart.")
 @click.option("--trace", type=OutputFile(), help="Write the first run, event by event, to a CSV file.")
+@force_option
 @click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
-def simulate(as_json: bool, output: Path | None, gantt: Path | None, trace: Path | None, verbose: bool,
-             **options: Any) -> int:
+def simulate(as_json: bool, output: Path | None, gantt: Path | None, trace: Path | None, force: bool,
+             verbose: bool, **options: Any) -> int:
     """Run the spec in FILE and report what happens."""
+    outputs = Outputs({"-o": output, "--gantt": gantt, "--trace": trace}, force, as_json)
+    outputs.check(options["file"], options["data"])
     started = time.perf_counter()
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     parsed = {"parse": time.perf_counter() - started}
+    outputs.check(*loaded.files)
     if loaded.spec is None:
         failure = MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
-        return fail(failure, loaded, as_json, output, parsed)
+        return fail(failure, loaded, outputs, parsed)
     try:
         outcome = _run(loaded, options)
     except MrdslError as problem:
-        return fail(problem, loaded, as_json, output, parsed)
+        return fail(problem, loaded, outputs, parsed)
     seconds = {**parsed, "simulate": time.perf_counter() - started - parsed["parse"]}
     result = _result(loaded.spec, outcome, loaded, seconds)
-    show(result, loaded, as_json, verbose)
-    return write_files(result, output, (draw, gantt), (_write_trace, trace))
+    show(result, loaded, outputs, verbose)
+    return write_files(result, outputs, {"--gantt": drawn_chart, "--trace": _csv})
 
 
 def _run(loaded: Loaded, options: dict[str, Any]) -> Outcome:
@@ -72,16 +77,14 @@ def _result(spec: Spec, outcome: Outcome, loaded: Loaded, seconds: dict[str, flo
     )
 
 
-def _write_trace(result: Result, path: Path) -> None:
-    if result.plan is not None:
-        write_whole(path, _csv(result))
-
-
 def _csv(result: Result) -> str:
     assert result.plan is not None
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     found = result.plan.trace()
     writer.writerow(found.columns)
-    writer.writerows(found.rows)
+    rows = list(found.rows)
+    if not rows:
+        raise nothing_to_write("no trace", result, "no events")
+    writer.writerows(rows)
     return text.getvalue()

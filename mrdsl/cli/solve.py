@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,15 @@ import click
 
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STOPPED, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import OutputFile, load_spec, seconds, share, solver_folder, spec_options, write_whole
-from mrdsl.diagnostics import MrdslError
+from mrdsl.cli.inputs import load_spec, seconds, share, solver_folder, spec_options
+from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.outcome import Limits, Result, Termination
+from mrdsl.problems.family import kind_words
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import STANDARD_OUTPUT
 
 EXPLAIN_FOR = 5.0
 """Seconds that `solve` spends on saying why there is no plan; `why` takes its time."""
@@ -35,29 +38,30 @@ EXPLAIN_FOR = 5.0
 @click.option("--nodes", type=click.IntRange(0), help="Stop after so many nodes.")
 @click.option("--threads", type=click.IntRange(1), help="Threads for the solver.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file.")
+@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
 @click.option("--gantt", type=OutputFile(), help="Draw the plan as an SVG Gantt chart.")
 @click.option("--graph", type=OutputFile(), help="Draw the plan's tasks and their order as SVG.")
+@force_option
 @click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
-def solve(
-    as_json: bool, output: Path | None, gantt: Path | None, graph: Path | None, verbose: bool, **options: Any
-) -> int:
+def solve(as_json: bool, output: Path | None, gantt: Path | None, graph: Path | None, force: bool, verbose: bool,
+          **options: Any) -> int:
     """Find the plan for the spec in FILE."""
+    outputs = Outputs({"-o": output, "--gantt": gantt, "--graph": graph}, force, as_json)
+    outputs.check(options["file"], options["data"])
     started = time.perf_counter()
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     parsed = {"parse": time.perf_counter() - started}
+    outputs.check(*loaded.files)
     if loaded.spec is None:
-        return fail(
-            MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics)), loaded, as_json, output, parsed
-        )
+        return fail(MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics)), loaded, outputs, parsed)
     try:
         result = _solve(loaded, options)
     except MrdslError as failure:
-        return fail(failure, loaded, as_json, output, parsed)
+        return fail(failure, loaded, outputs, parsed)
     found = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
     result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=found)
-    show(result, loaded, as_json, verbose)
-    return write_files(result, output, (draw, gantt), (draw_graph, graph))
+    show(result, loaded, outputs, verbose)
+    return write_files(result, outputs, {"--gantt": drawn_chart, "--graph": drawn_graph})
 
 
 def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
@@ -91,13 +95,17 @@ def exit_code(result: Result) -> int:
     return SOLVER_FAILED if result.termination is Termination.ERROR else STOPPED
 
 
-def show(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None:
-    """Prints a result as a table or as JSON, its diagnostics, and how long the stages took where that is asked."""
+def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> None:
+    """Prints a result as a table or as JSON, its diagnostics, and how long the stages took where that is asked.
+
+    Where a file of another kind goes to standard output, the table goes to standard error.
+    """
+    as_json = outputs.printed or outputs.to_standard_output == "-o"
     if as_json:
         document = to_json(result_document(result))
         PRINTED.set(True)
         click.echo(document, nl=False)
-    elif sys.stdout.isatty():
+    elif sys.stdout is not None and sys.stdout.isatty() and outputs.to_standard_output is None:
         from rich.console import Console
 
         from mrdsl.reporting.terminal import print_result
@@ -106,7 +114,7 @@ def show(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None:
     else:
         from mrdsl.reporting.text import result_text
 
-        click.echo(result_text(result), nl=False)
+        click.echo(result_text(result), nl=False, err=outputs.to_standard_output is not None)
     if not as_json:
         print_diagnostics(result.diagnostics, loaded.texts)
     if verbose:
@@ -114,48 +122,58 @@ def show(result: Result, loaded: Loaded, as_json: bool, verbose: bool) -> None:
         click.echo(stages, err=True)
 
 
-def write_files(result: Result, output: Path | None, *others: tuple[Callable[[Result, Path], None], Path | None]
-                ) -> int:
-    """Writes what is asked for of a result that is printed already, and gives the exit code."""
-    try:
-        if output is not None:
-            write_whole(output, to_json(result_document(result)))
-        for write, path in others:
-            if path is not None:
-                write(result, path)
-    except MrdslError as failure:
-        print_diagnostics(failure.diagnostics, {})
-        return failure.exit_code
-    return exit_code(result)
+def write_files(result: Result, outputs: Outputs, texts: Mapping[str, Callable[[Result], str]]) -> int:
+    """Writes what is asked for of a result that is printed already, and gives the exit code.
+
+    A file that cannot be written, or a drawing of nothing, keeps no other from being written.
+    """
+    code = exit_code(result)
+    for option, text in {"-o": lambda found: to_json(result_document(found)), **texts}.items():
+        path = outputs.files[option]
+        if path is None or (option == "-o" and path == STANDARD_OUTPUT):
+            continue
+        if result.plan is None and option != "-o":
+            click.echo(f"{path} is not written: there is no plan", err=True)
+            continue
+        try:
+            outputs.write(option, text(result))
+        except MrdslError as failure:
+            print_diagnostics(failure.diagnostics, {})
+            code = failure.exit_code
+    return code
 
 
-def fail(failure: MrdslError, loaded: Loaded, as_json: bool, output: Path | None, parsed: dict[str, float]) -> int:
+def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str, float]) -> int:
     """Reports that there is no result, in the form that was asked for, and gives the exit code."""
     document = to_json(failure_document(failure.diagnostics, parsed, loaded.spec))
-    if as_json:
+    if outputs.printed or outputs.to_standard_output == "-o":
         click.echo(document, nl=False)
     else:
         print_diagnostics(failure.diagnostics, loaded.texts)
-    if output is not None:
-        write_whole(output, document)
+    if outputs.to_standard_output != "-o":
+        outputs.write("-o", document)
     return failure.exit_code
 
 
-def draw(result: Result, path: Path) -> None:
-    """Writes the plan's Gantt chart, or says that it has none."""
+def drawn_chart(result: Result) -> str:
+    """The plan's Gantt chart. Raises MrdslError ``nothing-to-write`` where it has none."""
     from mrdsl.drawing import gantt
 
     bars = result.plan.bars() if result.plan is not None else ()
     if not bars:
-        click.echo(f"no Gantt chart: a {result.problem} plan has nothing to draw", err=True)
-        return
-    write_whole(path, gantt(bars, result.title))
+        raise nothing_to_write("no Gantt chart", result, "nothing to draw over time")
+    return gantt(bars, result.title)
 
 
-def draw_graph(result: Result, path: Path) -> None:
-    """Writes the plan drawn as a graph, or says that it is none."""
+def drawn_graph(result: Result) -> str:
+    """The plan drawn as a graph. Raises MrdslError ``nothing-to-write`` where it is none."""
     drawn = result.plan.graph(result.title) if result.plan is not None else ""
     if not drawn:
-        click.echo(f"no graph: a {result.problem} plan has no order of tasks to draw", err=True)
-        return
-    write_whole(path, drawn)
+        raise nothing_to_write("no graph", result, "no order of tasks to draw")
+    return drawn
+
+
+def nothing_to_write(what: str, result: Result, lacks: str) -> MrdslError:
+    """The refusal of a file that would be empty."""
+    return MrdslError([error("nothing-to-write", f"{what}: {kind_words(result.problem)} plan has {lacks}", None,
+                             "leave the option out; the plan is printed without it")])

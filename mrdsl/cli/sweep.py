@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from mrdsl.cli.boundary import PLAN, STOPPED
-from mrdsl.cli.inputs import OutputFile, parameters, seconds, share, solver_folder
+from mrdsl.cli.inputs import parameters, seconds, share, solver_folder
+from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.outcome import Limits
 
 
@@ -19,6 +20,7 @@ from mrdsl.outcome import Limits
               help="A param and its values: `peak=0.8:1.4:0.1` (the end included) or `scale=1,2`. Repeatable.")
 @click.option("--seeds", metavar="A..B", help="Run every combination with each of these seeds.")
 @click.option("-o", "--output", type=OutputFile(), required=True, help="A .csv, .jsonl or .parquet file.")
+@force_option
 @click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param in all runs.")
 @click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")
 @click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
@@ -31,7 +33,7 @@ from mrdsl.outcome import Limits
 @click.option("--threads", type=click.IntRange(1), help="Threads for each run's solver.")
 @click.option("-j", "--jobs", type=click.IntRange(1), help="Parallel processes; by default one per core.")
 @click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
-def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, **options: Any) -> int:
+def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, force: bool, **options: Any) -> int:
     """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""
     from mrdsl.sweep import Setting
     from mrdsl.sweep import sweep as run
@@ -39,12 +41,14 @@ def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, **
     from mrdsl.sweep_table import check_ending
 
     check_ending(output)
+    Outputs({"-o": output}, force=True).check(file, options["data"])
     limits = Limits(options["time_limit"], options["gap"], None, options["threads"], None)
     setting = Setting(str(file), options["solver"], options["formulation"], options["relax"], limits,
                       options["allow_outside"], parameters(options["defines"], options["data"]))
     with _Bar() as progress:
         done = run(setting, [parse_axis(text) for text in axes], parse_seeds(seeds) if seeds else (), output,
-                   workers=options["jobs"], executor=options["executor"], progress=progress)
+                   workers=options["jobs"], executor=options["executor"], progress=progress,
+                   force=force)
     resumed = f", {done.resumed} of them from before" if done.resumed else ""
     click.echo(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
     if done.interrupted:

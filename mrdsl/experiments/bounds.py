@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mrdsl.drawing import Series, line_chart
+from mrdsl.experiments.tables import write_csv
 from mrdsl.language.loading import load_file
 from mrdsl.outcome import Table
 from mrdsl.problems.bounds.formulas import plan_of
@@ -29,6 +30,7 @@ from mrdsl.simulation.fixed_point import Floats, iterate
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.tasks import Job, in_order
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import write_text
 
 WAYS = ("trace", "closed", "masters")
 CLASSES = {"twitter": "Twitter", "sort": "Sort", "wordcount": "WordCount", "wikitrends": "WikiTrends"}
@@ -217,17 +219,18 @@ def _share(value: float) -> str:
     return f"{100.0 * value:.1f}%"
 
 
+def _row(f: Found) -> tuple[Any, ...]:
+    e = f.entry
+    return (e.table, e.row, e.name, e.users, *(round(v, 2) for v in (f.lower, f.average, f.upper)),
+            round(f.implied, 2), e.upper_gap, e.average_gap, *(round(f.mean[way], 2) for way in WAYS))
+
+
 def _write(output: Path, found: Sequence[Found]) -> None:
-    with (output / "bounds-tables.csv").open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(("table", "row", "class", "users", "lower [s]", "average [s]", "upper [s]", "printed mean [s]",
-                         "printed upper gap", "printed average gap", *(f"{way} mean [s]" for way in WAYS)))
-        for f in found:
-            e = f.entry
-            writer.writerow((e.table, e.row, e.name, e.users, *(round(v, 2) for v in (f.lower, f.average, f.upper)),
-                             round(f.implied, 2), e.upper_gap, e.average_gap, *(round(f.mean[way], 2) for way in WAYS)))
+    columns = ("table", "row", "class", "users", "lower [s]", "average [s]", "upper [s]", "printed mean [s]",
+               "printed upper gap", "printed average gap", *(f"{way} mean [s]" for way in WAYS))
+    write_csv(output / "bounds-tables.csv", columns, map(_row, found))
     x = list(range(1, len(found) + 1))
     series = [Series("printed", x, [100 * f.entry.upper_gap for f in found]),
               *(Series(way, x, [100 * f.gap("upper", way) for f in found]) for way in WAYS)]
     chart = line_chart(series, "Upper bound above the mean, Tables 3 to 6", "class entry", "gap [%]")
-    (output / "bounds-tables.svg").write_text(chart, encoding="utf-8")
+    write_text(output / "bounds-tables.svg", chart, force=True)

@@ -21,6 +21,7 @@ from mrdsl.problems.bounds.simulate import simulate
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import write_text
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ def accuracy(output: Path, scenarios: int = 30, jobs: int = 10, seed: int = 1) -
         rows.append((setting.title, len(ratios), *(f"{100 * (r - 1):+.0f}%" for r in ratios.mean(axis=0)),
                      f"{100 * error[1]:.0f}%", f"{100 * error[3]:.0f}%", f"{100 * above:.0f}%", f"{100 * below:.0f}%"))
         upper.append(float(ratios[:, 2].mean() - 1.0) * 100)
-    (output / "bounds-accuracy.svg").write_text(
-        bar_chart([setting.title for setting in SETTINGS], {"upper estimate": upper}, "Upper estimate above the mean",
-                  "setting", "%"), encoding="utf-8")
+    chart = bar_chart([setting.title for setting in SETTINGS], {"upper estimate": upper},
+                      "Upper estimate above the mean", "setting", "%")
+    write_text(output / "bounds-accuracy.svg", chart, force=True)
     yield Table("Estimate / simulated mean - 1", (
         "setting", "classes", *ESTIMATES, "|average|", "|waves|", "mean below lower", "mean above upper"), rows)
 

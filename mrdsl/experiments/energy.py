@@ -22,10 +22,11 @@ from mrdsl.experiments.energy_runs import (
     excess,
     optimum,
     workload,
-    write_csv,
 )
+from mrdsl.experiments.tables import write_csv
 from mrdsl.outcome import Table
 from mrdsl.problems.energy.plan import EnergyPlan, JobUse
+from mrdsl.writing.files import write_text
 
 NAN = float("nan")
 
@@ -133,7 +134,7 @@ def _case(name: str, scale: str, output: Path) -> Case:
     assert isinstance(best, EnergyPlan), f"{name}-{scale} has no plan"
     assert lowest is not None
     if scale == "small":
-        (output / f"gantt-{name}.svg").write_text(gantt(best.bars(), f"{spec.title}: the optimum"), encoding="utf-8")
+        write_text(output / f"gantt-{name}.svg", gantt(best.bars(), f"{spec.title}: the optimum"), force=True)
     (use,) = best.jobs.values()
     return Case(name, scale, use, lowest, {method: decide(spec, method) for method in TITLES})
 
@@ -184,4 +185,4 @@ def _draw(output: Path, scale: str, cases: list[Case]) -> None:
             for method, title in TITLES.items()
         }
         chart = bar_chart(groups, series, f"{label}, {scale} workloads", "", label)
-        (output / f"{name}-{scale}.svg").write_text(chart, encoding="utf-8")
+        write_text(output / f"{name}-{scale}.svg", chart, force=True)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
-
 from mrdsl.heuristics.energy import Work
 from mrdsl.heuristics.energy_search import Search, score
 from mrdsl.heuristics.pipeline import Draft
@@ -83,11 +78,3 @@ def decide(spec: Spec, method: str) -> JobUse | None:
 def excess(value: float, limit: float | None) -> float:
     """By how many percent a limit is exceeded, 0 where it is kept or there is none."""
     return 0.0 if limit is None or value <= limit * (1 + 1e-6) else 100.0 * (value / limit - 1.0)
-
-
-def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table as a file; None is an empty cell."""
-    with path.open("w", newline="", encoding="utf-8") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from mrdsl.drawing.chart import Series, bar_chart, line_chart
-from mrdsl.experiments.energy_runs import TITLES, WORKLOADS, decide, excess, optimum, workload, write_csv
+from mrdsl.experiments.energy_runs import TITLES, WORKLOADS, decide, excess, optimum, workload
+from mrdsl.experiments.tables import write_csv
 from mrdsl.outcome import Table
 from mrdsl.problems.energy.plan import JobUse
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import write_text
 
 METHODS = ("dsps", "mvps", "mrdsl-energy")
 SPEEDS = {"100 Mbit/s": 1e8 / 8, "1 Gbit/s": 1e9 / 8, "10 Gbit/s": 1e10 / 8}
@@ -69,7 +71,7 @@ def _network(output: Path) -> Table:
             cells.append(round(share, 2))
         rows.append(tuple(cells))
     chart = bar_chart(list(WORKLOADS.values()), shares, "Energy of placement and shuffle", "", "% of all energy")
-    (output / "network.svg").write_text(chart, encoding="utf-8")
+    write_text(output / "network.svg", chart, force=True)
     return Table("Figure 9: energy of placement and shuffle, % of all energy (optimum without deadline and budget: the "
                  "slow network keeps none)", ("workload", *SPEEDS), rows)
 
@@ -118,4 +120,4 @@ def _draw(path: Path, points: list[Point], title: str, label: str) -> None:
     x = [point.value for point in points]
     series = [Series("optimum", x, values(lambda p: None if p.best is None else 1.0))]
     series += [Series(TITLES[m], x, values(lambda p, m=m: p.methods[m])) for m in METHODS]  # type: ignore[misc]
-    path.write_text(line_chart(series, title, label, "energy over the optimum"), encoding="utf-8")
+    write_text(path, line_chart(series, title, label, "energy over the optimum"), force=True)

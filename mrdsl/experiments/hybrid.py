@@ -15,6 +15,7 @@ from mrdsl.problems.hybrid.plan import HybridPlan
 from mrdsl.resources import resource
 from mrdsl.solving.run import solve
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import write_text
 
 WEIGHTS = (0.25, 0.5, 1.0, 2.0, 4.0)
 ACCEPTANCE = (0.80, 0.85, 0.90, 0.95, 1.0)
@@ -53,7 +54,7 @@ def _study(
         for method, found in costs.items()
     ]
     chart = line_chart(series, f"Cost against {name}", name, f"cost per slot [{base.currency}]")
-    (output / f"cost_against_{name}.svg").write_text(chart, encoding="utf-8")
+    write_text(output / f"cost_against_{name}.svg", chart, force=True)
 
 
 def _cost(spec: Spec, method: str, seeds: int) -> float | None:

@@ -17,6 +17,7 @@ from mrdsl.experiments.tables import written
 from mrdsl.outcome import Table
 from mrdsl.problems.joint.sizes import sweep
 from mrdsl.problems.joint.workload import Floats, Workload, workload
+from mrdsl.writing.files import write_text
 
 SAVINGS_AXES = ("cluster size / V_max [%]", "cheaper than partitioned [%]")
 PRINTED_UTILIZATION = {
@@ -205,4 +206,4 @@ def _draw(output: Path, name: str, title: str, axes: tuple[str, str], x: Floats,
     """Writes one SVG plot: ``lines`` by name, all over ``x``."""
     series = [Series(one, x.tolist(), y.tolist()) for one, y in lines.items()]
     text = line_chart(series, title, *axes, y_zero=True)
-    (output / f"{name}.svg").write_text(text, encoding="utf-8")
+    write_text(output / f"{name}.svg", text, force=True)

@@ -15,6 +15,7 @@ from mrdsl.outcome import Table
 from mrdsl.problems.joint.facts import JobClass, Service
 from mrdsl.problems.joint.workload import workload
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import write_text
 
 SHARE = 0.85
 _CLASS_COLUMNS = (
@@ -32,7 +33,7 @@ def write_instances(output: Path, number: int = 1) -> Iterator[Table]:
     for family in (*SMALL, *LARGE):
         files = texts(family, number)
         for name, text in files.items():
-            (output / name).write_text(text, encoding="utf-8")
+            write_text(output / name, text, force=True)
         rows.append((family, ", ".join(files)))
     yield Table("Instances", ("instance", "files"), rows)
 

@@ -28,6 +28,7 @@ from mrdsl.problems.makespan.batch import Batch, batch_of
 from mrdsl.problems.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
 from mrdsl.spec.blocks import Slots
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import write_text
 
 JOBS_AN_HOUR = 6
 DISTRIBUTIONS = {"map tasks": (150.0, 550.0), "map time": (50.0, 200.0), "reduce tasks": (19.0, 145.0),
@@ -141,11 +142,10 @@ def _draw(folder: Path, level: str, found: list[_Averages]) -> None:
     methods = [method for at, method in found[0].seconds if at == level]
     title = "one job at a time on a machine" if level == "phases" else "at task and slot level"
     lines = [Series(method, slots, [one.seconds[level, method] for one in found]) for method in methods]
-    (folder / f"makespans-{level}.svg").write_text(
-        line_chart(lines, f"Average makespan, {title}", "map and reduce slots each", "makespan [s]", y_zero=True),
-        encoding="utf-8", newline="\n")
+    chart = line_chart(lines, f"Average makespan, {title}", "map and reduce slots each", "makespan [s]", y_zero=True)
+    write_text(folder / f"makespans-{level}.svg", chart, force=True)
     lines = [Series(m, slots, [one.decrease(level, m) for one in found]) for m in methods if m not in (BASE, BOUND)]
     lines += [Series(f"{name}, printed", slots, [value] * len(slots)) for name, value in PRINTED.items()]
-    (folder / f"decreases-{level}.svg").write_text(
-        line_chart(lines, f"Decrease against Johnson's rule, {title}", "map and reduce slots each", "decrease [%]",
-                   y_zero=True), encoding="utf-8", newline="\n")
+    chart = line_chart(lines, f"Decrease against Johnson's rule, {title}", "map and reduce slots each", "decrease [%]",
+                       y_zero=True)
+    write_text(folder / f"decreases-{level}.svg", chart, force=True)

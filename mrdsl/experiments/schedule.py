@@ -16,6 +16,7 @@ from mrdsl.outcome import Table
 from mrdsl.resources import resource
 from mrdsl.spec.schema import Source
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import write_text
 
 TRACE = "FB-2009_samples_24_times_1hr_0.tsv"
 HOUR = 3600.0
@@ -92,8 +93,8 @@ def promise(folder: Path, trace: str = "", runs: int = 3) -> Iterable[Table]:
             found = _mean(_with(base, algorithm=algorithm, instances=instances), runs)
             point = (100 * found.jobs.tardy_share, found.cost.total)
             rows.append((ALGORITHMS[algorithm], INSTANCES[instances], *point, found.tardiness.mean))
-    (folder / "promise.svg").write_text(line_chart(lines, "What punctuality costs", "late jobs [%]", base.currency,
-                                                   y_zero=True), encoding="utf-8")
+    chart = line_chart(lines, "What punctuality costs", "late jobs [%]", base.currency, y_zero=True)
+    write_text(folder / "promise.svg", chart, force=True)
     yield Table("Cost against late jobs", ("policy", "instances", "late [%]", "cost", "late by, mean [s]"), rows)
 
 
@@ -196,8 +197,8 @@ def _draw_tables(folder: Path, titles: Mapping[str, str], seen: Mapping[str, Seq
         printed = {"printed": [PRINTED_COST[n][i] if n in PRINTED_COST else float("nan") for n in names],
                    "ours": [seen[n][i].cost.total for n in names]}
         drawing = bar_chart(shown, printed, f"Cost of the VMs, {workload}", "", "USD")
-        (folder / f"cost_{workload}.svg").write_text(drawing, encoding="utf-8")
+        write_text(folder / f"cost_{workload}.svg", drawing, force=True)
         late = {"printed": [PRINTED_LATE[n][i] if n in PRINTED_LATE else float("nan") for n in names],
                 "ours": [100 * seen[n][i].jobs.tardy_share for n in names]}
         drawing = bar_chart(shown, late, f"Late jobs, {workload}", "", "%")
-        (folder / f"late_{workload}.svg").write_text(drawing, encoding="utf-8")
+        write_text(folder / f"late_{workload}.svg", drawing, force=True)

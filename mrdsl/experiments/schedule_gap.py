@@ -17,6 +17,7 @@ from mrdsl.solving.run import solve
 from mrdsl.spec.blocks import OnDemand, Slots
 from mrdsl.spec.schema import Distribution, Source
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import write_text
 
 ALGORITHMS = ("mdasa", "ndasa", "ep_edf", "ev_edf", "frugal")
 PRICES = Distribution("choice", ((0.01 / 3600, 0.03 / 3600, 0.2 / 3600),))
@@ -45,7 +46,7 @@ def gaps(folder: Path, instances: int = 8, seed: int = 1) -> Iterable[Table]:
             groups.append(f"{algorithm} {kind}")
             drawn.append(float(np.mean(over)))
     chart = bar_chart(groups, {"mean": drawn}, "Cost above the offline optimum", "", "%")
-    (folder / "gap.svg").write_text(chart, encoding="utf-8")
+    write_text(folder / "gap.svg", chart, force=True)
     yield Table(f"Cost above the offline optimum, {instances} instances of up to 4 jobs",
                 ("policy", "instances", "late jobs", "mean [%]", "largest [%]", "optimal"), rows)
 
@@ -60,7 +61,7 @@ def _instance(folder: Path, seed: int, number: int, kind: str) -> Spec:
         deadline = random.randint(map_time + reduce_time, 3 * (map_time + reduce_time) + 1)
         rows.append(f"j{i},{at},{maps},{map_time},{reduces},0,{reduce_time},{deadline}")
     file = folder / f"instance{number}.csv"
-    file.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    write_text(file, "\n".join(rows) + "\n", force=True)
     vm = Vm(name="small", slots=Slots(map=1, reduce=1), on_demand=OnDemand(price=0.07 / 3600), billing=10.0,
             spot=Spot(price=PRICES, every=4.0))
     policy = Policy(algorithm="mdasa", instances=kind, epoch=2.0)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import csv
+import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from mrdsl.outcome import Table, plain
+from mrdsl.writing.files import write_text
 
 
 def written(output: Path, name: str, table: Table) -> Table:
     """The table with plain numbers, after writing it to ``output/name.csv``."""
     table = Table(table.title, table.columns, [tuple(plain(cell) for cell in row) for row in table.rows])
-    with open(output / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(table.columns)
-        lines.writerows(table.rows)
+    write_csv(output / f"{name}.csv", table.columns, table.rows)
     return table
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table as a file of the study's own folder; None is an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(path, text.getvalue(), force=True)

@@ -20,6 +20,7 @@ from mrdsl.problems.schedule.plan import HOUR, Cost, Jobs, SchedulePlan, Tardine
 from mrdsl.problems.schedule.stream import jobs as jobs_of
 from mrdsl.simulation.statistics import half_width
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import Together, make_folder, write_text
 
 POINTS = 1000
 
@@ -131,8 +132,8 @@ class Recorder:
 
 def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
     """One run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "decisions.jsonl", "w", encoding="utf-8") as log:
+    make_folder(folder)
+    with Together(force=True) as files, files.text(folder / "decisions.jsonl") as log:
         recorder = Recorder(log)
         run = simulation(spec.facts, seed or 0, recorder)
         if run.prices is not None:
@@ -154,7 +155,7 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
     for name, (series, title, unit) in charts.items():
         if series:
             file = folder / f"{name}.svg"
-            file.write_text(line_chart(series, title, "hours", unit, y_zero=True), encoding="utf-8")
+            write_text(file, line_chart(series, title, "hours", unit, y_zero=True), force=True)
             written.append(file)
     if recorder.late:
         late = [0.0, *sorted(recorder.late)]
@@ -163,7 +164,7 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
         file = folder / "lateness.svg"
         curve = Series("jobs", [late[i] for i in few], [ended[i] for i in few])
         drawing = line_chart([curve], "Jobs that have ended", "seconds after the due time", "%")
-        file.write_text(drawing, encoding="utf-8")
+        write_text(file, drawing, force=True)
         written.append(file)
     return tuple(written)
 

@@ -50,7 +50,7 @@ class Importer:
                     "wrong-statement", "an import names one file", statement, 'write `import "file.mrspec"`'
                 )
             written = tree.word_text(words[1])
-            looked_up = Files(folder, self.files.outside)
+            looked_up = Files(folder, self.files.outside, self.files.found)
             path = (
                 looked_up.find(written, words[1], scope)
                 if self.files.outside
@@ -115,4 +115,4 @@ def _inside(files: Files, written: str, node: Any, scope: Scope, root: Path) -> 
     """The imported file, which lies below the spec's own folder."""
     if not files.resolved(written, node, scope).is_relative_to(root.resolve()):
         raise outside_error(written, node, scope)
-    return Files(files.folder, outside=True).find(written, node, scope)
+    return Files(files.folder, outside=True, found=files.found).find(written, node, scope)

@@ -61,11 +61,15 @@ def outside_error(written: str, node: Any, scope: Scope) -> MistakeError:
 
 
 class Files:
-    """Where file names of a spec are looked up: its folder, and not above unless that is allowed."""
+    """Where file names of a spec are looked up: its folder, and not above unless that is allowed.
 
-    def __init__(self, folder: Path, outside: bool = False) -> None:
+    ``found`` collects every file that a look-up gave.
+    """
+
+    def __init__(self, folder: Path, outside: bool = False, found: dict[Path, None] | None = None) -> None:
         self.folder = folder
         self.outside = outside
+        self.found: dict[Path, None] = {} if found is None else found
 
     def shown(self, written: str) -> str:
         """A file's name as messages show it: beside the spec's own."""
@@ -88,6 +92,7 @@ class Files:
         if problem:
             code = "missing-file" if path.is_dir() else "unreadable-file"
             raise scope.mistake(code, f"`{shown_name(written)}` cannot be read: {problem}", node, "name a regular file")
+        self.found[path] = None
         return path
 
     def resolved(self, written: str, node: Any, scope: Scope) -> Path:

@@ -28,12 +28,14 @@ _FOLLOW_UPS = frozenset({"missing-item", "missing-block", "unknown-name", "missi
 class Loaded:
     """A spec and all that is to be said of its text. ``spec`` is None where there is an error.
 
-    ``texts`` maps the shown names of the files that were read to their contents, for messages that quote them.
+    ``texts`` maps the shown names of the files that were read to their contents, for messages that quote them;
+    ``files`` are the imports, tables and data files that it names.
     """
 
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str]
+    files: tuple[Path, ...] = ()
 
 
 def load_file(
@@ -98,7 +100,7 @@ def _load(
         found += [d for d in said if d.code not in follows]
     found = _first(sort(found))
     usable = not has_errors(d for d in found if not d.impossible)
-    return Loaded(spec if usable else None, tuple(found), resolved.texts)
+    return Loaded(spec if usable else None, tuple(found), resolved.texts, resolved.files)
 
 
 def _first(found: list[Diagnostic]) -> list[Diagnostic]:

@@ -47,11 +47,12 @@ class _Sorted:
 
 @dataclass(frozen=True)
 class Resolved:
-    """What resolution gives: the spec (None where it is unusable), the facts that could be read, all diagnostics."""
+    """What resolution gives: the spec (None where it is unusable), all diagnostics, the texts and files it read."""
 
     spec: Spec | None
     diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str]
+    files: tuple[Path, ...]
 
 
 def resolve(
@@ -73,8 +74,8 @@ def resolve(
         spec = _resolve(parts, names, files, report, overrides, seed, document)
     except TooManyMistakesError:
         report.found.append(_too_many(report.found[-1].span))
-        return Resolved(None, tuple(report.found), importer.texts)
-    return Resolved(spec, tuple(report.found), importer.texts)
+        return Resolved(None, tuple(report.found), importer.texts, tuple(files.found))
+    return Resolved(spec, tuple(report.found), importer.texts, tuple(files.found))
 
 
 def _too_many(at: Span | None) -> Diagnostic:

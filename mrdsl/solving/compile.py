@@ -6,7 +6,7 @@ import io
 import json
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +21,63 @@ from mrdsl.solving.program import LinearProgram, Names
 from mrdsl.source import Span
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
+from mrdsl.writing.files import Together, is_through
 
 FORMATS = (".lp", ".mps", ".nl", ".gms")
 
 
-def write_model(model: Any, path: str | Path, spec: Spec | None = None) -> tuple[Path, ...]:
+def write_model(model: Any, path: str | Path, spec: Spec | None = None, *, form: str | None = None,
+                force: bool = False) -> tuple[Path, ...]:
     """Writes the model in the format of the path's ending (.lp, .mps, .nl, .gms) and ``NAME.names.json`` beside it.
+
+    ``form`` (``lp``) stands in for the ending. Into a device, a pipe or standard output goes the model alone. Files
+    that are there already are written over only with ``force``.
 
     The names map to the lines of ``model.spans``, and where that says nothing to the block of ``spec`` that the index
     names.
 
     The same model gives the same bytes. An nl file gets its names in .row and .col files, as AMPL does. Returns the
     written paths. Raises MrdslError ``unknown-format``, also where a model is not linear and the format only knows
-    linear ones.
+    linear ones, ``file-exists`` and ``unwritable-file``.
     """
     path = Path(path)
-    ending = path.suffix.lower()
+    ending = ending_of(path, form)
     if spec is not None:
         model.block_spans = spans_of_blocks(spec.facts)
     if ending not in FORMATS:
         hint = "write a name that ends in " + ", ".join(FORMATS)
         raise MrdslError([error("unknown-format", f"{path} does not say a known model format", hint=hint)])
-    if ending in (".lp", ".mps"):
-        return _write_linear(model, path, ending)
-    return (_write_nl if ending == ".nl" else _write_gams)(model, path)
+    with Together(force=force) as files:
+        out = _Out(files, path, not is_through(path))
+        if ending in (".lp", ".mps"):
+            return _write_linear(model, out, ending)
+        return (_write_nl if ending == ".nl" else _write_gams)(model, out)
+
+
+def ending_of(path: Path, form: str | None = None) -> str:
+    """The ending that says the format: the path's own where none is given."""
+    return path.suffix.lower() if form is None else f".{form}"
+
+
+def paths_of(path: Path, form: str | None = None) -> tuple[Path, ...]:
+    """All files that :func:`write_model` writes for a path."""
+    if is_through(path):
+        return (path,)
+    beside = (".col", ".row", ".names.json") if ending_of(path, form) == ".nl" else (".names.json",)
+    return (path, *(path.with_suffix(ending) for ending in beside))
+
+
+@dataclass(frozen=True)
+class _Out:
+    """Where a model goes, and whether files are written beside it."""
+
+    files: Together
+    path: Path
+    beside: bool
+
+    def write(self, path: Path, text: str, encoding: str = "utf-8") -> None:
+        with self.files.text(path, encoding) as stream:
+            stream.write(text)
 
 
 def column_and_row_names(program: LinearProgram, names: Names) -> tuple[list[str], list[tuple[str, ...]]]:
@@ -60,14 +93,15 @@ def column_and_row_names(program: LinearProgram, names: Names) -> tuple[list[str
     return columns, [tuple(next(flat) for _ in relations(low, high)) for low, high in sides]
 
 
-def _write_linear(model: Any, path: Path, ending: str) -> tuple[Path, ...]:
+def _write_linear(model: Any, out: _Out, ending: str) -> tuple[Path, ...]:
+    path = out.path
     found = linear_program(model)
     if found is None:
         raise MrdslError([error("unknown-format", f"the model is not linear, {path.name} holds linear ones only",
                                 hint=f"write {path.stem}.nl or {path.stem}.gms")])
     program, names = found
     columns, rows = column_and_row_names(program, names)
-    with path.open("w", encoding="ascii", newline="\n") as stream:
+    with out.files.text(path, "ascii") as stream:
         if ending == ".lp":
             write_lp(stream, program, columns, rows, model.name or "mrdsl")
         else:
@@ -76,26 +110,27 @@ def _write_linear(model: Any, path: Path, ending: str) -> tuple[Path, ...]:
             write_mps(stream, program, columns, first, legal_names([model.name or "mrdsl"])[0])
     row_entries = [(name, c) for group, c in zip(rows, names.constraints, strict=True) for name in group]
     written = "minimize" if ending == ".mps" else None
-    return path, _write_names(model, path, zip(columns, names.variables, strict=True), row_entries, written)
+    return path, *_write_names(model, out, zip(columns, names.variables, strict=True), row_entries, written)
 
 
-def _write_nl(model: Any, path: Path) -> tuple[Path, ...]:
+def _write_nl(model: Any, out: _Out) -> tuple[Path, ...]:
     from pyomo.repn.plugins.nl_writer import NLWriter
 
-    with path.open("w", encoding="ascii", newline="\n") as stream:
+    path = out.path
+    with out.files.text(path, "ascii") as stream:
         information = NLWriter().write(model, stream, linear_presolve=False, scale_model=False)
     columns = legal_names(v.name for v in information.variables)
     rows = legal_names((c.name for c in information.constraints), taken=columns)
     goals = legal_names((o.name for o in information.objectives), taken=[*columns, *rows])
-    beside = (path.with_suffix(".col"), path.with_suffix(".row"))
-    for place, lines in zip(beside, (columns, [*rows, *goals]), strict=True):
-        place.write_text("".join(f"{line}\n" for line in lines), encoding="ascii", newline="\n")
-    written = _write_names(model, path, zip(columns, information.variables, strict=True),
+    beside = (path.with_suffix(".col"), path.with_suffix(".row")) if out.beside else ()
+    for place, lines in zip(beside, (columns, [*rows, *goals]), strict=out.beside):
+        out.write(place, "".join(f"{line}\n" for line in lines), "ascii")
+    written = _write_names(model, out, zip(columns, information.variables, strict=True),
                            zip(rows, information.constraints, strict=True), None)
-    return (path, *beside, written)
+    return (path, *beside, *written)
 
 
-def _write_gams(model: Any, path: Path) -> tuple[Path, ...]:
+def _write_gams(model: Any, out: _Out) -> tuple[Path, ...]:
     """Through Pyomo's own writer, which names columns and rows by GAMS's rules."""
     from pyomo.repn.plugins.gams_writer import ProblemWriter_gams
 
@@ -110,17 +145,20 @@ def _write_gams(model: Any, path: Path) -> tuple[Path, ...]:
         logger.setLevel(level)
     head, solve, rest = stream.getvalue().partition("SOLVE GAMS_MODEL")
     text = head.replace("+1.0E+100", "+inf").replace("-1.0E+100", "-inf") + solve + rest.partition("\n")[0] + "\n"
-    path.write_text(text, encoding="utf-8", newline="\n")
+    out.write(out.path, text)
     entries = list(symbols.bySymbol.items())
     columns = [(symbol, data) for symbol, data in entries if data.ctype is pyo.Var]
     equations = set(head.partition("EQUATIONS")[2].partition(";")[0].split())
     rows = [(symbol + side, data) for symbol, data in entries if data.ctype is pyo.Constraint
             for side in ("", "_lo", "_hi") if symbol + side in equations]
-    return path, _write_names(model, path, columns, rows, None)
+    return out.path, *_write_names(model, out, columns, rows, None)
 
 
-def _write_names(model: Any, path: Path, columns: Iterable[tuple[str, Any]], rows: Iterable[tuple[str, Any]],
-                 written: str | None) -> Path:
+def _write_names(model: Any, out: _Out, columns: Iterable[tuple[str, Any]], rows: Iterable[tuple[str, Any]],
+                 written: str | None) -> tuple[Path, ...]:
+    if not out.beside:
+        return ()
+    path = out.path
     goal = objective_of(model)
     sense = "maximize" if goal.sense < 0 else "minimize"
     spans = getattr(model, "spans", None) or {}
@@ -132,8 +170,8 @@ def _write_names(model: Any, path: Path, columns: Iterable[tuple[str, Any]], row
         "rows": {name: _entry(data, spans) for name, data in rows},
     }
     target = path.with_suffix(".names.json")
-    target.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8", newline="\n")
-    return target
+    out.write(target, json.dumps(document, indent=1) + "\n")
+    return (target,)
 
 
 def _entry(data: Any, spans: Any) -> dict[str, Any]:

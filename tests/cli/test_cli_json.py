@@ -49,13 +49,13 @@ def test_one_object_says_what_is_wrong(case: str, tmp_path: Path) -> None:
 
 def test_a_plan_is_printed_before_a_file_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch,
                                                                 capsys: pytest.CaptureFixture[str]) -> None:
-    from mrdsl.cli import cli, inputs
+    from mrdsl.cli import cli
     from mrdsl.cli.boundary import run
 
-    def full(path: Path, text: str) -> None:
+    def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(inputs, "_write_whole", full)
+    monkeypatch.setattr("os.fsync", full)
     monkeypatch.setattr(sys, "argv", ["mrdsl", "solve", QUICK, "--json", "-o", "x.json"])
     assert run(cli) == 2
     shown = capsys.readouterr()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
-from typing import TextIO
+from typing import IO
 
 from mrdsl.solving.formats.mps import CONSTANT
 from mrdsl.solving.formats.naming import number
@@ -18,7 +18,8 @@ _WIDTH = 100
 
 
 def write_lp(
-    stream: TextIO, program: LinearProgram, columns: Sequence[str], rows: Sequence[tuple[str, ...]], name: str = "mrdsl"
+    stream: IO[str], program: LinearProgram, columns: Sequence[str], rows: Sequence[tuple[str, ...]],
+    name: str = "mrdsl"
 ) -> None:
     """Writes the program; ``rows`` gives each row its name, a range two (lower, upper)."""
     stream.write(f"\\ {name}\n{'maximize' if program.maximize else 'minimize'}\n")
@@ -53,7 +54,7 @@ def relations(low: float, high: float) -> tuple[tuple[str, float], ...]:
     return tuple((relation, side) for relation, side in pair if abs(side) < inf)
 
 
-def _write_expression(stream: TextIO, head: str, terms: Iterable[tuple[float, str]]) -> None:
+def _write_expression(stream: IO[str], head: str, terms: Iterable[tuple[float, str]]) -> None:
     length = stream.write(head)
     for text in _texts(terms):
         if length + len(text) > _WIDTH:
@@ -69,7 +70,7 @@ def _texts(terms: Iterable[tuple[float, str]]) -> Iterator[str]:
         yield f" {sign} {column}" if size == 1.0 else f" {sign} {number(size)} {column}"
 
 
-def _write_bounds(stream: TextIO, program: LinearProgram, columns: Sequence[str]) -> None:
+def _write_bounds(stream: IO[str], program: LinearProgram, columns: Sequence[str]) -> None:
     lines = []
     for column, low, high in zip(columns, program.lower.tolist(), program.upper.tolist(), strict=True):
         if low == high:

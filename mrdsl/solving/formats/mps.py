@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import TextIO
+from typing import IO
 
 import numpy as np
 
@@ -23,7 +23,7 @@ GOAL = "goal"
 
 
 def write_mps(
-    stream: TextIO, program: LinearProgram, columns: Sequence[str], rows: Sequence[str], name: str = "mrdsl"
+    stream: IO[str], program: LinearProgram, columns: Sequence[str], rows: Sequence[str], name: str = "mrdsl"
 ) -> None:
     """Writes the program; ``columns`` and ``rows`` are legal names without blanks."""
     stream.write(f"NAME {name} FREE\nROWS\n N {GOAL}\n")
@@ -53,7 +53,7 @@ def _row_kind(low: float, high: float) -> str:
     return "L" if high < inf else "N"
 
 
-def _write_columns(stream: TextIO, program: LinearProgram, columns: Sequence[str], rows: Sequence[str]) -> None:
+def _write_columns(stream: IO[str], program: LinearProgram, columns: Sequence[str], rows: Sequence[str]) -> None:
     order = np.argsort(program.columns, kind="stable")
     of_row = np.repeat(np.arange(len(rows)), np.diff(program.starts))[order].tolist()
     texts = numbers(program.coefficients[order].tolist())
@@ -78,7 +78,7 @@ def _write_columns(stream: TextIO, program: LinearProgram, columns: Sequence[str
     stream.write("".join(lines))
 
 
-def _write_bounds(stream: TextIO, program: LinearProgram, columns: Sequence[str]) -> None:
+def _write_bounds(stream: IO[str], program: LinearProgram, columns: Sequence[str]) -> None:
     lines = ["BOUNDS\n"]
     rows = zip(columns, program.lower.tolist(), program.upper.tolist(), program.integer.tolist(), strict=True)
     for column, low, high, whole in rows:

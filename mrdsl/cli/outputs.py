@@ -1,0 +1,114 @@
+"""The files that a command is told to write: one rule for all commands, seen to before the work begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mrdsl.diagnostics import MrdslError, error
+from mrdsl.writing.files import (
+    LOCK,
+    STANDARD_OUTPUT,
+    is_standard_output,
+    may,
+    refusals,
+    same_output,
+    unwritable,
+    write_text,
+)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+force_option = click.option("--force", is_flag=True, help="Write over files that are there already.")
+
+
+class OutputFile(click.Path):
+    """A file to write, ``-`` for standard output: that it can be written is found out before the work, not after it."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False, allow_dash=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails where its folder is not there or takes no file."""
+        if not str(value):
+            self.fail("an empty name is no file's", param, ctx)
+        path = Path(os.fsdecode(value))
+        reason = "" if is_standard_output(path) else unwritable(path)
+        if reason:
+            self.fail(f"{str(path)!r} cannot be written: {reason}", param, ctx)
+        return STANDARD_OUTPUT if is_standard_output(path) else path
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a command writes, by option; ``printed`` where it prints one JSON object and nothing else."""
+
+    files: Mapping[str, Path | None]
+    force: bool
+    printed: bool = False
+
+    @property
+    def to_standard_output(self) -> str | None:
+        """The option that names standard output."""
+        return next((option for option, path in self.files.items() if path == STANDARD_OUTPUT), None)
+
+    def check(self, *inputs: Path | None) -> None:
+        """Raises MrdslError where a file is one of the inputs, is there already, or is named twice."""
+        named = {option: path for option, path in self.files.items() if path is not None}
+        for (first, one), (second, other) in combinations(named.items(), 2):
+            if same_output(one, other):
+                raise MrdslError([error("wrong-option", f"`{first}` and `{second}` name the same file, `{one}`", None,
+                                        "give each a name of its own")])
+        taken = self.to_standard_output
+        if self.printed and taken not in (None, "-o"):
+            raise MrdslError([error("wrong-option", f"`--json` and `{taken}` both write to standard output", None,
+                                    "give one of them a file's name")])
+        read = [path for path in inputs if path is not None]
+        found = [each for path in named.values() for each in refusals(path, force=self.force, inputs=read)]
+        if found:
+            raise MrdslError(found)
+
+    def write(self, option: str, text: str) -> None:
+        """Writes the text where the option asks for it. Raises MrdslError."""
+        path = self.files[option]
+        if path is not None:
+            write_text(path, text, force=self.force)
+
+
+def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = ()) -> None:
+    """Raises MrdslError where a folder cannot take files; without ``force`` where it holds some, or one of the inputs.
+
+    A folder for files whose names are known only at the end is refused at the beginning, not after an hour's work.
+    """
+    if is_standard_output(folder) and force:
+        return
+    reason = _no_folder(folder)
+    if reason:
+        raise MrdslError([error("unwritable-file", f"`{folder}` takes no files: {reason}", None,
+                                "name a folder that is there, or can be made")])
+    within = [path for path in inputs if os.path.isfile(path) and path.resolve().is_relative_to(folder.resolve())]
+    if within:
+        raise MrdslError([error("output-is-input", f"`{folder}` holds `{within[0]}`, which this command reads", None,
+                                "write to another folder")])
+    if not force and folder.exists() and any(entry.name != LOCK for entry in folder.iterdir()):
+        raise MrdslError([error("file-exists", f"the folder `{folder}` is there already and not empty", None,
+                                "choose another name, or say --force")])
+
+
+def _no_folder(folder: Path) -> str:
+    """Why a name is no folder and cannot be made one, "" where it can."""
+    if is_standard_output(folder):
+        return "it is standard output"
+    try:
+        nearest = next(above for above in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(above))
+        if not nearest.is_dir():
+            return f"{str(nearest)!r} is no folder"
+        return "" if may(nearest, os.W_OK | os.X_OK) else f"{str(nearest)!r} takes no files"
+    except OSError as problem:
+        return problem.strerror or "the system refuses"
