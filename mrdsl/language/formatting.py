@@ -6,6 +6,7 @@ by one blank line where there was at least one.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 from lark import Token
 
 from mrdsl import units
-from mrdsl.diagnostics import Diagnostic
+from mrdsl.diagnostics import Diagnostic, error
 from mrdsl.language import tree
 from mrdsl.language.parsing import comments, parse
+from mrdsl.source import Span
 
 WIDTH = 140
 INDENT = "  "
@@ -35,33 +37,50 @@ class Line:
 
 
 def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...]]:
-    """The canonical form of a text, or None and the syntax errors that forbid it."""
+    """The canonical form of a text, or None and the diagnostics that forbid it.
+
+    What was made is read again: where its tree or its comments are not those of the text, there is no canonical form,
+    and the diagnostic is ``internal``.
+    """
     document, problems = parse(text, file)
     if problems:
         return None, problems
-    layout = _Layout(text, comments(text))
+    found = comments(text)
+    layout = _Layout(text, found)
     lines = [*layout.statements(document.statements, 0, 0), *layout.comments_before(None, 0)]
     if lines:
         lines[0] = replace(lines[0], blank_before=False)
-    return "".join(f"{line}\n" for line in _align(lines)), ()
+    made = "".join(f"{line}\n" for line in _align(lines))
+    if not _says_the_same(document, found, made, file):
+        hint = "this is a fault of mrdsl, not of the spec; the file stays as it is, please report it"
+        return None, (error("internal", "the canonical form would say something else", Span(file, 1, 1, 1, 1), hint),)
+    return made, ()
+
+
+def _says_the_same(document: tree.Document, found: Sequence[Token], made: str, file: str) -> bool:
+    again, problems = parse(made, file)
+    return (not problems and _without_places(again.statements) == _without_places(document.statements)
+            and [each.rstrip() for each in comments(made)] == [each.rstrip() for each in found])
+
+
+def _without_places(node: Any) -> Any:
+    """A tree as nested tuples that are equal where the trees say the same."""
+    if isinstance(node, Token):
+        return node.type, str(node)
+    if isinstance(node, tuple):
+        return type(node).__name__, *map(_without_places, node)
+    return node
 
 
 class _Layout:
-    """Walks statements and comments together in the order of the text."""
+    """Walks statements and comments together in the order of the text; ``waiting`` are the comments still to come."""
 
     def __init__(self, text: str, found: Sequence[Token]) -> None:
         self.source = text.split("\n")
-        self.own_line: list[Token] = []
-        self.trailing: dict[int, Token] = {}
+        self.waiting = deque(found)
         self.last_line = 0
-        for comment in found:
-            before = self.source[_line(comment) - 1][: (comment.column or 1) - 1]
-            if before.strip():
-                self.trailing[_line(comment)] = comment
-            else:
-                self.own_line.append(comment)
 
-    def statements(self, body: Sequence[Any], depth: int, start: int) -> Iterator[Line]:
+    def statements(self, body: Sequence[Any], depth: int, start: int, closing: int = 0) -> Iterator[Line]:
         """The lines of a body; ``start`` is the line of its opening brace, after which no blank line is kept."""
         self.last_line = start or self.last_line
         first = True
@@ -71,31 +90,32 @@ class _Layout:
                 yield replace(comment, blank_before=comment.blank_before and not (first and start))
                 first = False
             blank = line - self.last_line > 1 and not (first and start)
-            shares_line = position + 1 < len(body) and _line(tree.first_token(body[position + 1])) == _end_line(
-                statement
-            )
+            follows = _line(tree.first_token(body[position + 1])) if position + 1 < len(body) else closing
+            shares_line = follows == _end_line(statement)
             for number, made in enumerate(self._statement(statement, depth, shares_line)):
                 yield replace(made, blank_before=blank) if number == 0 else made
             first = False
 
     def comments_before(self, line: int | None, depth: int) -> Iterator[Line]:
-        """Comments on lines of their own that stand before a line (None: all that are left)."""
-        while self.own_line and (line is None or _line(self.own_line[0]) < line):
-            comment = self.own_line.pop(0)
+        """The comments before a line (None: all that are left), each on a line of its own."""
+        while self.waiting and (line is None or _line(self.waiting[0]) < line):
+            comment = self.waiting.popleft()
             blank = _line(comment) - self.last_line > 1
             self.last_line = _line(comment)
             yield Line(depth, str(comment).rstrip(), blank_before=blank, fixed=True)
 
     def _statement(self, statement: Any, depth: int, shares_line: bool) -> Iterator[Line]:
-        first, last = _line(tree.first_token(statement)), _end_line(statement)
         if isinstance(statement, tree.Block) and statement.statements is not None:
-            yield from self._block(statement, depth, first, last, shares_line)
+            yield from self._block(statement, depth, shares_line)
             return
-        if self._has_inner_comment(first, last):
-            yield from self._verbatim(depth, first, last)
-            return
+        last = _end_line(statement)
+        text = self._with_inner_comments(tree.first_token(statement), tree.last_token(statement))
         self.last_line = last
-        comment = "" if shares_line else self._take_trailing(last)
+        if text:
+            yield from self._verbatim(text, depth)
+            yield Line(0, text[-1], comment=self._trailing(last, shares_line), fixed=True)
+            return
+        comment = self._trailing(last, shares_line)
         if isinstance(statement, tree.Assignment):
             left = " ".join(statement.words)
             yield Line(depth, left, "=", value_text(statement.value), comment)
@@ -104,39 +124,53 @@ class _Layout:
         else:
             yield Line(depth, header_text(statement), comment=comment)
 
-    def _block(self, block: tree.Block, depth: int, first: int, last: int, shares_line: bool) -> Iterator[Line]:
+    def _block(self, block: tree.Block, depth: int, shares_line: bool) -> Iterator[Line]:
+        first, last = _line(tree.first_token(block)), _end_line(block)
         header = header_text(block)
-        one_line = first == last
-        if one_line:
+        if first == last:
             inner = inline_body(block)
             if len(INDENT) * depth + len(header) + len(inner) + 3 <= WIDTH:
                 self.last_line = last
-                comment = "" if shares_line else self._take_trailing(last)
-                yield Line(depth, header, "{", inner, comment)
+                yield Line(depth, header, "{", inner, self._trailing(last, shares_line))
                 return
+        body = block.statements or ()
         opening = _line(block.open) if block.open is not None else first
-        yield Line(depth, f"{header} {{", comment="" if one_line else self._take_trailing(opening), fixed=True)
-        yield from self.statements(block.statements or (), depth + 1, opening)
         closing = _line(block.close) if block.close is not None else last
+        text = self._with_inner_comments(tree.first_token(block), block.open or tree.first_token(block))
+        next_line = _line(tree.first_token(body[0])) if body else closing
+        comment = self._trailing(opening, next_line == opening)
+        if text:
+            yield from self._verbatim(text, depth)
+            yield Line(0, text[-1], comment=comment, fixed=True)
+        else:
+            yield Line(depth, f"{header} {{", comment=comment, fixed=True)
+        yield from self.statements(body, depth + 1, opening, closing)
         yield from self.comments_before(closing, depth + 1)
         self.last_line = closing
-        yield Line(depth, "}", comment="" if shares_line else self._take_trailing(closing), fixed=True)
+        yield Line(depth, "}", comment=self._trailing(closing, shares_line), fixed=True)
 
-    def _has_inner_comment(self, first: int, last: int) -> bool:
-        inner = any(line in self.trailing for line in range(first, last))
-        return inner or any(first < _line(comment) < last for comment in self.own_line)
+    def _with_inner_comments(self, first: Token, last: Token) -> list[str]:
+        """The lines from one token to another as they are written, where a comment stands between them; else none."""
+        begin, end = _start(first), _end(last)
+        if not self.waiting or not begin < _start(self.waiting[0]) < end:
+            return []
+        while self.waiting and _start(self.waiting[0]) < end:
+            self.waiting.popleft()
+        lines = self.source[begin[0] - 1 : end[0]]
+        lines[-1] = lines[-1][: end[1] - 1]
+        lines[0] = lines[0][begin[1] - 1 :]
+        return [line.rstrip() for line in lines]
 
-    def _verbatim(self, depth: int, first: int, last: int) -> Iterator[Line]:
-        self.own_line = [comment for comment in self.own_line if not first < _line(comment) < last]
-        self.last_line = last
-        for number in range(first, last + 1):
-            self.trailing.pop(number, None)
-            source = self.source[number - 1].rstrip()
-            yield Line(depth, source.strip(), fixed=True) if number == first else Line(0, source, fixed=True)
+    def _verbatim(self, text: Sequence[str], depth: int) -> Iterator[Line]:
+        """All lines but the last."""
+        for number, line in enumerate(text[:-1]):
+            yield Line(0 if number else depth, line, fixed=True)
 
-    def _take_trailing(self, line: int) -> str:
-        comment = self.trailing.pop(line, None)
-        return "" if comment is None else str(comment).rstrip()
+    def _trailing(self, line: int, shares_line: bool) -> str:
+        """The comment at the end of a line, unless something else on that line is nearer to it."""
+        if shares_line or not self.waiting or _line(self.waiting[0]) != line:
+            return ""
+        return str(self.waiting.popleft()).rstrip()
 
 
 def _line(token: Token) -> int:
@@ -146,6 +180,14 @@ def _line(token: Token) -> int:
 def _end_line(statement: Any) -> int:
     last = tree.last_token(statement)
     return last.end_line or last.line or 1
+
+
+def _start(token: Token) -> tuple[int, int]:
+    return _line(token), token.column or 1
+
+
+def _end(token: Token) -> tuple[int, int]:
+    return token.end_line or _line(token), token.end_column or 1
 
 
 def header_text(block: tree.Block) -> str:
