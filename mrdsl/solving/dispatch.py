@@ -204,7 +204,7 @@ def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, li
         worst, row, value = model.load_checked(reply.values)
         if value is None:
             return _refused(solver.name, version(solver), worst, row)
-        point = Point(reply.values, value)
+        point = Point(reply.values, value, model.goal_size())
     return answer_of(solver.name, version(solver), reply, point, limits, model.maximize, {})
 
 

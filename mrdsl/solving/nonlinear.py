@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 import pyomo.core as pyo
+from pyomo.repn import generate_standard_repn
 
 from mrdsl.solving.extract import constraints_of, fill_the_unused, hints_of, objective_of
 from mrdsl.solving.formats.naming import plain_names
@@ -60,6 +61,13 @@ class NonlinearModel:
         if self._worst()[0] > TOLERANCE:
             self._load(values.tolist())
         return worst, where, float(pyo.value(objective_of(self.model)))
+
+    def goal_size(self) -> float:
+        """The largest term of the goal at the point in the model, the constant included."""
+        found = generate_standard_repn(objective_of(self.model).expr, quadratic=False)
+        terms = [float(c) * v.value for c, v in zip(found.linear_coefs, found.linear_vars, strict=True)]
+        rest = 0.0 if found.nonlinear_expr is None else float(pyo.value(found.nonlinear_expr))
+        return float(max(abs(term) for term in (*terms, rest, found.constant)))
 
     def _load(self, values: list[Any]) -> None:
         for variable, value in zip(self.variables, values, strict=True):

@@ -24,7 +24,7 @@ from mrdsl.problems.diagnosis import diagnose, find_family
 from mrdsl.problems.family import Family, Formulation, GoalKind, load
 from mrdsl.solving.answer import Answer
 from mrdsl.solving.choice import Choice, asked, choose, formulation_named
-from mrdsl.solving.claims import TOLERANCE, drawn_back
+from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.request import DEFAULT_GAP
@@ -245,6 +245,8 @@ def _valued(spec: Spec, family: Family, outcome: Outcome) -> Outcome:
         found = (*outcome.diagnostics, warning("objective-differs", message, spec.span))
         return replace(unproven(outcome), value=value, bound=None, diagnostics=found)
     bound = drawn_back(outcome.bound, value, goal_of(spec, family).sense == "maximize")
+    if (relative_gap(value, bound) or 0.0) > (relative_gap(claimed, outcome.bound) or 0.0) + 2.0 * AGREE:
+        outcome = unproven(outcome)
     return replace(outcome, value=value, bound=bound)
 
 

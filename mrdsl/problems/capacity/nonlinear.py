@@ -26,6 +26,8 @@ from mrdsl.problems.capacity.promises import refuse_completion
 from mrdsl.problems.capacity.spans import ModelSpans
 from mrdsl.spec.spec import Spec
 
+HAIR = 1e-2
+
 
 @dataclass(frozen=True)
 class _Deadline:
@@ -106,7 +108,9 @@ def build_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     """The plan behind a solution: the solver's own slots, not those of Theorem 4.1.
 
-    Whole jobs that a solver leaves a hair off are rounded, and the slots of the class grow with them.
+    Whole jobs that a solver leaves a hair off are rounded, and the slots of the class grow with them. A class with less
+    than ``HAIR`` of a job gets the slots of Theorem 4.1 at least: the squares in its cones vanish in the tolerance. A
+    fraction of a VM that these slots lack is rented, where VMs may be fractions.
     """
     instance = instance_of(spec)
     jobs = np.array([pyo.value(value) for value in model.admitted.values()])
@@ -114,7 +118,14 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     scale = np.divide(whole, jobs, out=np.ones_like(jobs), where=jobs > 0.0)
     slots = tuple(np.array([variable.value for variable in indexed.values()]) * scale
                   for indexed in (model.map_slots, model.reduce_slots))
-    return plan_of(instance, linear.vm_numbers(model), whole, relax, (slots[0], slots[1]))
+    needed = (jobs * each for each in instance.slots_per_job())
+    slots = tuple(np.where(whole < HAIR, np.maximum(have, need), have)
+                  for have, need in zip(slots, needed, strict=True))
+    on_demand, reserved = linear.vm_numbers(model)
+    if relax:
+        taken = float((slots[0] / instance.map_per_vm + slots[1] / instance.reduce_per_vm).sum())
+        on_demand += max(taken - on_demand - reserved, 0.0)
+    return plan_of(instance, (on_demand, reserved), whole, relax, (slots[0], slots[1]))
 
 
 def slot_bounds(instance: Instance) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
