@@ -14,6 +14,7 @@ from mrdsl.reading.cells import CellReader, RawTable, read_raw
 from mrdsl.simulation.sampling import draws, stream
 
 Counts = NDArray[np.int64]
+ROUNDING = 1e-12
 
 
 @dataclass
@@ -26,7 +27,10 @@ class _Report:
 
 
 def arrivals_of(facts: HybridFacts, seed: int) -> Counts:
-    """Tasks submitted, one row per slot and one column per queue; drawn again above ``arrivals_max``."""
+    """Tasks submitted, one row per slot and one column per queue; drawn again above ``arrivals_max``.
+
+    Fractions are carried over: with 0.5 a slot one task comes every other slot, with 2.7 twenty-seven in ten slots.
+    """
     table, _ = recorded(facts)
     columns = [table[q.name] if q.name in table else _drawn(q, facts.horizon, seed) for q in facts.queues]
     return np.array(columns, dtype=np.int64).T.reshape(facts.horizon, len(facts.queues))
@@ -38,7 +42,16 @@ def _drawn(queue: Queue, horizon: int, seed: int) -> Counts:
     if queue.bursts is not None:
         busy = draws(queue.bursts.arrivals, stream(seed, "burst arrivals", queue.name), horizon, 0.0, top)
         usual = np.where(_in_burst(queue.bursts, horizon, stream(seed, "bursts", queue.name)), busy, usual)
-    return np.floor(usual).astype(np.int64)
+    return _whole(usual)
+
+
+def _whole(values: NDArray[np.float64]) -> Counts:
+    """Whole numbers whose sum up to every slot is that of the values, rounded down.
+
+    None is above the values' bound where that is whole: what is carried over is less than one task.
+    """
+    reached = np.floor(np.cumsum(values) * (1 + ROUNDING) + ROUNDING)
+    return np.diff(reached, prepend=0.0).astype(np.int64)
 
 
 def _in_burst(bursts: Bursts, horizon: int, random: np.random.RandomState) -> NDArray[np.bool_]:

@@ -57,16 +57,17 @@ def size(facts: HybridFacts) -> int:
     return facts.horizon * sum(queue.delay + 3 for queue in facts.queues)
 
 
-def look_ahead(facts: HybridFacts, arrivals: NDArray[np.int64], plan: HybridPlan) -> float:
+def look_ahead(facts: HybridFacts, arrivals: NDArray[np.int64], plan: HybridPlan, as_rejected: bool = True) -> float:
     """The least average cost per slot for the tasks of a run.
 
     ``arrivals``: one row per slot, one column per queue. From ``plan`` comes only what a policy may leave undone: how
-    many tasks of a queue may wait at the horizon, and how far its acceptance may fall short, K_max for the controller.
+    many tasks of a queue may wait at the horizon, how far its acceptance may fall short, K_max for the controller, and,
+    ``as_rejected``, as many rejections as there were, whatever acceptance that is: then no run costs less.
     """
     program = _Program()
     busy: dict[tuple[str, int], dict[int, float]] = {}
     for index in range(len(facts.queues)):
-        _queue(program, busy, facts, index, arrivals[:, index].tolist(), plan)
+        _queue(program, busy, facts, index, arrivals[:, index].tolist(), plan, as_rejected)
     available = {vm.name: float(vm.available) for vm in facts.vms}
     program.rows += [(-highspy.kHighsInf, available[vm], entries) for (vm, _), entries in busy.items()]
     return program.solve() / facts.horizon if program.cost else 0.0
@@ -74,7 +75,7 @@ def look_ahead(facts: HybridFacts, arrivals: NDArray[np.int64], plan: HybridPlan
 
 def _queue(
     program: _Program, busy: dict[tuple[str, int], dict[int, float]], facts: HybridFacts, index: int,
-    arrivals: list[int], plan: HybridPlan,
+    arrivals: list[int], plan: HybridPlan, as_rejected: bool,
 ) -> None:  # fmt: skip
     queue, run = facts.queues[index], plan.queues[facts.queues[index].name]
     rejected: dict[int, float] = {}
@@ -97,5 +98,7 @@ def _queue(
             busy.setdefault((queue.vm, at), {})[unit] = 1.0
         program.rows.append((0.0, 0.0, work))
     short = (1.0 - control_of(facts).acceptance) * sum(arrivals) + (run.debt_bound or 0.0)
+    if as_rejected:
+        short = max(short, float(run.rejected))
     program.rows.append((-highspy.kHighsInf, short, rejected))
     program.rows.append((-highspy.kHighsInf, float(run.waiting), waiting))

@@ -45,6 +45,13 @@ class QueueRun:
     persistence_max: float = field(default=0.0, metadata={"document": False})
     persistence_bound: float | None = field(default=None, metadata={"document": False})
 
+    def floor(self, asked: float) -> float | None:
+        """The least share of tasks that the policy promises to accept of those submitted, (5) over a finite run:
+        ``asked - K_max / submitted``; None where it promises none."""
+        if self.debt_bound is None:
+            return None
+        return max(0.0, asked - self.debt_bound / self.submitted) if self.submitted else asked
+
 
 @dataclass(frozen=True)
 class HybridPlan(Plan):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mrdsl.outcome import Result, Table
 from mrdsl.problems.hybrid.arrivals import arrivals_of
+from mrdsl.problems.hybrid.bounds import control_of
 from mrdsl.problems.hybrid.facts import HybridFacts
 from mrdsl.problems.hybrid.look_ahead import LARGEST, look_ahead, size
 from mrdsl.problems.hybrid.plan import HybridPlan, QueueRun
@@ -18,14 +19,28 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     facts: HybridFacts = spec.facts
     told: list[Table | str] = [slack(plan), _money(facts, plan)]
     if size(facts) <= LARGEST:
-        least = look_ahead(facts, arrivals_of(facts, spec.seed or 0), plan)
+        arrivals = arrivals_of(facts, spec.seed or 0)
+        least = look_ahead(facts, arrivals, plan)
+        short = [name for name, run in plan.queues.items() if _fell_short(run, control_of(facts).acceptance)]
+        rejecting = ", with as many tasks turned away" if short else ""
         told.append(
-            f"Had all arrivals been known, the run would still have cost {least:.4g} per slot; it cost "
+            f"Had all arrivals been known, the run would still have cost {least:.4g} per slot{rejecting}; it cost "
             f"{plan.cost.average:.4g}."
         )
+        if short:
+            asked = look_ahead(facts, arrivals, plan, as_rejected=False)
+            told.append(
+                f"The acceptance of {', '.join(short)} is below the {control_of(facts).acceptance:.4g} asked for; with "
+                f"it no run costs less than {asked:.4g} per slot."
+            )
     else:
         told.append("The run is too long for the look-ahead program; a shorter horizon shows what foresight is worth.")
     return tuple(told)
+
+
+def _fell_short(run: QueueRun, asked: float) -> bool:
+    """Whether more tasks were turned away than the acceptance and the policy's own debt allow."""
+    return run.rejected > (1.0 - asked) * run.submitted + (run.debt_bound or 0.0) + 1e-6
 
 
 def slack(plan: HybridPlan) -> Table:
