@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mrdsl.heuristics.energy import Work
-from mrdsl.heuristics.energy_search import Search, score
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.language.loading import load_file
 from mrdsl.outcome import Limits, SolutionStatus
@@ -61,15 +60,14 @@ def decide(spec: Spec, method: str) -> JobUse | None:
     """
     draft = Draft(spec)
     for step in registry.find(method).pipelines["energy"].steps:
-        if not step["call"].endswith((":report", ":conclude")):
+        if not step["call"].endswith(":report"):
             draft = load(step["call"])(draft, **{key: value for key, value in step.items() if key != "call"})
         if draft.termination == "infeasible":
             return None
-    if isinstance(draft.work, Search):
-        state, own = draft.work.best, draft.work.jobs[0]
-        if state is None or score(state)[0] > 0:
-            return None
-        return job_use(own.machines, own.job, own.share(state[0]))
+    if isinstance(draft.plan, EnergyPlan):
+        return next(iter(draft.plan.jobs.values()))
+    if not isinstance(draft.work, Work):
+        return None
     work: Work = draft.work
     job = work.jobs[0]
     return None if job.kept is None else job_use(work.machines, job.job, job.share(job.kept))

@@ -1,19 +1,17 @@
-"""Steps that only some energy pipelines need: DSPS's second stage, and the machine sets of MSPAN."""
+"""The step that only DSPS needs: its second stage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mrdsl.heuristics.energy import SLACK, Attempt, JobWork, each_attempt, machine_cost, ordered
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.problems.energy.assignment import job_use
 from mrdsl.problems.energy.cluster import Floats, Ints, Machines
-from mrdsl.problems.energy.plan import JobUse
 
 
 def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
@@ -91,82 +89,3 @@ def _move(machines: Machines, own: JobWork, attempt: Attempt, orders: list[Ints]
 
 def _side(order: Ints, slots: Ints, time: Floats, counts: Ints) -> _Side:
     return _Side(order.tolist(), slots.tolist(), time.tolist(), counts.tolist())
-
-
-def drop_machines(draft: Draft) -> Draft:
-    """MSPAN: from all VMs down to one, each time without the VM whose loss leaves the cheapest plan, or the shortest.
-
-    Both ways are gone, and each set on them is an attempt. On every set both phases are as short as they can be: each
-    task runs where it ends first. The paper does not say how MSPAN picks VMs within the budget; this is our reading.
-    """
-    def drop(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
-        def use(one: Attempt) -> JobUse:
-            return job_use(machines, own.job, own.share(one))
-
-        return [
-            *_ever_fewer(machines, own, attempt, lambda one: use(one).cost),
-            *_ever_fewer(machines, own, attempt, lambda one: use(one).uptime),
-        ]
-
-    return each_attempt(draft, drop)
-
-
-def _ever_fewer(machines: Machines, own: JobWork, attempt: Attempt, measure: Callable[[Attempt], float]
-                ) -> Iterator[Attempt]:
-    """All VMs, then each time without the one whose loss leaves the least by ``measure``."""
-    placed = _early(machines, own, attempt, np.ones(len(own.types), dtype=np.bool_))
-    while placed is not None:
-        yield placed
-        taken = _used(placed)
-        smaller = (_early(machines, own, attempt, taken & (np.arange(len(taken)) != vm))
-                   for vm in _one_per_type(own.types, taken))
-        placed = min((one for one in smaller if one is not None), key=measure, default=None)
-
-
-def _used(attempt: Attempt) -> NDArray[np.bool_]:
-    assert attempt.maps is not None
-    assert attempt.reduces is not None
-    return np.asarray((attempt.maps > 0) | (attempt.reduces > 0))
-
-
-def _one_per_type(types: Ints, taken: NDArray[np.bool_]) -> list[int]:
-    kinds, first = np.unique(types[taken], return_index=True)
-    return [int(vm) for vm in np.flatnonzero(taken)[first]] if len(kinds) else []
-
-
-def _early(machines: Machines, own: JobWork, attempt: Attempt, taken: NDArray[np.bool_]) -> Attempt | None:
-    """All tasks on the VMs ``taken``, each where it ends first; None where some task has nowhere to go."""
-    job, vms = own.job, np.flatnonzero(taken)
-    maps = _level(job.map_tasks, vms, machines.map_slots[own.types], job.map_time[own.types])
-    reduces = _level(job.reduce_tasks, vms, machines.reduce_slots[own.types], job.reduce_time[own.types])
-    return None if maps is None or reduces is None else replace(attempt, maps=maps, reduces=reduces)
-
-
-def _level(tasks: int, order: Ints, slots: Ints, time: Floats) -> Ints | None:
-    """Tasks per VM with the shortest phase: one after another, each to the slot that would end it first."""
-    counts = np.zeros(len(slots), dtype=np.int64)
-    if tasks == 0:
-        return counts
-    order = order[np.isfinite(time[order])]
-    if len(order) == 0:
-        return None
-    own_slots, own_time = slots[order], time[order]
-    ends = np.unique(np.concatenate([t * np.arange(1, ceil(tasks / s) + 1) for t, s in
-                                     set(zip(own_time.tolist(), own_slots.tolist(), strict=True))]))
-    low, high = 0, len(ends) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if int((np.floor(ends[middle] / own_time * (1 + SLACK)) * own_slots).sum()) >= tasks:
-            high = middle
-        else:
-            low = middle + 1
-    room = (np.floor(ends[low] / own_time * (1 + SLACK)) * own_slots).astype(np.int64)
-    before = room if low == 0 else (np.floor(ends[low - 1] / own_time * (1 + SLACK)) * own_slots).astype(np.int64)
-    chosen = np.zeros(len(order), dtype=np.int64) if low == 0 else before.copy()
-    left = tasks - int(chosen.sum())
-    for i in range(len(order)):
-        more = min(left, int(room[i] - chosen[i]))
-        chosen[i] += more
-        left -= more
-    counts[order] = chosen
-    return counts

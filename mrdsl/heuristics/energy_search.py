@@ -1,4 +1,7 @@
-"""``mrdsl-energy``: the counted LP, its rounding, repair and local search over the machines that each job takes."""
+"""``mrdsl-energy``: the counted LP, its rounding, repair and local search over the machines that each job takes.
+
+The search is over numbers of VMs per *kind*: type and role (:mod:`mrdsl.heuristics.energy_roles`).
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,14 @@ import numpy as np
 
 from mrdsl.heuristics.energy import only_energy
 from mrdsl.heuristics.energy_bound import Relaxed, relaxation
+from mrdsl.heuristics.energy_machine_moves import Move, State, pairs, parted, roles, singles, swaps, triples
+from mrdsl.heuristics.energy_roles import by_kind, by_type, in_roles, job_in_roles, share_by_type
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
 from mrdsl.problems.energy.assignment import plan_of
-from mrdsl.problems.energy.cluster import Floats, Ints, jobs_of, machines_of
-from mrdsl.problems.energy.sets import Placement, SetSearch
+from mrdsl.problems.energy.cluster import Floats, Ints, JobData, jobs_of, machines_of
+from mrdsl.problems.energy.sets import SetSearch
 from mrdsl.problems.energy.verify import measure
-
-State = tuple[Placement, ...]
-"""One placement per job."""
-
-Move = tuple[tuple[int, Ints], ...]
-"""Changes of the numbers of VMs, job by job."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class Search:
     """What the steps hand on: the stock, a search per job, the relaxations, starts (best first), the best state."""
 
     available: Ints
+    data: tuple[JobData, ...]
     jobs: tuple[SetSearch, ...]
     relaxed: tuple[Relaxed, ...] = ()
     starts: tuple[State, ...] = ()
@@ -50,7 +50,7 @@ class Search:
         return sets > self.effort.sets or time.monotonic() > self.effort.until
 
 
-Moves = Callable[[Search, State], Iterator[Move]]
+Moves = Callable[[Ints, State], Iterator[Move]]
 
 
 def relax(draft: Draft, parts: int = 10) -> Draft:
@@ -61,7 +61,8 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
     only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     found = relaxation(machines, jobs)
-    search = Search(machines.available, tuple(SetSearch(machines, job) for job in jobs))
+    kinds = in_roles(machines)
+    search = Search(machines.available, jobs, tuple(SetSearch(kinds, job_in_roles(job)) for job in jobs))
     if found is None:
         return replace(draft, work=search, termination=Termination.INFEASIBLE)
     fixed = (relaxation(machines, jobs, part / parts) for part in range(parts, 0, -1))
@@ -80,6 +81,8 @@ def round_machines(draft: Draft) -> Draft:
         for relaxed in search.relaxed for rounding in (np.ceil, np.round, np.floor)
     ]
     states.append(_everything(search))
+    if all(score(state)[0] > 0 for state in states):
+        states += [new for state in states[:3] + states[-1:] for new in _parted(search, state)]
     found: dict[bytes, State] = {}
     for state in sorted(states, key=score):
         found.setdefault(b"".join(placement.vms.tobytes() for placement in state), state)
@@ -91,8 +94,16 @@ def _rounded(search: Search, relaxed: Relaxed, rounding: Callable[[Floats], Floa
     for own, vms in zip(search.jobs, relaxed.vms, strict=True):
         taken = np.minimum(rounding(np.maximum(vms - 1e-6, 0.0)).astype(np.int64), left)
         left = left - taken
-        state.append(own.place(taken))
+        state.append(own.place(by_kind(taken)))
     return tuple(state)
+
+
+def _parted(search: Search, state: State) -> Iterator[State]:
+    """A state's VMs as mappers and reducers, for one job after another where the shuffle takes time."""
+    for j, (own, placement) in enumerate(zip(search.jobs, state, strict=True)):
+        if own.shuffles:
+            for vms in parted(search.data[j], by_type(placement.vms)):
+                yield (*state[:j], own.place(vms), *state[j + 1:])
 
 
 def _everything(search: Search) -> State:
@@ -101,7 +112,7 @@ def _everything(search: Search) -> State:
     for position, own in enumerate(search.jobs):
         taken = left // (len(search.jobs) - position)
         left = left - taken
-        state.append(own.place(taken))
+        state.append(own.place(by_kind(taken)))
     return tuple(state)
 
 
@@ -122,7 +133,9 @@ def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 1
     search: Search = draft.work
     until = draft.started + draft.limits.time if draft.limits.time is not None and draft.started else inf
     search = replace(search, effort=Effort(until, most))
-    narrow, broad = (_single, _swaps), (_single, _swaps, *((_triples,) if wide > 1 else ()))
+    narrow: list[Moves] = [singles, swaps]
+    broad = [*narrow, *([roles, pairs] if any(own.shuffles for own in search.jobs) else []),
+             *([triples] if wide > 1 else [])]
     if score(search.starts[0])[0] > 0:
         starts = 2 * starts
     ends = [_descend(search, state, narrow) for state in search.starts[:starts]]
@@ -138,7 +151,7 @@ def _descend(search: Search, state: State, kinds: Sequence[Moves]) -> State:
     """Steepest descent; a later kind of move is tried only where the earlier ones do not help."""
     while True:
         for moves in kinds:
-            found = _best_of(search, state, moves(search, state))
+            found = _best_of(search, state, moves(search.available, state))
             if found is not None:
                 state = found
                 break
@@ -151,9 +164,9 @@ def _descend(search: Search, state: State, kinds: Sequence[Moves]) -> State:
 def _best_of(search: Search, state: State, moves: Iterator[Move]) -> State | None:
     """The best state that one of the moves leads to, if it is better."""
     best, best_score = None, score(state)
-    free = search.available - sum((placement.vms for placement in state), np.zeros_like(search.available))
+    free = search.available - sum((by_type(placement.vms) for placement in state), np.zeros_like(search.available))
     for move in moves:
-        change = sum((delta for _, delta in move), np.zeros_like(free))
+        change = by_type(sum((delta for _, delta in move), np.zeros_like(state[0].vms)))
         if np.any(change > free) or any(np.any(state[j].vms + delta < 0) for j, delta in move):
             continue
         new = list(state)
@@ -172,60 +185,12 @@ def _clearly(new: tuple[float, float], old: tuple[float, float]) -> bool:
     return new[0] < old[0] * (1 - 1e-9) or new[1] < old[1] * (1 - 1e-9)
 
 
-def _unit(kinds: int, kind: int, count: int = 1) -> Ints:
-    delta = np.zeros(kinds, dtype=np.int64)
-    delta[kind] = count
-    return delta
-
-
-def _single(search: Search, state: State) -> Iterator[Move]:
-    """One VM more or less, in large stocks also several."""
-    kinds = len(search.available)
-    for j in range(len(state)):
-        for kind in range(kinds):
-            for step in _steps(int(search.available[kind])):
-                yield ((j, _unit(kinds, kind, -step)),)
-                yield ((j, _unit(kinds, kind, step)),)
-
-
-def _steps(available: int) -> list[int]:
-    return [step for step in (1, 4, 16, 64) if step == 1 or step * 2 <= available]
-
-
-def _swaps(search: Search, state: State) -> Iterator[Move]:
-    """One VM for one of another type; between jobs, one VM handed over."""
-    kinds = len(search.available)
-    for j in range(len(state)):
-        for less in range(kinds):
-            if state[j].vms[less] == 0:
-                continue
-            for more in range(kinds):
-                if more != less:
-                    yield ((j, _unit(kinds, less, -1) + _unit(kinds, more)),)
-            for other in range(len(state)):
-                if other != j:
-                    yield ((j, _unit(kinds, less, -1)), (other, _unit(kinds, less)))
-
-
-def _triples(search: Search, state: State) -> Iterator[Move]:
-    """One VM for two others, two for one, in every combination of types; for a job by itself."""
-    if len(state) > 1:
-        return
-    kinds = len(search.available)
-    for one in range(kinds):
-        for first in range(kinds):
-            for second in range(first, kinds):
-                if one not in (first, second):
-                    two = _unit(kinds, first) + _unit(kinds, second)
-                    yield ((0, two - _unit(kinds, one)),)
-                    yield ((0, _unit(kinds, one) - two),)
-
-
 def conclude(draft: Draft) -> Draft:
     """The plan of the best state, if all jobs have one."""
     search: Search = draft.work
     state = search.best
     if state is None or score(state)[0] > 0:
         return draft
-    plan = plan_of(draft.spec, [own.share(placement) for own, placement in zip(search.jobs, state, strict=True)])
+    plan = plan_of(draft.spec, [share_by_type(own.share(placement), len(search.available))
+                                for own, placement in zip(search.jobs, state, strict=True)])
     return replace(draft, plan=plan, value=measure(draft.spec, plan))

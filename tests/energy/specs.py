@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import ceil, inf
+from random import Random
 
 from hypothesis import strategies as st
 
@@ -130,3 +132,20 @@ def small_specs(draw: st.DrawFn) -> Spec:
         ),
     )
     return spec_of(vms, job, goal=draw(st.sampled_from(["energy", "energy", "cost", "uptime"])))
+
+
+def tight_spec(random: Random) -> Spec:
+    """A small spec whose deadline or budget, or both, are met exactly or nearly so; shuffles may take long."""
+    kinds = random.choice((1, 2, 3))
+    vms = tuple(vm(f"v{k}", random.randint(1, 3), random.randint(2, 20) / 100,
+                   random.choice((1, 2, 3)) if kinds < 3 else 1) for k in range(kinds))
+    job = Job(
+        name="j", map=MapTasks(tasks=random.randint(1, 4), block=random.choice((0.0, 1e9, 4e9, 8e9))),
+        reduce=ReduceTasks(tasks=random.randint(0, 3)), intermediate=random.choice((0.0, 0.5, 1.0, 2.0, 4.0)),
+        on=tuple(on(v.name, random.randint(10, 50), random.randint(10, 99), random.randint(10, 50),
+                    random.randint(10, 99)) for v in vms),
+    )
+    for promise, goal in random.sample((("deadline", "uptime"), ("budget", "cost")), random.choice((1, 2))):
+        least = enumerate_best(spec_of(vms, job, goal=goal))
+        job = replace(job, **{promise: least * random.choice((1.0, 1.001, 1.03, 1.1, 1.2))})
+    return spec_of(vms, job)

@@ -129,6 +129,11 @@ class SetSearch:
         job = self.job
         return job.place * float(maps.max()) + float((job.send * maps + job.fetch * reduces).max())
 
+    @property
+    def shuffles(self) -> bool:
+        """Whether the shuffle takes time, so that VMs may do well to map or to reduce alone."""
+        return self.job.reduce_tasks > 0 and self.job.send > 0
+
     def limit(self, vms: Ints) -> float:
         """The uptime that deadline and budget leave to a set."""
         price = float(self.machines.price @ vms)
@@ -209,28 +214,76 @@ class SetSearch:
 
     def _lacking(self, vms: Ints, limit: float) -> float:
         """By which share the shortest uptime on the set exceeds the limit, at least a little."""
-        job = self.job
-        shortest = _shortest(self._maps, vms, job.place + job.send)
-        if job.reduce_tasks:
-            shortest += _shortest(self._reduces, vms, job.fetch)
+        shortest = self._shortest(vms)
         if not np.isfinite(shortest) or limit <= 0:
             return 1e6 - float(vms.sum())
         return max(shortest / limit - 1.0, 1e-6)
 
+    def _shortest(self, vms: Ints) -> float:
+        """The shortest uptime on a set, at most."""
+        return float(self._lengths(vms)[0].min(initial=inf))
 
-def _shortest(phase: _Phase, vms: Ints, port: float) -> float:
-    """The shortest time on a set for one kind of task and its transfers."""
+    def _lengths(self, vms: Ints) -> tuple[Floats, Ints, Ints, Ints, Ints]:
+        """An uptime for every pair of phase lengths, those lengths (rows), and the tasks on the fullest VM for each.
+
+        The shuffle is as long as on a VM that sends and fetches most, or, where none does both, the longer of the two.
+        """
+        job = self.job
+        rows, most = _shortest(self._maps, vms)
+        ends = self._maps.ends[rows] + job.place * most
+        if not job.reduce_tasks:
+            none = np.zeros(1, dtype=np.int64)
+            return ends[:, None], rows, most, none, none
+        reduce_rows, reduce_most = _shortest(self._reduces, vms)
+        both = np.isfinite(job.map_time) & np.isfinite(job.reduce_time) & (vms > 0)
+        sent, fetched = job.send * most[:, None], job.fetch * reduce_most[None, :]
+        shuffle = sent + fetched if both.any() else np.maximum(sent, fetched)
+        return (ends[:, None] + shuffle + self._reduces.ends[reduce_rows][None, :], rows, most, reduce_rows,
+                reduce_most)
+
+    def shortest(self, vms: Ints) -> Placement | None:
+        """A short placement on a set, whatever the limits; None where the set cannot run all tasks."""
+        uptimes, rows, most, reduce_rows, reduce_most = self._lengths(vms)
+        if uptimes.size == 0:
+            return None
+        i, j = np.unravel_index(int(np.argmin(uptimes)), uptimes.shape)
+        maps, _ = _fill(self._maps, vms, np.minimum(self._maps.room[rows[i]], most[i]))
+        reduces = np.zeros(len(vms))
+        if self.job.reduce_tasks:
+            reduces, _ = _fill(self._reduces, vms, np.minimum(self._reduces.room[reduce_rows[j]], reduce_most[j]))
+        return Placement(vms, 0.0, 0.0, maps.astype(np.int64), reduces.astype(np.int64))
+
+    def phase_bounds(self, sets: Ints) -> tuple[Floats, Floats]:
+        """For every set (a row of numbers of VMs) the least lengths of the map and of the reduce phase."""
+        return _first_ends(self._maps, sets), _first_ends(self._reduces, sets)
+
+
+def _first_ends(phase: _Phase, sets: Ints) -> Floats:
+    """For every set the least length in which whole waves hold all tasks; infinite where no length does."""
+    if phase.tasks == 0:
+        return np.zeros(len(sets))
+    if len(phase.ends) == 0:
+        return np.full(len(sets), inf)
+    low, high = np.zeros(len(sets), dtype=np.int64), np.full(len(sets), len(phase.ends), dtype=np.int64)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        at = np.minimum(middle, len(phase.ends) - 1)
+        holds = np.einsum("ij,ij->i", phase.room[at], sets) >= phase.tasks
+        high, low = np.where(holds, middle, high), np.where(holds, low, np.minimum(middle + 1, high))
+    return np.where(low < len(phase.ends), phase.ends[np.minimum(low, len(phase.ends) - 1)], inf)
+
+
+def _shortest(phase: _Phase, vms: Ints) -> tuple[Ints, Ints]:
+    """The shortest lengths (rows) of a phase on a set, and for each the tasks on the fullest VM, as few as can be."""
     rows = phase.rows(vms, inf)[:64]
-    if len(rows) == 0:
-        return inf
-    low = np.full(len(rows), -(-phase.tasks // int(vms.sum())), dtype=np.int64)
+    low = np.full(len(rows), -(-phase.tasks // max(int(vms.sum()), 1)), dtype=np.int64)
     high = np.full(len(rows), phase.tasks, dtype=np.int64)
     while np.any(low < high):
         middle = (low + high) // 2
         holds = (np.minimum(phase.room[rows], middle[:, None]) @ vms) >= phase.tasks
         high = np.where(holds, middle, high)
         low = np.where(holds, low, middle + 1)
-    return float((phase.ends[rows] + port * low).min())
+    return rows, low
 
 
 def _fill(phase: _Phase, vms: Ints, caps: Floats | Ints) -> tuple[Floats, Floats]:
