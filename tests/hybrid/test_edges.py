@@ -19,7 +19,9 @@ problem hybrid
 seed = 3
 horizon = {horizon} slots
 vm m {{ available = {vms}, preemption_cost = 0 USD }}
-queue q {{ vm = m, size = 1 slots, delay = {delay} slots, arrivals = {arrivals}, arrivals_max = 9, outsourcing = 2 USD }}
+queue q {{
+  vm = m, size = 1 slots, delay = {delay} slots, arrivals = {arrivals}, arrivals_max = 9, outsourcing = 2 USD
+}}
 control {{ V = {weight}, acceptance = 95%, outsource_limit = 40 }}
 """
 
@@ -55,7 +57,7 @@ def test_an_acceptance_far_below_the_one_asked_for_is_told_with_its_floor() -> N
     assert run.floor(0.95) == pytest.approx(0.95 - (2 * 4.0 + 0.95 * 9) / run.submitted)
     assert run.acceptance >= run.floor(0.95) - 1e-9
     (found,) = [d for d in result.diagnostics if d.code == "acceptance-below"]
-    assert (found.severity, found.span.line) == ("warning", 6)
+    assert (found.severity, found.span.line) == ("warning", 8)
     assert f"{run.acceptance:.1%} of the tasks" in found.message
     assert f"promises {run.floor(0.95):.1%}" in found.message
     needed = int(found.hint.split("horizon = ")[1].split()[0])
