@@ -53,7 +53,7 @@ def run(case: str, trace: str) -> dict[str, float]:
         from simpy_mdasa import simulate
 
         machine = facts.vms[0]
-        return simulate(list(jobs(facts, 1)), machine_slots(machine), machine.billing, machine.on_demand.price,
+        return simulate(list(jobs(facts, 1)), machine_slots(machine), machine.paid_by.period, machine.on_demand.price,
                         facts.policy.sizing)
     count = int(case)
     seen = simulation(facts, 1, jobs=days(facts, count) if count > 1 else jobs(facts, 1)).run()

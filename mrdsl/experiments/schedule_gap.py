@@ -11,7 +11,7 @@ import numpy as np
 from mrdsl.drawing.chart import bar_chart
 from mrdsl.heuristics.schedule_observe import run_once
 from mrdsl.outcome import Table
-from mrdsl.problems.schedule.facts import Arrivals, Policy, ScheduleFacts, Spot, Vm
+from mrdsl.problems.schedule.facts import Arrivals, Billing, Policy, ScheduleFacts, Spot, Vm
 from mrdsl.simulation.sampling import stream
 from mrdsl.solving.run import solve
 from mrdsl.spec.blocks import OnDemand, Slots
@@ -62,8 +62,8 @@ def _instance(folder: Path, seed: int, number: int, kind: str) -> Spec:
         rows.append(f"j{i},{at},{maps},{map_time},{reduces},0,{reduce_time},{deadline}")
     file = folder / f"instance{number}.csv"
     write_text(file, "\n".join(rows) + "\n", force=True)
-    vm = Vm(name="small", slots=Slots(map=1, reduce=1), on_demand=OnDemand(price=0.07 / 3600), billing=10.0,
-            spot=Spot(price=PRICES, every=4.0))
+    vm = Vm(name="small", slots=Slots(map=1, reduce=1), on_demand=OnDemand(price=0.07 / 3600),
+            billing=Billing(period=10.0), spot=Spot(price=PRICES, every=4.0))
     policy = Policy(algorithm="mdasa", instances=kind, epoch=2.0)
     facts = ScheduleFacts(vms=(vm,), arrivals=Arrivals(source=Source("table", str(file), file.name)), policy=policy)
     return Spec(problem="schedule", facts=facts, seed=seed)

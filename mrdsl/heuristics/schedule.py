@@ -37,7 +37,8 @@ def policy_of(facts: said.ScheduleFacts) -> Policy:
         case "ev_edf":
             return EventEdf(instances, chosen.sizing, chosen.idle, chosen.low_utilization)
         case "frugal":
-            return Frugal(chosen.instances, chosen.tardy_share, chosen.late_within or facts.vms[0].billing)
+            within = chosen.late_within or facts.vms[0].paid_by.period
+            return Frugal(chosen.instances, chosen.tardy_share, within, chosen.reliability)
     raise ValueError(f"no policy {chosen.algorithm!r}")
 
 

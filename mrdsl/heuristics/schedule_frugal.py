@@ -7,7 +7,9 @@ It differs from MDASA in five points:
   need the fewest VMs: a VM brings slots of both kinds, so the larger of the two needs counts, not their sum.
 * **Paid time first.** Tasks go to slots whose VM is paid for long enough anyway, the tightest fit first; then behind
   the work of such slots; then to free slots whose VM will be paid once more; new VMs come last.
-* **Bids at the on-demand price.** A spot VM pays the market price whatever was bid, so a low bid only loses VMs.
+* **Bids at the on-demand price.** A spot VM pays the market price whatever was bid, so a low bid only loses VMs. Where
+  the period that the market breaks off is free, losing them saves it: there the bid is the least that outlasts the work
+  with probability ``reliability``, if that is lower.
 * **Late jobs are cheap.** A job that cannot be in time any more gets just the VMs that end it within
   ``late_within``, by default one billing period, which they fill.
 * **A promise instead of an accident.** At most ``tardy_share`` of the jobs that have arrived are made late on
@@ -101,6 +103,7 @@ class Frugal:
     instances: str
     tardy_share: float = 0.0
     late_within: float = 3600.0
+    reliability: float = 0.9
     arrived: int = 0
     late: int = 0
     savings: Lateness = field(default_factory=Lateness)
@@ -127,7 +130,7 @@ class Frugal:
             _, _, run = heappop(self.ahead)
             if run.phase == MAP and run.note is not None:
                 vms = -(-run.note.held // sim.machine.slots[REDUCE])
-                self._hold(sim.rent(vms, self._bid(sim)), run, run.note.held)
+                self._hold(sim.rent(vms, self._bid(sim, run.job.due - sim.now)), run, run.note.held)
 
     def _size(self, sim: Simulation, run: JobRun) -> None:
         """Decides on the waves of a new job, and whether it shall be late."""
@@ -287,15 +290,17 @@ class Frugal:
         if each < 1:
             self._give_up(run)
             each = max(fitting(self.late_within - sim.machine.boot, run.duration), 1)
-        lanes: list[Lanes] = rent_slots(sim, run.phase, ceil(run.waiting / each), self._bid(sim))
+        lanes: list[Lanes] = rent_slots(sim, run.phase, ceil(run.waiting / each),
+                                         self._bid(sim, sim.machine.boot + each * run.duration))
         spread(sim, run, lanes, run.waiting)
 
-    def _bid(self, sim: Simulation) -> float | None:
+    def _bid(self, sim: Simulation, length: float) -> float | None:
         if self.instances == "on_demand" or sim.prices is None:
             return None
         if self.instances == "hybrid" and sim.prices.current > sim.machine.price:
             return None
-        return max(sim.machine.price, sim.prices.current)
+        bid = max(sim.machine.price, sim.prices.current)
+        return min(bid, sim.prices.lasting_bid(sim.now, length, self.reliability)) if sim.machine.broken_free else bid
 
 
 def _vms(tasks: int, waves: int, slots: int) -> int:

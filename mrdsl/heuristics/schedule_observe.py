@@ -84,7 +84,7 @@ def mean_of(plans: Sequence[SchedulePlan]) -> SimulatedSchedule:
     return SimulatedSchedule(
         jobs=Jobs(round(mean("jobs.count")), round(mean("jobs.tardy")), mean("jobs.tardy_share")),
         cost=Cost(mean("cost.on_demand"), mean("cost.spot"), mean("cost.total")),
-        vm_hours=VmHours(mean("vm_hours.on_demand"), mean("vm_hours.spot")),
+        vm_hours=VmHours(mean("vm_hours.on_demand"), mean("vm_hours.spot"), mean("vm_hours.broken")),
         evictions=round(mean("evictions")),
         tardiness=Tardiness(mean("tardiness.mean"), mean("tardiness.p50"), mean("tardiness.p95"),
                             max(plan.tardiness.max for plan in plans)),

@@ -12,6 +12,10 @@ from mrdsl.simulation.scheduling import JobRun, Simulation
 Lanes = tuple[Cohort, float, int]
 
 
+#: More tasks than any job has: tasks that take no time fit in any number.
+MANY = 2**53
+
+
 def free_slots(sim: Simulation, phase: int, wanted: int) -> list[Lanes]:
     """Up to ``wanted`` free slots of a phase, from the VMs rented first."""
     found: list[Lanes] = []
@@ -45,6 +49,8 @@ def spread(sim: Simulation, run: JobRun, lanes: list[Lanes], tasks: int) -> None
 
 def fitting(time: float, duration: float) -> int:
     """How many tasks one after another fit into a stretch of time, whatever rounding took from it."""
+    if duration == 0.0:
+        return MANY if time + 2e-10 >= 0.0 else 0
     return floor((time + 2e-10) / duration + 1e-9)
 
 
@@ -64,4 +70,4 @@ def slots_for_rest(sim: Simulation, run: JobRun) -> int:
     left = phase_due(run) - sim.now
     if left <= run.duration:
         return run.waiting
-    return min(run.waiting, ceil(run.waiting * run.duration / left - 1e-9))
+    return min(run.waiting, max(ceil(run.waiting * run.duration / left - 1e-9), 1))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import ceil, floor
 
-from mrdsl.heuristics.schedule_placing import Lanes, free_slots, phase_due, rent_slots, slots_for_rest, spread
+from mrdsl.heuristics.schedule_placing import Lanes, fitting, free_slots, phase_due, rent_slots, slots_for_rest, spread
 from mrdsl.heuristics.schedule_sizing import InstanceTypes, Sizing, slots_for
 from mrdsl.simulation.fleet import MAP
 from mrdsl.simulation.scheduling import JobRun, Simulation
@@ -98,7 +98,7 @@ class Malleable(Naive):
             if cohort.next_free + duration > latest:
                 continue
             for free, lanes in cohort.busy(run.phase).items():
-                each = min(floor((latest - free) / duration + 1e-9), most - placed)
+                each = min(fitting(latest - free, duration), most - placed)
                 if each <= 0:
                     continue
                 used = min(lanes, (most - placed) // each)

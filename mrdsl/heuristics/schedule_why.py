@@ -157,7 +157,7 @@ def _renters(spec: Spec, entries: Sequence[Entry]) -> list[tuple[Any, ...]]:
 def _instead(spec: Spec, plan: SchedulePlan) -> str:
     policy = replace(spec.facts.policy, algorithm="frugal", tardy_share=plan.jobs.tardy_share)
     other = run_once(replace(spec, facts=replace(spec.facts, policy=policy)), spec.seed or 0)
-    period = policy.late_within or spec.facts.vms[0].billing
+    period = policy.late_within or spec.facts.vms[0].paid_by.period
     return (f"algorithm = frugal with tardy_share = {100 * plan.jobs.tardy_share:.3g}% would cost "
             f"{other.cost.total:.4g} {spec.currency} instead of {plan.cost.total:.4g}, with {other.jobs.tardy} late "
             f"jobs instead of {plan.jobs.tardy}; those may be late by up to {period / HOUR:g} h a phase (late_within).")

@@ -109,6 +109,10 @@ def _resolve_item(
     token = statement.words[0]
     key = tree.word_text(token)
     known = words.items.get(key)
+    short = words.short_form(key) if known is None else None
+    if short is not None and len(statement.words) == 1:
+        _resolve_short(short, key, statement, place, values, written)
+        return
     if known is None or len(statement.words) > 1:
         scope.report.add(unknown_item(words, statement, place))
         take_as_meant(words, key, statement, written, values)
@@ -129,6 +133,26 @@ def _resolve_item(
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         values[field_name] = _BROKEN
+
+
+def _resolve_short(short: tuple[str, Block, Item], key: str, statement: tree.Assignment, place: Place,
+                   values: dict[str, Any], written: dict[str, Any]) -> None:
+    """``word = value`` for a block of which it gives one item."""
+    field_name, declared, item = short
+    scope = place.scope
+    if field_name in written:
+        scope.report.add(_duplicate(key, statement.words[0], written[field_name], place))
+        return
+    written[field_name] = statement
+    try:
+        value = convert(key, item, statement.value, place.item_scope(key, item), place.files)
+    except MistakeError as mistake:
+        scope.report.add(mistake.diagnostic)
+        values[field_name] = _BROKEN
+        return
+    spans = ItemSpans(scope.files, {declared.short: statement})
+    given: dict[str, Any] = {declared.short: value}
+    values[field_name] = declared.node(span=scope.span(statement), spans=spans, **given)
 
 
 def take_as_meant(

@@ -108,14 +108,15 @@ def _collect_item(
     given: frozenset[str],
 ) -> None:
     key = tree.word_text(statement.words[0])
-    known = words.items.get(key)
+    known, short = words.items.get(key), words.short_form(key)
     report = place.scope.report
-    if known is None or len(statement.words) > 1:
+    if (known is None and short is None) or len(statement.words) > 1:
         report.add(unknown_item(words, statement, place))
         return
-    field_name, item = known
-    if field_name in written or prefix + field_name in given:
-        where = "in the table and in the block" if prefix + field_name in given else "twice"
+    field_name, item = known if short is None else (short[0], short[2])
+    path = prefix + field_name if short is None else f"{prefix}{field_name}.{short[1].short}"
+    if field_name in written or path in given:
+        where = "in the table and in the block" if path in given else "twice"
         report.add(
             error("duplicate", f"`{key}` is written {where}", place.scope.span(statement.words[0]), "keep one of them")
         )
@@ -127,10 +128,10 @@ def _collect_item(
         report.add(mistake.diagnostic)
         return
     if isinstance(value, Range):
-        values[f"{prefix}{field_name}.low"] = value.low
-        values[f"{prefix}{field_name}.high"] = value.high
+        values[f"{path}.low"] = value.low
+        values[f"{path}.high"] = value.high
     else:
-        values[prefix + field_name] = value
+        values[path] = value
 
 
 def _collect_block(

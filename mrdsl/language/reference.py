@@ -88,6 +88,8 @@ def _block_table(blocks: list[tuple[str, Block]]) -> Iterator[str]:
         form = f'`{word} NAME {{ ... }}`, `{block.plural} from "file"`' if block.repeated else f"`{word} {{ ... }}`"
         if block.sources and not block.repeated:
             form = ", ".join(f'`{word} from {source}("file") {{ ... }}`' for source in block.sources)
+        if block.short:
+            form += f", `{word} = ...` for its `{block.short}`"
         often = (
             ("at least one" if block.required else "any number")
             if block.repeated

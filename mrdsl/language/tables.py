@@ -176,6 +176,9 @@ def _find(node_type: type[Node], parts: list[str]) -> tuple[str, Item] | None:
         if item.form == "range" and len(rest) == 1 and rest[0] in ends:
             return f"{name}.{ends[rest[0]]}", item
         return None
+    short = words.short_form(head)
+    if short is not None and not rest:
+        return f"{short[0]}.{short[1].short}", short[2]
     if head in words.singles and rest:
         name, declared = words.singles[head]
         inner = _find(declared.node, rest)

@@ -25,6 +25,15 @@ class Vocabulary:
         """Every word that starts a block here."""
         return (*self.singles, *self.repeated)
 
+    def short_form(self, word: str) -> tuple[str, Block, Item] | None:
+        """The field, the block and the item that ``word = value`` gives where the word is a block's; else None."""
+        name, block = self.singles.get(word, ("", None))
+        if block is None or not block.short:
+            return None
+        item = declarations(block.node)[block.short]
+        assert isinstance(item, Item)
+        return name, block, item
+
 
 def vocabulary(node: type[Node]) -> Vocabulary:
     """The words of a node type. A trailing underscore of a field, as in ``from_``, is not part of its word."""

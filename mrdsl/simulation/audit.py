@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil, inf
 
 from mrdsl.simulation.jobs import Job
@@ -37,8 +38,8 @@ def audit(entries: Iterable[Entry], machine: MachineType, jobs: Iterable[Job], c
 
     Checked: every job of the stream arrives once and ends once, its tasks are all done and not one too many, reduce
     tasks begin after the last map task's end, no more tasks run on a cohort than it has slots, none of them before a
-    VM's start or after its end, every VM is paid from its start to its end in whole periods and not longer, and the
-    payments come to ``cost``.
+    VM's start or after its end, every VM is paid from its start to its end in whole periods and not longer (the period
+    that the market breaks off is given back, at its own price, where it is free), and the payments come to ``cost``.
     """
     cohorts: dict[int, _Cohort] = {}
     log = list(entries)
@@ -69,6 +70,9 @@ def _note(entry: Entry, cohorts: dict[int, _Cohort], machine: MachineType) -> No
         case "pay":
             payment = (entry.time, facts["vms"], facts["periods"], facts["price"])
             cohorts[facts["cohort"]].payments.append(payment)
+        case "refund":
+            refund = (entry.time, facts["vms"], -facts["periods"], facts["price"])
+            cohorts[facts["cohort"]].payments.append(refund)
 
 
 def _audit_jobs(log: list[Entry], cohorts: dict[int, _Cohort], jobs: list[Job]) -> list[str]:
@@ -131,7 +135,15 @@ def _audit_payments(cohort: _Cohort, machine: MachineType, over: float) -> list[
     """Paid VM periods against the periods started until each VM's release, eviction, or the end of the run."""
     ends = [(time, vms) for time, vms in cohort.released]
     left = cohort.vms - sum(vms for _, vms in ends)
-    ends.append((min(cohort.evicted, over), left))
+    free = machine.broken_free and cohort.evicted <= over
+    if not free:
+        ends.append((min(cohort.evicted, over), left))
     due = sum(vms * ceil((end - cohort.started) / machine.billing - 1e-9) for end, vms in ends if vms)
+    if free:
+        due += left * int((cohort.evicted - cohort.started) / machine.billing + 1e-9)
+    found = []
+    for (_, _, _, paid_price), (_, _, periods, price) in pairwise(cohort.payments):
+        if periods < 0 and price != paid_price:
+            found.append(f"{price} given back, {paid_price} was paid")
     paid = sum(vms * periods for _, vms, periods, _ in cohort.payments)
-    return [] if due == paid else [f"{paid} VM periods paid, {due} were used"]
+    return found if due == paid else [*found, f"{paid} VM periods paid, {due} were used"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from mrdsl.simulation.machines import started_periods
+from mrdsl.simulation.machines import ROUNDING, started_periods
 
 MAP, REDUCE = 0, 1
 State = tuple[tuple[float, ...], tuple[float, ...]]
@@ -50,6 +50,7 @@ class Cohort:
     states: dict[State, int] = field(default_factory=dict)
     pieces: dict[int, Piece] = field(default_factory=dict)
     paid_periods: int = 0
+    paid_price: float = 0.0
     idle: list[int] = field(default_factory=lambda: [0, 0])
     next_free: float = inf
 
@@ -139,12 +140,13 @@ class Cohort:
 
 @dataclass(slots=True)
 class Bill:
-    """What was paid: money and VM seconds, on demand and spot."""
+    """What was paid: money and VM seconds, on demand and spot; ``broken_seconds`` ran in periods that are not paid."""
 
     on_demand: float = 0.0
     spot: float = 0.0
     on_demand_seconds: float = 0.0
     spot_seconds: float = 0.0
+    broken_seconds: float = 0.0
 
 
 def charge(bill: Bill, cohort: Cohort, now: float, price: float, period: float) -> int:
@@ -153,6 +155,7 @@ def charge(bill: Bill, cohort: Cohort, now: float, price: float, period: float) 
     if periods <= 0:
         return 0
     cohort.paid_periods += periods
+    cohort.paid_price = price
     seconds = periods * period * cohort.count
     if cohort.spot:
         bill.spot += seconds * price
@@ -161,6 +164,18 @@ def charge(bill: Bill, cohort: Cohort, now: float, price: float, period: float) 
         bill.on_demand += seconds * price
         bill.on_demand_seconds += seconds
     return periods
+
+
+def refund(bill: Bill, cohort: Cohort, now: float, period: float) -> bool:
+    """Takes back the charge of the period that the market breaks off now; False where none runs."""
+    begun = cohort.started + (cohort.paid_periods - 1) * period
+    if cohort.paid_periods == 0 or now >= begun + period * (1.0 - ROUNDING):
+        return False
+    cohort.paid_periods -= 1
+    bill.spot -= period * cohort.count * cohort.paid_price
+    bill.spot_seconds -= period * cohort.count
+    bill.broken_seconds += (now - begun) * cohort.count
+    return True
 
 
 def _clip(times: tuple[float, ...], now: float) -> tuple[float, ...]:

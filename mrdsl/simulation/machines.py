@@ -10,13 +10,17 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class MachineType:
-    """The one VM type: slots, on-demand price per second, billing period and start-up time in seconds."""
+    """The one VM type: slots, on-demand price per second, billing period and start-up time in seconds.
+
+    ``broken_free``: the period in which the market takes a spot VM is not paid, as on EC2 until 2017.
+    """
 
     map_slots: int
     reduce_slots: int
     price: float
     billing: float
     boot: float = 0.0
+    broken_free: bool = True
 
     @property
     def slots(self) -> tuple[int, int]:

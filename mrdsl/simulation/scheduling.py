@@ -10,7 +10,8 @@ Rules (Vishal 2015, 4.2-4.4, where it says; our choice where it is silent):
 * A reduce task shuffles after its job's last map task has ended, as (3.13) adds the times up; it takes its slot then.
 * A VM whose slots are all free at the end of a billing period is given back; else it is paid for another period.
 * A spot VM pays, for every period started, the market price at the period's start. Where the market rises above its
-  bid it is taken away: running tasks are lost and run again, finished ones keep their results, the period stays paid.
+  bid it is taken away: running tasks are lost and run again, finished ones keep their results. The period that is
+  broken off is not paid (EC2 did not charge it; the thesis does not say), or is, where the machine type says so.
 * At one moment, ends of tasks come first, then price moves, ends of billing periods, arrivals, and the policy's clock.
   The policy hears of a phase, a loss or an arrival once all that happens of its kind at that moment has happened.
 """
@@ -23,7 +24,7 @@ from heapq import heappop, heappush
 from math import ceil, inf
 from typing import Any, Protocol
 
-from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, Piece, charge
+from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, Piece, charge, refund
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.lateness import Lateness
 from mrdsl.simulation.machines import MachineType
@@ -252,6 +253,8 @@ class Simulation:
             self._policy.lost(self, run)
 
     def _evict(self, cohort: Cohort, hit: dict[int, JobRun]) -> None:
+        if self.machine.broken_free and refund(self.seen.bill, cohort, self.now, self.machine.billing):
+            self.tell("refund", cohort=cohort.number, vms=cohort.count, periods=1, price=cohort.paid_price)
         self.seen.evictions += cohort.count
         self.vms -= cohort.count
         lost = 0
@@ -260,7 +263,7 @@ class Simulation:
             assert isinstance(run, JobRun)
             piece.lost = True
             elapsed = max(self.now - piece.start, 0.0)
-            done = min(int(elapsed / piece.duration + 1e-9), piece.tasks - 1)
+            done = min(int(elapsed / piece.duration + 1e-9), piece.tasks - 1) if elapsed else 0
             self.working[piece.phase] -= piece.lanes
             self.seen.busy_seconds += piece.lanes * elapsed
             self.seen.tasks += piece.lanes * done

@@ -112,7 +112,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Block:
-    """The declaration of a nested block: ``word { ... }``, or repeated and named, ``word NAME { ... }``."""
+    """The declaration of a nested block: ``word { ... }``, or repeated and named, ``word NAME { ... }``.
+
+    ``short`` names the item that ``word = value`` gives where the block's other items keep their defaults.
+    """
 
     node: type[Node]
     doc: str
@@ -121,6 +124,7 @@ class Block:
     repeated: bool = False
     required: bool = False
     sources: tuple[str, ...] = ()
+    short: str = ""
 
 
 def quantity(
@@ -196,12 +200,13 @@ def distribution(
     return _item(Item("distribution", doc, kind, symbol, default, above, at_least))
 
 
-def block(node: type[Node], doc: str, *, required: bool = False, sources: Sequence[str] = ()) -> Any:
+def block(node: type[Node], doc: str, *, required: bool = False, sources: Sequence[str] = (), short: str = "") -> Any:
     """One nested block; the field holds the node, or None where it was left out.
 
-    ``sources`` names the readers that ``from`` accepts; such a node type declares a field ``source``.
+    ``sources`` names the readers that ``from`` accepts; such a node type declares a field ``source``. With ``short``,
+    ``word = value`` stands for ``word { short = value }``.
     """
-    declared = Block(node, doc, required=required, sources=tuple(sources))
+    declared = Block(node, doc, required=required, sources=tuple(sources), short=short)
     return field(metadata={ITEM_KEY: declared}) if required else field(default=None, metadata={ITEM_KEY: declared})
 
 

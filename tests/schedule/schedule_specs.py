@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mrdsl.problems.schedule.facts import Arrivals, Policy, ScheduleFacts, Spot, Vm
+from mrdsl.problems.schedule.facts import Arrivals, Billing, Policy, ScheduleFacts, Spot, Vm
 from mrdsl.simulation.jobs import Job
 from mrdsl.spec.blocks import OnDemand, Slots
 from mrdsl.spec.schema import Distribution, Source
@@ -24,8 +24,10 @@ def swim(path: Path = JOBS, **items: Any) -> Arrivals:
     return Arrivals(source=Source("swim", str(path), path.name), **given)
 
 
-def vm(map_slots: int = 1, reduce_slots: int = 1, spot: Spot | None = None, **items: Any) -> Vm:
+def vm(map_slots: int = 1, reduce_slots: int = 1, spot: Spot | None = None, billing: float = HOUR,
+       broken_period: str = "free", **items: Any) -> Vm:
     return Vm(name="m3.medium", slots=Slots(map=map_slots, reduce=reduce_slots),
+              billing=Billing(period=billing, broken_period=broken_period),
               on_demand=OnDemand(price=0.07 / HOUR), spot=spot or Spot(price=MIXTURE, every=300.0), **items)
 
 

@@ -7,6 +7,7 @@ import pytest
 from mrdsl.heuristics.schedule_policies import EpochEdf, EventEdf, Malleable, Naive
 from mrdsl.heuristics.schedule_sizing import InstanceTypes, slots_for
 from mrdsl.performance.waves import WaveProfile
+from mrdsl.simulation.audit import audit
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.log import Log
 from mrdsl.simulation.machines import MachineType
@@ -139,16 +140,34 @@ def test_ev_edf_waits_for_low_utilisation() -> None:
     assert [time for time, _, _ in rented(log)] == [0.0, 10.0]
 
 
-def test_an_eviction_loses_the_running_task_and_pays_the_started_hour() -> None:
-    """One slot, two tasks of 60 s. At 100 s the market rises above the bid: the second task starts again on demand."""
+@pytest.mark.parametrize(("broken_free", "spot"), [(True, 0.0), (False, 0.02)])
+def test_an_eviction_loses_the_running_task_and_the_broken_hour(broken_free: bool, spot: float) -> None:
+    """One slot, two tasks of 60 s. At 100 s the market rises above the bid: the second task starts again on demand.
+
+    The hour that the market breaks off is paid only where the VM's billing says so.
+    """
+    machine = MachineType(1, 1, 0.1 / HOUR, HOUR, broken_free=broken_free)
     prices = RecordedPrice((0.0, 100.0), (0.02 / HOUR, 0.5 / HOUR))
     seen, ends, log = run(Naive(InstanceTypes("hybrid", 0.9), "least_slots"), Job("a", 0.0, 180.0, 2, 60.0),
-                          prices=prices)
+                          prices=prices, machine=machine)
     assert rented(log) == [(0.0, 1, "spot"), (100.0, 1, "on_demand")]
     assert ends == {"a": 160.0}
     assert (seen.evictions, seen.lost_tasks, seen.tasks) == (1, 1, 2)
-    assert (seen.bill.spot, seen.bill.on_demand) == (pytest.approx(0.02), pytest.approx(0.1))
+    assert (seen.bill.spot, seen.bill.on_demand) == (pytest.approx(spot), pytest.approx(0.1))
+    assert seen.bill.broken_seconds == (100.0 if broken_free else 0.0)
+    assert audit(log.entries, machine, [Job("a", 0.0, 180.0, 2, 60.0)], seen.bill.spot + seen.bill.on_demand) == []
     assert seen.busy_seconds == 160.0
+
+
+@pytest.mark.parametrize(("taken", "paid"), [(3600.0, 1), (3601.0, 1), (7199.0, 1), (7200.0, 2)])
+def test_only_the_period_that_is_broken_off_is_free(taken: float, paid: int) -> None:
+    """A VM that is taken at the end of a period has used it up: that one is paid, and the next has not started."""
+    prices = RecordedPrice((0.0, taken), (0.02 / HOUR, 0.5 / HOUR))
+    job = Job("a", 0.0, 7300.0, 1, 7300.0)
+    seen, _, log = run(Naive(InstanceTypes("hybrid", 0.01), "least_slots"), job, prices=prices)
+    assert seen.bill.spot == pytest.approx(0.02 * paid)
+    assert seen.bill.broken_seconds == taken % 3600.0
+    assert audit(log.entries, MACHINE, [job], seen.bill.spot + seen.bill.on_demand) == []
 
 
 def test_a_spot_vm_pays_the_price_at_the_start_of_each_hour() -> None:

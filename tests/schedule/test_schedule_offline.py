@@ -28,14 +28,14 @@ ALGORITHMS = ("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal")
 
 
 def small(folder: Path, jobs: list[Job], billing: float, instances: str, slots: tuple[int, int] = (1, 1),
-          **policy: float) -> Spec:
+          broken: str = "free", seed: int = 3, **policy: float) -> Spec:
     rows = ["name,submit [s],map.tasks,map.avg [s],reduce.tasks,shuffle.avg [s],reduce.avg [s],deadline [s]"]
     rows += [f"{j.name},{j.submit},{j.map_tasks},{j.map_time},{j.reduce_tasks},{j.shuffle_time},{j.reduce_time},"
              f"{j.due - j.submit}" for j in jobs]
     file = folder / "jobs.csv"
     file.write_text("\n".join(rows) + "\n")
-    machine = vm(*slots, billing=billing, spot=Spot(price=PRICES, every=4.0))
-    return spec(Arrivals(source=Source("table", str(file), "jobs.csv")), machine, seed=3, instances=instances,
+    machine = vm(*slots, billing=billing, broken_period=broken, spot=Spot(price=PRICES, every=4.0))
+    return spec(Arrivals(source=Source("table", str(file), "jobs.csv")), machine, seed=seed, instances=instances,
                 epoch=2.0, **policy)
 
 
@@ -54,7 +54,8 @@ def random_jobs(seed: int, most: int = 3) -> list[Job]:
 @pytest.mark.parametrize("instances", ["on_demand", "spot", "hybrid"])
 @pytest.mark.parametrize("seed", range(5))
 def test_no_policy_beats_the_offline_optimum(tmp_path: Path, seed: int, instances: str) -> None:
-    one = small(tmp_path, random_jobs(seed), 10.0, instances, slots=(1 + seed % 2, 1))
+    broken = "paid" if seed < 2 else "free"
+    one = small(tmp_path, random_jobs(seed), 10.0, instances, slots=(1 + seed % 2, 1), broken=broken)
     bounds: dict[int, float] = {}
     for algorithm in ALGORITHMS:
         plan = run_policy(Draft(with_policy(one, algorithm=algorithm), seed=3)).plan
@@ -108,6 +109,25 @@ def test_on_demand_optimum_by_enumeration(tmp_path: Path, seed: int) -> None:
     period = float(random.choice([2, 5]))
     result = solve(small(tmp_path, jobs, period, "on_demand"), formulation="offline")
     assert result.objective.value == pytest.approx(by_enumeration(jobs, period, 0.07 / 3600))
+
+
+def test_the_offline_optimum_lets_the_market_break_off_a_free_period(tmp_path: Path) -> None:
+    """One task of 4 s, due in time for it alone. The price is highest from 4 s on: with free broken periods the bid at
+    0 s costs nothing; where they are paid, one period at the price of 0 s does, and for a task of 6 s it always does.
+    """
+    def at(seed: int, broken: str, length: float) -> Spec:
+        return small(tmp_path, [Job("j", 0.0, length, 1, length)], 10.0, "spot", broken=broken, seed=seed)
+
+    def price(seed: int) -> tuple[float, ...]:
+        prices = instance_of(at(seed, "free", 6.0)).prices
+        assert prices is not None
+        return prices.prices
+
+    seed = next(seed for seed in range(99) if price(seed)[0] < price(seed)[1] == 0.2 / 3600)
+    for broken, length, factor in (("free", 4.0, 0.0), ("paid", 4.0, 1.0), ("free", 6.0, 1.0)):
+        one = at(seed, broken, length)
+        value = solve(one, formulation="offline").objective.value
+        assert value == pytest.approx(factor * 10.0 * price(seed)[0])
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -121,9 +121,10 @@ JOB = st.tuples(st.integers(0, 400), st.integers(1, 9), st.integers(1, 90), st.i
 @settings(derandomize=True, max_examples=100, deadline=None)
 @given(st.lists(JOB, min_size=1, max_size=12), st.sampled_from(ALGORITHMS), st.sampled_from(INSTANCES),
        st.sampled_from([60.0, 300.0]), st.tuples(st.integers(1, 3), st.integers(1, 3)), st.integers(0, 99),
-       st.sampled_from([0.0, 0.0, 7.0, 90.0]))
+       st.sampled_from([0.0, 0.0, 7.0, 90.0]), st.booleans())
 def test_conservation(drawn: list[tuple[int, int, int, int, int, float]], algorithm: str, instances: str,
-                      billing: float, slots: tuple[int, int], seed: int, boot: float) -> None:
+                      billing: float, slots: tuple[int, int], seed: int, boot: float,
+                      broken_free: bool) -> None:
     """Jobs, tasks, slots and paid periods are conserved in small random worlds full of evictions."""
     from mrdsl.heuristics.schedule import policy_of
 
@@ -132,7 +133,7 @@ def test_conservation(drawn: list[tuple[int, int, int, int, int, float]], algori
             float(r_time), float(r_time))
         for i, (at, maps, m_time, reduces, r_time, factor) in enumerate(sorted(drawn))]
     price = Distribution("mixture", ((0.6, 0.4), (0.02 / 3600, 0.2 / 3600), (0.01 / 3600, 0.1 / 3600)))
-    machine = MachineType(*slots, 0.07 / 3600, billing, boot)
+    machine = MachineType(*slots, 0.07 / 3600, billing, boot, broken_free)
     prices = DrawnPrice(price, 45.0, stream(seed, "p")) if instances != "on_demand" else None
     log = Log()
     policy = policy_of(spec(algorithm=algorithm, instances=instances).facts)

@@ -15,6 +15,7 @@ from mrdsl.heuristics.schedule_observe import SimulatedSchedule, simulate, watch
 from mrdsl.heuristics.schedule_sizing import slots_for
 from mrdsl.heuristics.schedule_why import BOOT, EVICTED, FRACTIONS, NEVER, ON_PURPOSE, UNUSED, WAITED, why
 from mrdsl.language.loading import Loaded, load_file, load_text
+from mrdsl.language.printing import print_spec
 from mrdsl.outcome import Table, Termination
 from mrdsl.performance import waves
 from mrdsl.problems.schedule.plan import SchedulePlan
@@ -198,6 +199,37 @@ def late_by_whole_waves(spec: Spec) -> int:
         slots = slots_for(job.profile, job.due - job.submit, "least_slots")
         late += job.submit + waves.completion(job.profile, *slots).average > job.punctual_until
     return late
+
+
+@pytest.mark.parametrize(("items", "period", "broken"), [
+    ("", 3600.0, "free"),
+    ("billing = 10 min", 600.0, "free"),
+    ("billing { period = 10 min }", 600.0, "free"),
+    ("billing { period = 10 min, broken_period = paid }", 600.0, "paid"),
+    ("billing { broken_period = paid }", 3600.0, "paid"),
+])
+def test_billing_has_a_short_form(items: str, period: float, broken: str) -> None:
+    loaded = written(vm=f"vm m {{ slots {{ map = 1, reduce = 1 }}, on_demand {{ price = 1 USD/h }}, {items} }}")
+    assert loaded.diagnostics == ()
+    assert loaded.spec is not None
+    terms = loaded.spec.facts.vms[0].paid_by
+    assert (terms.period, terms.broken_period) == (period, broken)
+    again = load_text(print_spec(loaded.spec), folder=DATA).spec
+    assert again is not None
+    assert again.facts == loaded.spec.facts
+
+
+@pytest.mark.parametrize(("items", "code", "text"), [
+    ("billing = 10 min, billing { period = 1 h }", "duplicate", "`billing` is written twice"),
+    ("billing = 10 min, billing = 1 h", "duplicate", "`billing` is written twice"),
+    ("billing = 3 MB", "wrong-unit", "`billing` is a time"),
+    ("billing = 0 s", "out-of-range", "`billing` is 0 s"),
+    ("billing { period = 1 h, broken_period = half }", "unknown-choice", "`broken_period` cannot be `half`"),
+])
+def test_wrong_billing_is_told_once(items: str, code: str, text: str) -> None:
+    loaded = written(vm=f"vm m {{ slots {{ map = 1, reduce = 1 }}, on_demand {{ price = 1 USD/h }}, {items} }}")
+    assert [each.code for each in loaded.diagnostics] == [code]
+    assert loaded.diagnostics[0].message.startswith(text)
 
 
 def test_a_schedule_counts_in_its_own_currency() -> None:

@@ -36,7 +36,9 @@ def test_tables_on_the_models_own_jobs(tmp_path: Path, monkeypatch: pytest.Monke
     assert late["MDASA"][1] == 18.7
     assert late["frugal, 2% late"][1] is None
     assert late["frugal, 2% late"][2] < late["MDASA"][2]
-    assert cost["frugal, 2% late"][2] < cost["MDASA"][2]
+    assert cost["frugal, 2% late, broken hours paid"][2] < cost["MDASA, broken hours paid"][2]
+    assert cost["MDASA"][2] < cost["MDASA, broken hours paid"][2]
+    assert late["MDASA"][2] < late["MDASA, idle slots as sized"][2]
     assert cost["MDASA"][2] == cost["MDASA"][5]  # the model's jobs stand for both workloads
     assert len(tables["Claims"].rows) == 6
     drawn = sorted(file.name for file in tmp_path.iterdir())

@@ -39,14 +39,28 @@ class Spot(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Billing(Node):
+    """How a VM's time is paid: by periods, every started one, unless the market breaks it off."""
+
+    period: float = quantity("time", "billing period: every started one is paid", default=3600.0, above=0.0)
+    broken_period: str = choice(("free", "paid"), "whether the period in which the market takes a spot VM is paid; "
+                                "EC2 did not charge it", default="free")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Vm(Node):
     """The VM type that is rented: it runs so many map tasks and so many reduce tasks at once."""
 
     slots: Slots = block(Slots, "slots of one VM, both kinds at once", required=True)
     on_demand: OnDemand = block(OnDemand, "the price on demand", required=True)
     spot: Spot | None = block(Spot, "the spot market")
-    billing: float = quantity("time", "billing period: every started one is paid", default=3600.0, above=0.0)
+    billing: Billing | None = block(Billing, "how its time is paid; default by the hour", short="period")
     boot: float = quantity("time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0)
+
+    @property
+    def paid_by(self) -> Billing:
+        """Its billing, the default where none is written."""
+        return self.billing or Billing()
 
 
 @dataclass(frozen=True, kw_only=True)

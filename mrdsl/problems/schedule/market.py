@@ -44,7 +44,8 @@ def recorded_prices(vm: Vm, mistakes: list[Diagnostic], until: float = 0.0) -> P
 
 def machine_type(vm: Vm) -> MachineType:
     """The VM type as the simulation takes it."""
-    return MachineType(vm.slots.map, vm.slots.reduce, vm.on_demand.price, vm.billing, vm.boot)
+    return MachineType(vm.slots.map, vm.slots.reduce, vm.on_demand.price, vm.paid_by.period, vm.boot,
+                       vm.paid_by.broken_period == "free")
 
 
 def price_process(vm: Vm, seed: int) -> PriceProcess | None:

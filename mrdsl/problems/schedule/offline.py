@@ -6,12 +6,14 @@ durations after an arrival or a price move, since whatever does not can be moved
 
 VMs that start at the same step and are paid for equally many periods are one whole number; tasks of a phase that
 start at the same step on such VMs are another. Tasks that are intervals fit on the slots of alike VMs exactly when no
-step has more of them than slots, so that counting is exact. A spot VM is never lost here, since a bid costs nothing:
-it pays the market price at the start of each of its periods.
+step has more of them than slots, so that counting is exact. A spot VM pays the market price at the start of each of its
+periods. A bid costs nothing, so it is lost only where that saves money: where broken periods are free, a bid just below
+a price that the market has not seen since the VM's start gives the time until that price for full periods alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, gcd
@@ -30,6 +32,8 @@ from mrdsl.spec.spec import Spec
 
 TICK = 1e-3
 MOST_JOBS, MOST_STARTS = 500, 200_000
+
+#: A VM's first step and the step at which it is given back or taken.
 Lease = tuple[int, int]
 
 
@@ -46,6 +50,7 @@ class Instance:
     prices: PricePath | None
     kind: str
     late: int
+    broken_free: bool = True
 
     def steps(self, time: float) -> int:
         """A time of the instance in steps."""
@@ -66,18 +71,35 @@ class Instance:
 
     @cached_property
     def leases(self) -> dict[Lease, tuple[float, bool]]:
-        """Cost of a VM from a step on for so many periods, and whether it is a spot VM, the cheaper kind if allowed."""
+        """Cost of a VM between two steps, and whether it is a spot VM, the cheaper kind if allowed."""
         first = min(self.steps(job.submit) for job in self.jobs)
         found = {}
         for start in range(first, self.horizon):
             most = ceil((self.horizon - start) / self.period)
             for periods in range(1, most + 1):
-                found[start, periods] = self._price(start, periods)
+                found[start, start + periods * self.period] = self._price(start, periods)
+            for end in self._taken(start):
+                if (end - start) % self.period:
+                    found[start, end] = self._price(start, (end - start) // self.period, spot_only=True)
         return found
 
-    def end(self, lease: Lease) -> int:
-        """The step at which a lease ends."""
-        return lease[0] + lease[1] * self.period
+    def periods(self, lease: Lease) -> int:
+        """Paid periods of a lease: the whole ones."""
+        return (lease[1] - lease[0]) // self.period
+
+    def _taken(self, start: int) -> Iterator[int]:
+        """The steps at which the market can take a VM that starts at a step: where the price is higher than ever since.
+
+        Up to the horizon, and only where the period that is broken off is free.
+        """
+        if self.kind == "on_demand" or self.prices is None or not self.broken_free:
+            return
+        highest = self.prices.at(start * self.step + 1e-9)
+        for time, price in zip(self.prices.times, self.prices.prices, strict=True):
+            move = self.steps(time)
+            if move > start and price > highest:
+                highest = price
+                yield move
 
     def starts(self, job: Job, phase: int) -> range:
         """The steps at which a task of a job may start."""
@@ -85,13 +107,13 @@ class Instance:
         first = self.steps(job.submit) + (map_steps if phase else 0)
         return range(first, self.horizon - self.steps(job.durations[phase]) + 1)
 
-    def _price(self, start: int, periods: int) -> tuple[float, bool]:
+    def _price(self, start: int, periods: int, spot_only: bool = False) -> tuple[float, bool]:
         length = self.period * self.step
         on_demand = periods * length * self.on_demand
         if self.kind == "on_demand" or self.prices is None:
             return on_demand, False
         spot = sum(length * self.prices.at((start + i * self.period) * self.step + 1e-9) for i in range(periods))
-        return (spot, True) if self.kind == "spot" or spot < on_demand else (on_demand, False)
+        return (spot, True) if spot_only or self.kind == "spot" or spot < on_demand else (on_demand, False)
 
 
 def instance_of(spec: Spec) -> Instance:
@@ -116,8 +138,10 @@ def instance_of(spec: Spec) -> Instance:
     late = floor(facts.policy.tardy_share * len(found) + 1e-9)
     instance = Instance(
         tuple(found), machine.slots, step, round(machine.billing / step), round(machine.boot / step), machine.price,
-        prices, facts.policy.instances, late)
-    if instance.horizon ** 2 * len(found) / max(instance.period / 2, 1) > MOST_STARTS:
+        prices, facts.policy.instances, late, machine.broken_free)
+    moves = len(prices.times) if prices is not None and machine.broken_free else 0
+    ends = instance.horizon / max(instance.period / 2, 1) + min(moves, instance.horizon)
+    if instance.horizon * ends * len(found) > MOST_STARTS:
         raise _too_large(spec)
     return instance
 
@@ -158,18 +182,21 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> SchedulePlan:
             ends[i] = max(ends.get(i, 0), start + one.steps(job.durations[phase]))
     late = [end * one.step - one.jobs[i].due for i, end in ends.items()
             if end * one.step > one.jobs[i].punctual_until]
-    cost, hours = [0.0, 0.0], [0.0, 0.0]
+    cost, hours, broken = [0.0, 0.0], [0.0, 0.0], 0.0
     for lease, variable in model.lease.items():
         price, spot = one.leases[lease]
         cost[spot] += price * (variable.value or 0.0)
-        hours[spot] += lease[1] * one.period * one.step / HOUR * (variable.value or 0.0)
+        count = variable.value or 0.0
+        hours[spot] += one.periods(lease) * one.period * one.step / HOUR * count
+        broken += (lease[1] - lease[0]) % one.period * one.step / HOUR * count
     late.sort()
-    paid = sum(hours) * HOUR * sum(one.slots)
+    there = (sum(hours) + broken) * HOUR * sum(one.slots)
     count = len(one.jobs)
     return SchedulePlan(
-        Jobs(count, len(late), len(late) / count), Cost(cost[0], cost[1], sum(cost)), VmHours(hours[0], hours[1]), 0,
+        Jobs(count, len(late), len(late) / count), Cost(cost[0], cost[1], sum(cost)),
+        VmHours(hours[0], hours[1], broken), 0,
         tardiness=Tardiness(sum(late) / len(late), late[(len(late) - 1) // 2], late[-1], late[-1]) if late
-        else Tardiness(), utilization=work / paid if paid else 0.0,
+        else Tardiness(), utilization=work / there if there else 0.0,
         rented=round(sum(variable.value or 0.0 for variable in model.lease.values())),
         finished=max(ends.values(), default=0) * one.step)
 
@@ -187,7 +214,7 @@ def _places(one: Instance) -> Places:
                 continue
             length = one.steps(job.durations[phase])
             found[i, phase] = [(i, phase, start, *lease) for start in one.starts(job, phase) for lease in one.leases
-                               if lease[0] + one.boot <= start and start + length <= one.end(lease)]
+                               if lease[0] + one.boot <= start and start + length <= lease[1]]
     return found
 
 

@@ -37,10 +37,11 @@ class Cost:
 
 @dataclass(frozen=True)
 class VmHours:
-    """Hours paid for: started billing periods, in full."""
+    """Hours paid for: started billing periods, in full; ``broken`` are hours in periods broken off and not paid."""
 
     on_demand: float
     spot: float
+    broken: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Tardiness:
 
 @dataclass(frozen=True)
 class SchedulePlan(Plan):
-    """One run. ``utilization`` is the share of the paid slot time in which tasks ran, lost work included."""
+    """One run. ``utilization`` is the share of the slot time, paid or broken off, in which tasks ran, lost included."""
 
     jobs: Jobs
     cost: Cost
@@ -74,10 +75,11 @@ class SchedulePlan(Plan):
         late = Table("Jobs", ("jobs", "late", "late [%]", "late by, mean [s]", "median [s]", "95% [s]", "most [s]"),
                      [(self.jobs.count, self.jobs.tardy, 100.0 * self.jobs.tardy_share, self.tardiness.mean,
                        self.tardiness.p50, self.tardiness.p95, self.tardiness.max)])
-        machines = Table("Machines", ("kind", "VM hours paid", "cost"), [
+        machines = Table("Machines", ("kind", "VM hours", "cost"), [
             ("on demand", self.vm_hours.on_demand, self.cost.on_demand),
             ("spot", self.vm_hours.spot, self.cost.spot),
-            ("total", self.vm_hours.on_demand + self.vm_hours.spot, self.cost.total)])
+            *([("spot, broken off: not paid", self.vm_hours.broken, 0.0)] if self.vm_hours.broken else []),
+            ("total paid", self.vm_hours.on_demand + self.vm_hours.spot, self.cost.total)])
         run = Table("Run", ("VMs rented", "evictions", "tasks lost", "slots at work [%]", "last job ends [s]"),
                     [(self.rented, self.evictions, self.lost_tasks, 100.0 * self.utilization, self.finished)])
         return late, machines, run
@@ -109,14 +111,14 @@ def _bar(placed: Mapping[str, Any], rented: Mapping[int, Mapping[str, Any]], tak
 def plan_of(seen: Observed, slots_per_vm: int, log: Callable[[], Sequence[Entry]] | None = None) -> SchedulePlan:
     """The plan of a finished simulation; ``slots_per_vm`` counts map and reduce slots; ``log`` runs it again."""
     bill, late = seen.bill, seen.lateness
-    paid = (bill.on_demand_seconds + bill.spot_seconds) * slots_per_vm
+    there = (bill.on_demand_seconds + bill.spot_seconds + bill.broken_seconds) * slots_per_vm
     return SchedulePlan(
         jobs=Jobs(seen.jobs, seen.tardy, seen.tardy / seen.jobs if seen.jobs else 0.0),
         cost=Cost(bill.on_demand, bill.spot, bill.on_demand + bill.spot),
-        vm_hours=VmHours(bill.on_demand_seconds / HOUR, bill.spot_seconds / HOUR),
+        vm_hours=VmHours(bill.on_demand_seconds / HOUR, bill.spot_seconds / HOUR, bill.broken_seconds / HOUR),
         evictions=seen.evictions,
         tardiness=Tardiness(late.mean, late.quantile(0.5), late.quantile(0.95), late.largest),
-        utilization=seen.busy_seconds / paid if paid else 0.0,
+        utilization=seen.busy_seconds / there if there else 0.0,
         lost_tasks=seen.lost_tasks,
         rented=seen.rented,
         finished=seen.end,

@@ -13,7 +13,7 @@ TOLERANCE = 1e-6
 
 
 def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterable[Diagnostic]:
-    """Every job of the facts has ended, the bill adds up, and the paid slots hold all the work that there was.
+    """Every job of the facts has ended, the bill adds up, and the slots hold all the work that there was.
 
     The event-by-event rules (no slot runs two tasks, no task outside a paid hour) are checked on a run's log by
     :mod:`mrdsl.simulation.audit`.
@@ -35,10 +35,12 @@ def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterable[Diagnostic]:
         yield _broken("the total is not on-demand plus spot cost", spec)
     if facts.policy.instances == "on_demand" and hours.spot:
         yield _broken("spot VMs were rented where only on-demand ones may be", spec)
-    paid = (hours.on_demand + hours.spot) * HOUR
+    if hours.broken and vm.paid_by.broken_period == "paid":
+        yield _broken("hours went unpaid that the market broke off, where they are paid", spec)
+    there = (hours.on_demand + hours.spot + hours.broken) * HOUR
     for phase, slots in enumerate((vm.slots.map, vm.slots.reduce)):
-        if work[phase] > paid * slots * (1 + TOLERANCE):
-            yield _broken(f"{work[phase]:g} s of {('map', 'reduce')[phase]} work in {paid * slots:g} s of slots", spec)
+        if work[phase] > there * slots * (1 + TOLERANCE):
+            yield _broken(f"{work[phase]:g} s of {('map', 'reduce')[phase]} work in {there * slots:g} s of slots", spec)
 
 
 def measure(spec: Spec, plan: SchedulePlan) -> float:
