@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from mrdsl.diagnostics import MrdslError, error
@@ -11,9 +13,9 @@ from mrdsl.diagnostics import MrdslError, error
 def lsp() -> None:
     """Serve editors: diagnostics, hover, completion, definitions, rename, formatting (extra `lsp`)."""
     try:
-        from mrdsl.editor.server import server
+        from mrdsl.editor.server import serve
     except ModuleNotFoundError as missing:
         raise MrdslError(
             [error("missing-extra", f"the language server needs {missing.name}", None, 'pip install "pygls>=2.0"')], 3
         ) from None
-    server().start_io()
+    serve(sys.stdin.buffer, sys.stdout.buffer)

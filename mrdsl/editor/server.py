@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from pathlib import Path
+from typing import BinaryIO
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -10,6 +13,7 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from mrdsl.diagnostics import Diagnostic, Severity
+from mrdsl.editor.messages import Messages
 from mrdsl.language import assist
 from mrdsl.language.formatting import format_text
 from mrdsl.language.loading import load_text
@@ -31,12 +35,32 @@ _KINDS = {
 
 
 def server() -> LanguageServer:
-    """A language server with every feature registered."""
-    made = LanguageServer("mrdsl", __version__)
+    """A language server with every feature registered.
+
+    Documents are sent whole at every change: the library's own edits count lines where the language has none.
+    """
+    made = LanguageServer("mrdsl", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
     for method, handler in _FEATURES.items():
         made.feature(method)(handler)
     made.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["{", "=", " "]))(_complete)
     return made
+
+
+def serve(source: BinaryIO, answers: BinaryIO) -> None:
+    """Serves one client until it leaves; see :class:`mrdsl.editor.messages.Messages`."""
+    made = server()
+    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)  # it tells of a client's mistakes by tracebacks
+
+    def understood(body: bytes) -> None:
+        json.loads(body, object_hook=made.protocol.structure_message)
+
+    def is_open(uri: str) -> bool:
+        try:
+            return uri in made.workspace.text_documents
+        except RuntimeError:  # no workspace before the client has said who it is
+            return False
+
+    made.start_io(Messages(source, answers, understood, is_open), answers)
 
 
 def _opened(ls: LanguageServer, params: types.DidOpenTextDocumentParams) -> None:
@@ -119,20 +143,31 @@ def _format(ls: LanguageServer, params: types.DocumentFormattingParams) -> list[
     made, _ = format_text(document.source, "")
     if made is None or made == document.source:
         return None
-    end = types.Position(len(document.lines), 0)
+    lines = _lines(document)
+    end = types.Position(len(lines) - 1, document.position_codec.client_num_units(lines[-1]))
     return [types.TextEdit(types.Range(types.Position(0, 0), end), made)]
 
 
 def _place(document: TextDocument, position: types.Position) -> tuple[int, int]:
     """A client's position (UTF-16 units from 0) as line and column from 1."""
-    own = document.position_codec.position_from_client_units(document.lines, position)
+    lines = _lines(document)
+    codec = document.position_codec
+    line = min(position.line, len(lines) - 1)
+    character = min(position.character, codec.client_num_units(lines[line]))
+    own = codec.position_from_client_units(lines, types.Position(line, character))
     return own.line + 1, own.character + 1
 
 
 def _range(document: TextDocument, span: Span) -> types.Range:
     start = types.Position(span.line - 1, span.column - 1)
     end = types.Position(span.end_line - 1, max(span.end_column - 1, 0))
-    return document.position_codec.range_to_client_units(document.lines, types.Range(start, end))
+    return document.position_codec.range_to_client_units(_lines(document), types.Range(start, end))
+
+
+def _lines(document: TextDocument) -> list[str]:
+    """The lines as the language counts them: a form feed or a line separator ends none."""
+    text: str = document.source
+    return text.split("\n")
 
 
 _FEATURES = {
