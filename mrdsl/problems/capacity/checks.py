@@ -27,29 +27,31 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """Deadlines that the constant part of the guaranteed estimate alone exceeds."""
+    """Deadlines that no slots keep for which the guaranteed estimate holds: see ``sizing.kept``."""
     if not spec.constraints and not any(True for _ in matching(spec.facts.classes, _may_be_too_early)):
         return
     from mrdsl.problems.capacity.instance import instance_of
 
     instance = instance_of(spec)
-    for index in (instance.slack <= 0.0).nonzero()[0].tolist():
+    times = instance.earliest()
+    for index in (~instance.kept()).nonzero()[0].tolist():
         node = spec.facts.classes[index]
-        deadline, earliest = float(instance.promise[index]), float(instance.work.constant[index])
-        estimate = node.guarantee or "average"
+        deadline, earliest = float(instance.promise[index]), float(times[index])
+        how = (f"{show(earliest, 'time')} pass however many slots it gets" if node.coefficients is not None else
+               f"a job takes {show(earliest, 'time')} even with a slot for every task")
         yield impossible(
             "impossible-deadline",
             f"no cluster keeps the deadline of class {node.name}: {show(deadline, 'time')} are promised, but by the "
-            f"{estimate} estimate {show(earliest, 'time')} pass however many slots it gets",
+            f"{node.guarantee or 'average'} estimate {how}",
             _span_of_deadline(spec, node, deadline),
             f"any deadline above {show(earliest, 'time')} can be kept, the nearer to it with the more VMs: write, say, "
             f"deadline = {show(_later(earliest), 'time')}")
 
 
 def _may_be_too_early(c: Reader) -> Any:
-    """No estimate's constant part exceeds the upper one's; a look at that spares most specs the exact arithmetic."""
-    upper = (c("shuffle.first_max", 0.0) + 2.0 * (c("map.max", 0.0) + c("shuffle.max", 0.0) + c("reduce.max", 0.0)))
-    return (c("deadline") <= upper) | (c("deadline") <= c("coefficients.C"))
+    """No estimate exceeds three longest tasks of each kind; a look at that spares most specs the exact arithmetic."""
+    upper = (c("shuffle.first_max", 0.0) + 3.0 * (c("map.max", 0.0) + c("shuffle.max", 0.0) + c("reduce.max", 0.0)))
+    return (c("deadline") <= upper * (1 + 1e-9)) | (c("deadline") <= c("coefficients.C") * (1 + 1e-9))
 
 
 def _vm_types(spec: Spec) -> Iterator[Diagnostic]:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.performance import mapreduce, sizing
 from mrdsl.performance.mapreduce import Coefficients
+from mrdsl.performance.sizing import SlotLimits
 from mrdsl.problems.capacity.facts import CapacityFacts
 from mrdsl.problems.capacity.promises import promises_of
 from mrdsl.problems.capacity.rounding import rounded_down, rounded_up
-from mrdsl.problems.estimates import estimates_of, guaranteed
+from mrdsl.problems.estimates import estimates_of, guaranteed, slot_limits
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
@@ -40,6 +42,7 @@ class Instance:
     """The numbers of a capacity spec (paper 000, table 1), in its order of classes.
 
     ``work`` are A, B and C of the guaranteed estimate; ``estimates`` those of every estimate, NaN where unknown.
+    ``limits`` are the slots of one job between which they hold.
     ``deadline`` is what the spec says, ``promise`` the tighter of it and ``completion(c) <= ...`` in ``subject to``.
     ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
     """
@@ -48,6 +51,7 @@ class Instance:
     prices: Prices
     estimates: Mapping[str, Coefficients]
     work: Coefficients
+    limits: SlotLimits
     map_per_vm: Floats
     reduce_per_vm: Floats
     deadline: Floats
@@ -64,11 +68,25 @@ class Instance:
         """``-E = D - C``, what the deadline leaves to the phases; positive in every spec that can be kept."""
         return self.promise - self.work.constant
 
+    def kept(self) -> NDArray[np.bool_]:
+        """Which promises slots within the limits keep."""
+        return sizing.kept(self.work, self.promise, self.limits)
+
+    def earliest(self) -> Floats:
+        """The time of one job with a slot for every task; in the limit of ever more slots where tasks are unknown."""
+        return sizing.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
+
     def slots_per_job(self) -> tuple[Floats, Floats]:
-        """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23)."""
-        a, b = self.work.map_work, self.work.reduce_work
-        ratio = self.map_per_vm / self.reduce_per_vm
-        return ((np.sqrt(a * b * ratio) + a) / self.slack, (np.sqrt(a * b / ratio) + b) / self.slack)
+        """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23).
+
+        Correction to the paper: within the limits of the estimates' range; infinite where the promise is not
+        :meth:`kept`.
+        """
+        return sizing.slots_per_job(self.work, self.promise, self.map_per_vm, self.reduce_per_vm, self.limits)
+
+    def time_of_one_job(self) -> Floats:
+        """(4) on :meth:`slots_per_job`: the promise, or less where one slot of each kind is fast enough."""
+        return mapreduce.completion(self.work, np.ones_like(self.promise), *self.slots_per_job())
 
     def vms_per_job(self) -> Floats:
         """``gamma`` of equations (29) and (30): the VMs, as a fraction, that one admitted job takes."""
@@ -93,6 +111,7 @@ def instance_of(spec: Spec) -> Instance:
         prices=prices_of(facts),
         estimates=estimates,
         work=guaranteed(classes, estimates),
+        limits=slot_limits(classes),
         map_per_vm=column(classes, "slots.map"),
         reduce_per_vm=column(classes, "slots.reduce"),
         deadline=deadline,

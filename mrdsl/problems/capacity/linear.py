@@ -85,8 +85,8 @@ def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dic
 
 
 def fixed_completion(model: pyo.ConcreteModel, spec: Spec, instance: Instance) -> dict[str, Any]:
-    """By Theorem 4.1 every class is done just in time: numbers, as expressions where ``subject to`` mentions them."""
-    times: dict[str, Any] = dict(zip(instance.names, instance.promise.tolist(), strict=True))
+    """The times on Theorem 4.1's slots: numbers, as expressions where ``subject to`` mentions them."""
+    times: dict[str, Any] = dict(zip(instance.names, instance.time_of_one_job().tolist(), strict=True))
     mentioned = {bound.name for bound in promises_of(spec).bounds if bound.quantity == "completion"}
     model.completion = pyo.Expression([name for name in instance.names if name in mentioned],
                                       rule=lambda _, name: times[name])

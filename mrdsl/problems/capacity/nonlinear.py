@@ -5,9 +5,14 @@ Correction to the paper: the constraint *functions* (6) of P0 are not convex, bu
 constraints and a *concave* objective, ``-sum p/Psi``, so that it takes a global solver too: what a local solver
 answers to P1 is feasible, not optimal.
 
+Correction to the paper: (6) says nothing where a job has less than one slot of a kind that it uses, or more slots than
+tasks, so all three forms limit slots: ``h <= s <= N h`` with h jobs of N tasks each. In P1 the upper limit reads
+``s Psi <= N``, which is not convex: one more reason for a global solver.
+
 Slots get bounds from the data, without Theorem 4.1, so that a global solver has a box to search: no optimum gives a
-class more VMs than the plain choice that leaves each phase half of the time, and none gives a phase fewer slots than
-the deadline takes where the other phase were free.
+class more VMs than the plain choice that leaves each phase half of the time (or a slot for every task, where half of
+the time is too little), and none gives a phase fewer slots than the deadline takes where the other phase were free.
+Where ``subject to`` compares completion times freely, an optimum may be faster than its deadlines: the box is wider.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from mrdsl.diagnostics import MrdslError, error
 from mrdsl.problems.capacity import linear
 from mrdsl.problems.capacity.instance import Floats, Instance, instance_of
 from mrdsl.problems.capacity.plan import CapacityPlan, plan_of
-from mrdsl.problems.capacity.promises import refuse_completion
+from mrdsl.problems.capacity.promises import compares_completion, refuse_completion
 from mrdsl.problems.capacity.spans import ModelSpans
 from mrdsl.spec.spec import Spec
 
@@ -51,6 +56,7 @@ def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     times = {c.name: _time(c, h[c.name] / m[c.name], h[c.name] / r[c.name] if c.reduce_work else 0.0)
              for c in _deadlines(instance)}
     _keep_deadlines(model, instance, times)
+    _limit_slots(model, instance)
     linear.add_cost(model, instance)
     return _with_completion(model, instance, times)
 
@@ -74,6 +80,7 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     times = {c.name: _time(c, 1.0 / (m[c.name] * psi[c.name]),
                            1.0 / (r[c.name] * psi[c.name]) if c.reduce_work else 0.0) for c in _deadlines(instance)}
     _keep_deadlines(model, instance, times)
+    _limit_slots(model, instance)
     prices, penalty = instance.prices, dict(zip(instance.names, instance.penalty.tolist(), strict=True))
     model.cost = pyo.Objective(sense=pyo.minimize, expr=(
         prices.on_demand * model.on_demand + prices.reserved * model.reserved
@@ -82,24 +89,22 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def build_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """P0-cone: ``h^2 <= u s`` per phase and ``A u_M + B u_R <= (D - C) h``, in place of (6)."""
+    """P0-cone: ``A / (D - C) h^2 <= u s`` per phase and ``u_M + u_R <= h``, in place of (6)."""
     refuse_completion(spec, "P0-cone")
     instance, model = _start(spec, "capacity_P0_cone", relax)
     linear.add_jobs(model, instance, relax)
-    most = dict(zip(instance.names, (instance.expected * instance.slack).tolist(), strict=True))
+    most = dict(zip(instance.names, instance.expected.tolist(), strict=True))
     found = {c.name: c for c in _deadlines(instance)}
-    # u_M and u_R: the time-slots that the deadline leaves, per slot-second of work; A u_M <= (D - C) h bounds them
-    model.map_use = pyo.Var(model.classes, bounds=lambda _, n: (0.0, most[n] / found[n].map_work))
-    model.reduce_use = pyo.Var(
-        model.classes, bounds=lambda _, n: (0.0, most[n] / found[n].reduce_work if found[n].reduce_work else 0.0))
-    model.map_cone = pyo.Constraint(
-        model.classes, rule=lambda k, n: k.admitted[n] ** 2 - k.map_use[n] * k.map_slots[n] <= 0.0)
-    model.reduce_cone = pyo.Constraint(
-        [n for n, c in found.items() if c.reduce_work],
-        rule=lambda k, n: k.admitted[n] ** 2 - k.reduce_use[n] * k.reduce_slots[n] <= 0.0)
-    model.deadline = pyo.Constraint(model.classes, rule=lambda k, n: (
-        found[n].map_work * k.map_use[n] + found[n].reduce_work * k.reduce_use[n] - found[n].slack * k.admitted[n]
-        <= 0.0))
+    # u_M and u_R: the part of what the deadline leaves that a phase takes, times h
+    model.map_use = pyo.Var(model.classes, bounds=lambda _, n: (0.0, most[n]))
+    model.reduce_use = pyo.Var(model.classes, bounds=lambda _, n: (0.0, most[n] if found[n].reduce_work else 0.0))
+    model.map_cone = pyo.Constraint(model.classes, rule=lambda k, n: (
+        found[n].map_work / found[n].slack * k.admitted[n] ** 2 - k.map_use[n] * k.map_slots[n] <= 0.0))
+    model.reduce_cone = pyo.Constraint([n for n, c in found.items() if c.reduce_work], rule=lambda k, n: (
+        found[n].reduce_work / found[n].slack * k.admitted[n] ** 2 - k.reduce_use[n] * k.reduce_slots[n] <= 0.0))
+    model.deadline = pyo.Constraint(
+        model.classes, rule=lambda k, n: k.map_use[n] + k.reduce_use[n] - k.admitted[n] <= 0.0)
+    _limit_slots(model, instance)
     linear.add_cost(model, instance)
     linear.add_quantities(model, instance, linear.fixed_completion(model, spec, instance))
     return model
@@ -128,13 +133,24 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     return plan_of(instance, (on_demand, reserved), whole, relax, (slots[0], slots[1]))
 
 
-def slot_bounds(instance: Instance) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """(least, most) map slots and (least, most) reduce slots of every class, from the data alone."""
-    a, b, slack = instance.work.map_work, instance.work.reduce_work, instance.slack
-    high = instance.expected
-    enough = 2.0 * high / slack * (a / instance.map_per_vm + b / instance.reduce_per_vm)
-    return ((a * instance.low / slack, enough * instance.map_per_vm),
-            (b * instance.low / slack, np.where(b > 0.0, enough * instance.reduce_per_vm, 0.0)))
+def slot_bounds(instance: Instance, faster: bool = False) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """(least, most) map slots and (least, most) reduce slots of every class, from the data alone.
+
+    ``faster``: jobs may have to end before their deadlines. Slots are then bounded by the tasks alone, and unbounded
+    where those are not known.
+    """
+    a, b, slack, limits = instance.work.map_work, instance.work.reduce_work, instance.slack, instance.limits
+    halves = np.maximum(2.0 * a / slack, limits.map_least), np.maximum(2.0 * b / slack, limits.reduce_least)
+    fits = (halves[0] <= limits.map_most) & (halves[1] <= limits.reduce_most)
+    enough = np.where(fits, halves[0], limits.map_most), np.where(fits, halves[1], limits.reduce_most)
+    vms = enough[0] / instance.map_per_vm + enough[1] / instance.reduce_per_vm
+    if faster:
+        vms = np.full_like(vms, np.inf)
+    low, high = instance.low, instance.expected
+    return ((np.maximum(a / slack, limits.map_least) * low,
+             np.minimum(vms * instance.map_per_vm, limits.map_most) * high),
+            (np.maximum(b / slack, limits.reduce_least) * low,
+             np.minimum(vms * instance.reduce_per_vm, limits.reduce_most) * high))
 
 
 def _start(spec: Spec, name: str, relax: bool) -> tuple[Instance, pyo.ConcreteModel]:
@@ -144,17 +160,44 @@ def _start(spec: Spec, name: str, relax: bool) -> tuple[Instance, pyo.ConcreteMo
     model.spans = ModelSpans(spec.facts)
     linear.add_classes(model, instance)
     linear.add_vms(model, instance, relax)
-    (map_least, map_most), (reduce_least, reduce_most) = slot_bounds(instance)
-    model.on_demand.setub(float(np.ceil((map_most / instance.map_per_vm + reduce_most / instance.reduce_per_vm).sum())))
+    (map_least, map_most), (reduce_least, reduce_most) = slot_bounds(instance, compares_completion(spec))
+    vms_most = float(np.ceil((map_most / instance.map_per_vm + reduce_most / instance.reduce_per_vm).sum()))
+    if np.isfinite(vms_most):
+        model.on_demand.setub(vms_most)
     names, classes = list(instance.names), model.classes
     places = {name: index for index, name in enumerate(names)}
-    model.map_slots = pyo.Var(classes, bounds=lambda _, n: (float(map_least[places[n]]), float(map_most[places[n]])))
+    model.map_slots = pyo.Var(classes, bounds=lambda _, n: _finite(map_least[places[n]], map_most[places[n]]))
     model.reduce_slots = pyo.Var(
-        classes, bounds=lambda _, n: (float(reduce_least[places[n]]), float(reduce_most[places[n]])))
+        classes, bounds=lambda _, n: _finite(reduce_least[places[n]], reduce_most[places[n]]))
     model.enough_vms = pyo.Constraint(expr=sum(
         model.map_slots[n] / float(instance.map_per_vm[i]) + model.reduce_slots[n] / float(instance.reduce_per_vm[i])
         for i, n in enumerate(names)) - model.on_demand - model.reserved <= 0.0)
     return instance, model
+
+
+def _finite(least: float, most: float) -> tuple[float, float | None]:
+    return float(least), float(most) if np.isfinite(most) else None
+
+
+def _limit_slots(model: pyo.ConcreteModel, instance: Instance) -> None:
+    """At least one slot of each kind that a job uses, at most one for each of its tasks: ``h <= s <= N h``."""
+    limits = instance.limits
+    for kind, slots, least, most in (("map", model.map_slots, limits.map_least, limits.map_most),
+                                     ("reduce", model.reduce_slots, limits.reduce_least, limits.reduce_most)):
+        used = [(n, float(low), float(high)) for n, low, high in zip(instance.names, least, most, strict=True) if high]
+        setattr(model, f"{kind}_at_least", _per_job(model, {n: low for n, low, _ in used}, slots, 1.0))
+        known = {n: high for n, _, high in used if np.isfinite(high)}
+        setattr(model, f"{kind}_at_most", _per_job(model, known, slots, -1.0))
+
+
+def _per_job(model: pyo.ConcreteModel, limits: dict[str, float], slots: pyo.Var, sign: float) -> pyo.Constraint:
+    """``sign * (limit h - s) <= 0``, in P1 ``sign * (limit - s Psi) <= 0``."""
+    def rule(k: pyo.ConcreteModel, n: str) -> object:
+        if hasattr(k, "inverse_jobs"):
+            return sign * limits[n] - sign * slots[n] * k.inverse_jobs[n] <= 0.0
+        return sign * limits[n] * k.admitted[n] - sign * slots[n] <= 0.0
+
+    return pyo.Constraint(list(limits), rule=rule)
 
 
 def _refuse_no_jobs(spec: Spec, instance: Instance, formulation: str, divisor: str) -> None:
@@ -177,9 +220,9 @@ def _time(found: _Deadline, map_time: object, reduce_time: object) -> object:
 
 
 def _keep_deadlines(model: pyo.ConcreteModel, instance: Instance, times: dict[str, object]) -> None:
-    """Constraints (6), (14): work times jobs over slots, within what the deadline leaves."""
+    """Constraints (6), (14): work times jobs over slots, as parts of what the deadline leaves."""
     slack = dict(zip(instance.names, instance.slack.tolist(), strict=True))
-    model.deadline = pyo.Constraint(model.classes, rule=lambda _, name: times[name] <= slack[name])
+    model.deadline = pyo.Constraint(model.classes, rule=lambda _, name: times[name] / slack[name] <= 1.0)
 
 
 def _with_completion(model: pyo.ConcreteModel, instance: Instance, times: dict[str, object]) -> pyo.ConcreteModel:

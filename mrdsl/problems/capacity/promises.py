@@ -73,12 +73,21 @@ def refuse_completion(spec: Spec, formulation: str) -> None:
         error("needs-formulation",
               f"{formulation} fixes completion times by Theorem 4.1 and cannot compare them freely", constraint.span,
               "write completion(CLASS) <= TIME, or solve with --formulation P0 --solver scip")
-        for constraint in promises_of(spec).others
-        if any(quantity.name == "completion"
-               for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)))
+        for constraint in _on_completion(spec)
     ]
     if found:
         raise MrdslError(found)
+
+
+def compares_completion(spec: Spec) -> bool:
+    """Whether ``subject to`` asks more of completion times than a tighter deadline of one class."""
+    return bool(_on_completion(spec))
+
+
+def _on_completion(spec: Spec) -> list[Constraint]:
+    return [constraint for constraint in promises_of(spec).others
+            if any(quantity.name == "completion"
+                   for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)))]
 
 
 def _split(constraint: Constraint) -> Iterator[tuple[Expression, str, Expression]]:

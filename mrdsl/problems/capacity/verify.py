@@ -12,7 +12,7 @@ from mrdsl.performance import mapreduce
 from mrdsl.problems.capacity.facts import CapacityFacts
 from mrdsl.problems.capacity.instance import prices_of, whole_jobs
 from mrdsl.problems.capacity.plan import CapacityPlan
-from mrdsl.problems.estimates import estimates_of, guaranteed
+from mrdsl.problems.estimates import estimates_of, guaranteed, slot_limits
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
@@ -24,6 +24,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     """What of the spec the plan breaks: deadlines, numbers of jobs, VMs, whole numbers, the cost that it claims."""
     yield from _jobs(spec, plan, relax)
     yield from _deadlines(spec, plan)
+    yield from _slots(spec, plan)
     yield from _vms(spec, plan, relax)
     cost = measure(spec, plan)
     if abs(cost - plan.total) > TOLERANCE * max(1.0, abs(cost)):
@@ -79,6 +80,21 @@ def _deadlines(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
         wrong = (np.isnan(real) != np.isnan(shown)) | (np.abs(real - shown) > TOLERANCE * np.maximum(1.0, np.abs(real)))
         yield from _each(spec, wrong, "deadline", lambda name, i, real=real, shown=shown: (
             f"the plan claims that jobs of class {name} take {shown[i]:g} s, they take {real[i]:g} s"))
+
+
+def _slots(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
+    """Outside these limits the estimates, and with them the deadlines, mean nothing."""
+    limits = slot_limits(spec.facts.classes)
+    for kind, slots, least, most in (("map", plan.map_slots, limits.map_least, limits.map_most),
+                                     ("reduce", plan.reduce_slots, limits.reduce_least, limits.reduce_most)):
+        few = slots < least * plan.admitted * (1 - TOLERANCE)
+        yield from _each(spec, few, "slots", lambda name, i, kind=kind, slots=slots: (
+            f"{plan.admitted[i]:g} jobs of class {name} share {slots[i]:g} {kind} slots, less than one each"))
+        known = np.where(np.isfinite(most), most, 0.0)
+        many = np.isfinite(most) & (slots > known * plan.admitted * (1 + TOLERANCE) + TOLERANCE)
+        yield from _each(spec, many, "slots", lambda name, i, kind=kind, slots=slots, known=known: (
+            f"{plan.admitted[i]:g} jobs of class {name} have {slots[i]:g} {kind} slots, more than the {known[i]:g} "
+            "tasks of each use"))
 
 
 def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
