@@ -14,7 +14,8 @@ where the number of states is cut, the cheapest cut state bounds what was missed
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +60,17 @@ class Exchange:
 
 
 @dataclass
-class _States:
-    """Undominated states: VMs used, reduced cost so far; and, per class moved, where each came from."""
+class States:
+    """Undominated states: VMs used, reduced cost so far; and, per class moved, where each came from.
+
+    ``best`` is the least total found, ``dropped`` the cheapest state that was left aside for want of room.
+    """
 
     vms: Floats
     cost: Floats
-    parents: list[Ints]
-    moves: list[Ints]
     best: float
+    parents: list[Ints] = field(default_factory=list)
+    moves: list[Ints] = field(default_factory=list)
     best_stage: int = 0
     best_state: int = 0
     dropped: float = np.inf
@@ -88,7 +92,7 @@ def exchange(relaxed: Floats, price: float, penalty: Floats, gamma: Floats, low:
     used = float(gamma @ start)
     moving = np.abs(penalty - price * gamma)
     moving[moving <= 1e-12 * penalty] = 0.0
-    found = _States(np.array([used]), np.zeros(1), [], [], best=float(vm_cost.idle(np.array([used]), price)[0]))
+    found = States(np.array([used]), np.zeros(1), best=float(vm_cost.idle(np.array([used]), price)[0]))
     core = _core(moving, low, high, found.best, classes + 1)
     order, timed_out = [], False
     beyond = np.inf
@@ -99,11 +103,12 @@ def exchange(relaxed: Floats, price: float, penalty: Floats, gamma: Floats, low:
             beyond = cheapest
             break
         order.append(index)
-        _move(found, float(gamma[index]), cheapest, _steps(found.best, cheapest, start[index], low[index], high[index],
-                                                          bool(penalty[index] >= price * gamma[index])),
-              price, vm_cost, states)
+        steps = _steps(found.best, cheapest, start[index], low[index], high[index],
+                       bool(penalty[index] >= price * gamma[index]))
+        move(found, steps, float(gamma[index]) * steps, cheapest * np.abs(steps), price,
+             lambda vms: vm_cost.idle(vms, price), states)
     jobs = start.copy()
-    for index, by in zip(order, _path(found), strict=False):
+    for index, by in zip(order, path(found), strict=False):
         jobs[index] += by
     proven = min(found.dropped, beyond) if found.best > enough else 0.0
     return Exchange(jobs, float(whole_vms(float(gamma @ jobs))), proven, timed_out)
@@ -125,13 +130,17 @@ def _steps(gap: float, cheapest: float, start: float, low: float, high: float, f
     return np.concatenate([[0], -down, up]).astype(np.int64)
 
 
-def _move(found: _States, gamma: float, cheapest: float, steps: Ints, price: float, vm_cost: VmCost,
-          most: int) -> None:
-    """One class more: every state with every step, the best of them noted, the dominated and the hopeless dropped."""
+def move(found: States, steps: Ints, weights: Floats, losses: Floats, price: float,
+         idle: Callable[[Floats], Floats], most: int) -> None:
+    """One class more: every state with every step, the best of them noted, the dominated and the hopeless dropped.
+
+    A step takes ``weights`` VMs more and costs ``losses``; the first one is to stay. ``idle`` is what a state pays
+    beyond them where it is the last.
+    """
     count = len(found.vms)
-    vms = (found.vms[None, :] + gamma * steps[:, None]).ravel()
-    cost = (found.cost[None, :] + cheapest * np.abs(steps)[:, None]).ravel()
-    total = cost + vm_cost.idle(vms, price)
+    vms = (found.vms[None, :] + weights[:, None]).ravel()
+    cost = (found.cost[None, :] + losses[:, None]).ravel()
+    total = cost + idle(vms)
     best = int(np.argmin(total))
     keep = _undominated(vms, cost - price * vms)
     improved = float(total[best]) < found.best
@@ -165,11 +174,11 @@ def _undominated(vms: Floats, penalties: Floats) -> Ints:
     return order[sorted_penalties < before - 1e-12 * np.maximum(1.0, np.abs(sorted_penalties))]
 
 
-def _path(found: _States) -> list[int]:
+def path(found: States) -> list[int]:
     """The moves that lead to the best state, in the order of the classes."""
-    path: list[int] = []
+    steps: list[int] = []
     state = found.best_state
     for stage in range(found.best_stage - 1, -1, -1):
-        path.append(int(found.moves[stage][state]))
+        steps.append(int(found.moves[stage][state]))
         state = int(found.parents[stage][state])
-    return path[::-1]
+    return steps[::-1]
