@@ -29,23 +29,24 @@ PRINTED_SAVINGS = {"S1": 5.0, "S5": 25.0, "L1": 50.0, "L2": 50.0, "L3": 50.0, "L
 """What the text says of Figure 3: "up to"."""
 
 
-def everything(output: Path, small: int = 30, large: int = 10) -> Iterator[Table]:
+def everything(output: Path, small: int = 30, large: int = 10, concurrency: str = "whole") -> Iterator[Table]:
     """All studies below, one after the other."""
-    yield from sizes(output, small, large)
-    yield from hours(output)
-    yield from integrality(output, small)
+    yield from sizes(output, small, large, concurrency)
+    yield from hours(output, concurrency=concurrency)
+    yield from integrality(output, small, concurrency)
 
 
-def sizes(output: Path, small: int = 30, large: int = 10) -> Iterator[Table]:
+def sizes(output: Path, small: int = 30, large: int = 10, concurrency: str = "whole") -> Iterator[Table]:
     """Figure 3: the relative cost difference over the cluster's size. Table 6: the largest gain in utilization.
 
     Averages over ``small`` instances of each of S1 to S5 and ``large`` of L1 to L5. The paper's utilization figures are
     the largest gain in any hour at V_min, in points: 15.06 % in S5 is a quarter of the services' share of the peak,
-    60 % in its S4 example, and more than that no hour can gain.
+    60 % in its S4 example, and more than that no hour can gain. ``concurrency = fractional`` is the paper's reading,
+    with fractional VMs; ``whole`` has whole jobs at once on whole VMs.
     """
     gains: list[tuple[str, Floats, Floats]] = []
     for title, families, count in (("3a", SMALL, small), ("3b", LARGE, large)):
-        found = {family: _averages(family, count) for family in families}
+        found = {family: _averages(family, count, concurrency) for family in families}
         relative = next(iter(found.values()))[0]
         _draw(output, f"figure_{title}", f"Figure {title}: savings of the shared cluster", SAVINGS_AXES, 100 * relative,
               {family: 100 * saved for family, (_, saved, _) in found.items()})
@@ -54,9 +55,9 @@ def sizes(output: Path, small: int = 30, large: int = 10) -> Iterator[Table]:
     yield written(output, "table_6", _table_6(gains))
 
 
-def _averages(family: str, count: int) -> tuple[Floats, Floats, Floats]:
+def _averages(family: str, count: int, concurrency: str) -> tuple[Floats, Floats, Floats]:
     """Size over V_max and savings per step, and the utilization gain at V_min: mean and largest hour."""
-    runs = [compare(workload(instance(family, number))) for number in range(1, count + 1)]
+    runs = [compare(workload(instance(family, number, concurrency))) for number in range(1, count + 1)]
     relative = np.mean([run.sizes / run.without_rejections for run in runs], axis=0)
     savings = np.mean([run.savings for run in runs], axis=0)
     gains = np.mean([_gains(run) for run in runs], axis=0)
@@ -92,12 +93,12 @@ def _table_6(gains: Sequence[tuple[str, Floats, Floats]]) -> Table:
     )
 
 
-def hours(output: Path, number: int = 5) -> Iterator[Table]:
+def hours(output: Path, number: int = 5, concurrency: str = "whole") -> Iterator[Table]:
     """Figures 4, 5 and 6: instance ``number`` of S4 over the size, and hour by hour at 85 % of V_max.
 
     The paper shows one instance, of 667 VMs split 269 to 398; number 5 comes closest to that split.
     """
-    work = workload(instance("S4", number))
+    work = workload(instance("S4", number, concurrency))
     yield from _figure_4(output, compare(work))
     yield _same_budget(output, work)
     run = at_size(work, 0.85)
@@ -136,7 +137,8 @@ def _same_budget(output: Path, work: Workload) -> Table:
 def _figure_5(output: Path, run: Comparison) -> Iterator[Table]:
     work, split = run.work, run.work.classes
     apart = dict(zip(("a", "b"), run.by_part, strict=True))
-    needs = {"a": work.need_high[:, :split].sum(axis=1), "b": work.need_high[:, split:].sum(axis=1)}
+    most = work.whole_vms(work.high) if work.whole else work.need_high
+    needs = {"a": most[:, :split].sum(axis=1), "b": most[:, split:].sum(axis=1)}
     named = {"a": ("classes, their part", run.class_sizes[0]), "b": ("services, their part", run.service_sizes[0]),
              "c": ("shared cluster", run.sizes[0])}
     apart["c"], needs["c"] = run.shared, needs["a"] + needs["b"]
@@ -174,24 +176,28 @@ def _figure_6(output: Path, run: Comparison) -> Iterator[Table]:
     yield written(output, "figure_6", Table("Figure 6: utilization, S4 at 85 % of V_max", columns, rows))
 
 
-def integrality(output: Path, small: int = 30) -> Iterator[Table]:
+def integrality(output: Path, small: int = 30, concurrency: str = "whole") -> Iterator[Table]:
     """What whole VMs cost beyond fractional ones (the paper: at most 4 %), shared clusters of S1 to S5.
 
-    Sizes from 1.1 V_max down to V_min, rounded down to whole VMs, as far as whole VMs hold the least demand.
+    With ``concurrency = whole``: what whole jobs at once cost beyond the paper's shares of them, whole VMs both. Sizes
+    from 1.1 V_max down to V_min, in whole VMs, as far as they hold the least demand.
     """
+    what = "whole jobs at once" if concurrency == "whole" else "whole VMs"
     rows = []
     for family in SMALL:
-        extra = [_extra(compare(workload(instance(family, number)))) for number in range(1, small + 1)]
+        extra = [_extra(family, number, concurrency) for number in range(1, small + 1)]
         together = np.concatenate(extra)
-        rows.append((family, _percent(together.mean()), _percent(together.max()), 4.0, len(together)))
+        printed = None if concurrency == "whole" else 4.0
+        rows.append((family, _percent(together.mean()), _percent(together.max()), printed, len(together)))
     yield written(output, "integrality", Table(
-        "What whole VMs cost beyond fractional ones",
+        f"What {what} cost beyond fractional ones",
         ("instances", "mean [%]", "largest [%]", "printed: at most [%]", "plans"), rows))
 
 
-def _extra(run: Comparison) -> Floats:
+def _extra(family: str, number: int, concurrency: str) -> Floats:
+    as_printed, run = (compare(workload(instance(family, number, one))) for one in ("fractional", concurrency))
     whole_sizes = np.floor(run.sizes)
-    fractional = sweep(run.work, whole_sizes, relax=True).total.sum(axis=1)
+    fractional = sweep(as_printed.work, whole_sizes, relax=not run.work.whole).total.sum(axis=1)
     whole = sweep(run.work, whole_sizes, relax=False).total.sum(axis=1)
     extra: Floats = whole / fractional - 1.0
     return extra[~np.isnan(extra)]

@@ -45,8 +45,11 @@ CLASSES = {"L1": 100, "L2": 200, "L3": 300, "L4": 400, "L5": 500}
 SMALL, LARGE = tuple(SHIFTS), tuple(CLASSES)
 
 
-def instance(family: str, number: int) -> Spec:
-    """Instance ``number`` of S1 to S5 or L1 to L5, on a cluster without rejections when partitioned."""
+def instance(family: str, number: int, concurrency: str = "whole") -> Spec:
+    """Instance ``number`` of S1 to S5 or L1 to L5; its cluster's size is the study's to choose.
+
+    ``concurrency`` of its cluster is ``fractional`` as in the paper, or ``whole``; nothing else depends on it.
+    """
     draw = np.random.default_rng([ord(family[0]), int(family[1:]), number])
     if family in SHIFTS:
         map_shifts, service_shifts = SHIFTS[family]
@@ -57,7 +60,7 @@ def instance(family: str, number: int) -> Spec:
         price, classes = _price(draw), _drawn_classes(draw, count)
         services = _services(draw, (0,) * count)
     classes, services = _with_demand(draw, classes, services)
-    cluster = Cluster(size=1, vm_cost=price / HOUR)
+    cluster = Cluster(size=1, vm_cost=price / HOUR, concurrency=concurrency)
     facts = JointFacts(cluster=cluster, classes=classes, services=services,
                        demand=Demand(periods=24, floor=FLOOR, day="bimodal", noise=NOISE))
     facts = _with_penalties(draw, facts)
@@ -129,10 +132,11 @@ def _with_demand(
 
 
 def _with_penalties(draw: np.random.Generator, facts: JointFacts) -> JointFacts:
-    """Ten times what serving one job or request costs, between the cheapest and the dearest of its kind."""
+    """Ten times what serving one job or request costs as printed, between the cheapest and the dearest of its kind."""
     from dataclasses import replace
 
-    run, queues = executions(facts.classes, facts.cluster), service_queues(facts.services)
+    as_printed = replace(facts.cluster, concurrency="fractional")
+    run, queues = executions(facts.classes, as_printed), service_queues(facts.services)
     jobs = _penalties(draw, run.vms_per_job / run.reuse * facts.cluster.vm_cost * facts.cluster.period)
     requests = _penalties(draw, facts.cluster.vm_cost / queues.rate_per_vm)
     return replace(

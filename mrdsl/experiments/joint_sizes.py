@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,13 +17,13 @@ STEPS = 40
 class Comparison:
     """One instance under both managements, for every step from 1.1 V_max down to V_min (41 sizes).
 
-    ``class_sizes`` and ``service_sizes`` are the two parts; the shared cluster has their sum.
+    ``class_sizes`` and ``service_sizes`` are the two parts; the shared cluster has their sum. With whole jobs at once
+    VMs are whole, and so are all sizes; otherwise both are fractional, as in the paper.
     """
 
     work: Workload
     class_sizes: Floats
     service_sizes: Floats
-    relax: bool = True
 
     @property
     def sizes(self) -> Floats:
@@ -32,12 +32,12 @@ class Comparison:
     @cached_property
     def without_rejections(self) -> float:
         """V_max: the VMs of the partitioned cluster that turns nothing away."""
-        return float(sum(part.max() for part in _by_part(self.work, self.work.need_high)))
+        return float(sum(part.max() for part in _by_part(self.work, _needs(self.work)[1])))
 
     @cached_property
     def shared(self) -> Sweep:
         """The optimum on the shared cluster."""
-        return sweep(self.work, self.sizes, self.relax)
+        return sweep(self.work, self.sizes, not self.work.whole)
 
     @cached_property
     def partitioned(self) -> Sweep:
@@ -49,8 +49,9 @@ class Comparison:
     def by_part(self) -> tuple[Sweep, Sweep]:
         """The optimum of the classes on their part, and of the services on theirs."""
         split = self.work.classes
-        return (sweep(self.work, self.class_sizes, self.relax, slice(0, split)),
-                sweep(self.work, self.service_sizes, self.relax, slice(split, len(self.work.worth))))
+        relax = not self.work.whole
+        return (sweep(self.work, self.class_sizes, relax, slice(0, split)),
+                sweep(self.work, self.service_sizes, relax, slice(split, len(self.work.worth))))
 
     @cached_property
     def savings(self) -> Floats:
@@ -66,18 +67,30 @@ class Comparison:
         return np.asarray(gain)
 
 
-def compare(work: Workload, relax: bool = True, steps: int = STEPS) -> Comparison:
+def compare(work: Workload, steps: int = STEPS) -> Comparison:
     """Both managements from 1.1 V_max down to V_min, in ``steps`` equal steps of each part."""
-    most = [1.1 * float(need.max()) for need in _by_part(work, work.need_high)]
-    least = [float(need.max()) for need in _by_part(work, work.need_low)]
-    classes, services = (np.linspace(high, low, steps + 1) for high, low in zip(most, least, strict=True))
-    return Comparison(work, classes, services, relax)
+    least, most = _needs(work)
+    highest = [1.1 * float(need.max()) for need in _by_part(work, most)]
+    lowest = [float(need.max()) for need in _by_part(work, least)]
+    classes, services = (np.linspace(high, low, steps + 1) for high, low in zip(highest, lowest, strict=True))
+    return _whole_sizes(Comparison(work, classes, services))
 
 
-def at_size(work: Workload, share: float, relax: bool = True) -> Comparison:
+def at_size(work: Workload, share: float) -> Comparison:
     """Both managements at ``share`` of V_max, split by daily peaks (4.1.2)."""
-    parts = [share * float(need.max()) for need in _by_part(work, work.need_high)]
-    return Comparison(work, np.array(parts[:1]), np.array(parts[1:]), relax)
+    parts = [share * float(need.max()) for need in _by_part(work, _needs(work)[1])]
+    return _whole_sizes(Comparison(work, np.array(parts[:1]), np.array(parts[1:])))
+
+
+def _needs(work: Workload) -> tuple[Floats, Floats]:
+    """The VMs of every unit for its least demand and for all of it, (periods, units)."""
+    return (work.whole_vms(work.low), work.whole_vms(work.high)) if work.whole else (work.need_low, work.need_high)
+
+
+def _whole_sizes(run: Comparison) -> Comparison:
+    if not run.work.whole:
+        return run
+    return replace(run, class_sizes=np.rint(run.class_sizes), service_sizes=np.rint(run.service_sizes))
 
 
 def vms_held(totals: Sweep) -> Floats:

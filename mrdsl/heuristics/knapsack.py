@@ -105,7 +105,8 @@ def exchange(relaxed: Floats, price: float, penalty: Floats, gamma: Floats, low:
         order.append(index)
         steps = _steps(found.best, cheapest, start[index], low[index], high[index],
                        bool(penalty[index] >= price * gamma[index]))
-        move(found, steps, float(gamma[index]) * steps, cheapest * np.abs(steps), price,
+        moved = steps.astype(np.float64)
+        move(found, steps, float(gamma[index]) * moved, cheapest * np.abs(moved), price,
              lambda vms: vm_cost.idle(vms, price), states)
     jobs = start.copy()
     for index, by in zip(order, path(found), strict=False):

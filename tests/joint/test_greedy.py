@@ -13,10 +13,10 @@ from mrdsl.heuristics.pipeline import Draft, run_steps
 from mrdsl.outcome import Outcome, SolutionStatus, Termination
 from mrdsl.problems.joint.facts import JobClass, Service
 from mrdsl.problems.joint.formulations import build_p2, build_rounded, decode_p2
-from mrdsl.problems.joint.verify import measure, verify
+from mrdsl.problems.joint.verify import measure
 from mrdsl.spec.spec import Spec
 
-from .specs import HOUR, random_spec, reference
+from .specs import HOUR, broken, random_spec, reference
 
 STEPS = [(serve_least, {}), (fill_by_penalty, {}), (recover, {})]
 
@@ -65,6 +65,8 @@ def test_too_small_cluster(relax: bool) -> None:
 def brute_force(spec: Spec) -> float | None:
     """The least cost over every whole number of VMs per class and service, each with all the demand it can serve.
 
+    For fractional jobs at once; :mod:`.brute` is for whole ones.
+
     Independent of the arrays: from the facts and the printed constraints (3)-(9).
     """
     cluster = spec.facts.cluster
@@ -100,7 +102,8 @@ def _class_costs(one: JobClass, period: float) -> dict[int, float]:
         map_slots, reduce_slots = share * slots * one.slots.map, (1 - share) * slots * one.slots.reduce
         if min(map_slots, reduce_slots) <= 0:
             return 0.0
-        return (one.deadline - work.C) / (work.A / map_slots + work.B / reduce_slots)
+        in_time = (one.deadline - work.C) / (work.A / map_slots + work.B / reduce_slots)
+        return min(in_time, map_slots, reduce_slots)  # each job has a slot of each kind
 
     costs = {}
     for vms in range(8):
@@ -129,7 +132,7 @@ def test_whole_vms_are_optimal(seed: int) -> None:
         return
     assert outcome.value == pytest.approx(best, rel=1e-7, abs=1e-9)
     assert outcome.plan is not None
-    assert not list(verify(spec, outcome.plan))
+    assert not broken(spec, outcome.plan)
     assert measure(spec, outcome.plan) == pytest.approx(outcome.value, rel=1e-12)
 
 
@@ -147,7 +150,7 @@ def test_agrees_with_p2(seed: int, relax: bool, sharing: str) -> None:
     assert outcome.solution is SolutionStatus.OPTIMAL
     assert value == pytest.approx(outcome.value, rel=1e-7, abs=1e-9)
     plan = decode_p2(spec, model, relax)
-    assert not list(verify(spec, plan, relax))
+    assert not broken(spec, plan, relax)
     assert plan.total == pytest.approx(outcome.value, rel=1e-6)
 
 

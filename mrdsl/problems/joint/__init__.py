@@ -24,6 +24,7 @@ _CODE = "mrdsl.problems.joint"
 _STUDIES = "mrdsl.experiments.joint"
 _SMALL = {"small": (30, "how many instances of each of S1 to S5")}
 _LARGE = {"large": (10, "how many instances of each of L1 to L5")}
+_CONCURRENCY = {"concurrency": ("whole", "jobs at once: `whole`, or `fractional` as in the paper")}
 
 FAMILY = Family(
     name="joint",
@@ -84,13 +85,13 @@ FAMILY = Family(
     exports=(Export("yarn", "capacity-scheduler.xml of YARN, one per period", f"{_CODE}.exports:yarn"),),
     experiments=(
         Experiment("joint", "all studies of shared against partitioned clusters, beside the printed values",
-                   f"{_STUDIES}:everything", {**_SMALL, **_LARGE}),
+                   f"{_STUDIES}:everything", {**_SMALL, **_LARGE, **_CONCURRENCY}),
         Experiment("joint-sizes", "savings over the cluster's size (figure 3) and gain in utilization (table 6)",
-                   f"{_STUDIES}:sizes", {**_SMALL, **_LARGE}),
+                   f"{_STUDIES}:sizes", {**_SMALL, **_LARGE, **_CONCURRENCY}),
         Experiment("joint-hours", "a day of S4: cost over the size (figure 4), hour by hour (figures 5 and 6)",
-                   f"{_STUDIES}:hours", {"number": (5, "which instance of S4")}),
-        Experiment("joint-integrality", "what whole VMs cost beyond fractional ones",
-                   f"{_STUDIES}:integrality", {**_SMALL}),
+                   f"{_STUDIES}:hours", {"number": (5, "which instance of S4"), **_CONCURRENCY}),
+        Experiment("joint-integrality", "what whole VMs, or whole jobs at once, cost beyond fractional ones",
+                   f"{_STUDIES}:integrality", {**_SMALL, **_CONCURRENCY}),
         Experiment("joint-instances", "writes S1 to S5 and L1 to L5 as spec files",
                    "mrdsl.experiments.joint_texts:write_instances", {"number": (1, "which instance of each")}),
     ),

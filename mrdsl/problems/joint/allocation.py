@@ -1,4 +1,8 @@
-"""Which VMs go to which class and service: the least, then the rest by falling worth. Pure functions on arrays."""
+"""Which VMs go to which class and service: the least, then the rest by falling worth. Pure functions on arrays.
+
+Beyond the least VMs this is for fractional VMs and for fractional jobs at once; whole jobs at once are
+:mod:`mrdsl.problems.joint.staircase`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ SAMPLE = 1024
 
 def least_vms(work: Workload, relax: bool) -> Floats:
     """VMs that every unit must have, (periods, units)."""
-    return work.need_low.copy() if relax else ceiling(work.need_low)
+    return work.need_low.copy() if relax else work.whole_vms(work.low)
 
 
 def further_vms(work: Workload, part: slice, base: Floats, left: Floats, relax: bool) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import ceil, inf
 from typing import TYPE_CHECKING
 
 from mrdsl.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
@@ -14,11 +15,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mrdsl.problems.joint.facts import JobClass, JointFacts, Service
+    from mrdsl.problems.joint.facts import Cluster, JobClass, JointFacts, Service
     from mrdsl.problems.joint.workload import Floats, Workload
     from mrdsl.spec.spec import Spec
 
 MOST_TOLD = 24
+MOST_PERIODS = 110_000
+"""Periods of a plan: a year of five minutes has 105,120."""
+MOST_CELLS = 2_000_000
+"""Periods times classes and services of a plan."""
 MOST_WARNED = 5
 
 
@@ -27,11 +32,14 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     facts: JointFacts = spec.facts
     found = [
         *_anything(spec), *check_descriptions(facts.classes), *check_profiles(facts.classes), *_names(facts),
-        *_demand_given(spec), *_shifts(facts), *_table(spec),
+        *_demand_given(spec), *_shifts(facts), *_too_many(facts),
     ]
+    if not has_errors(found):
+        found += _table(spec)
     yield from found
     if not has_errors(found):
         yield from check_few_tasks(facts.classes)
+        yield from _concurrency(facts.cluster)
         yield from _reuse(facts)
         if not has_errors(_unreachable(facts)):
             yield from _worthless(spec)
@@ -126,14 +134,38 @@ def _table(spec: Spec) -> Iterable[Diagnostic]:
     return read_table(spec)[1]
 
 
+def _too_many(facts: JointFacts) -> Iterator[Diagnostic]:
+    """A budget for what a plan holds: seconds and memory grow with periods times classes and services."""
+    demand = facts.demand
+    if demand is None:
+        return
+    units = len(facts.classes) + len(facts.services)
+    most = max(1, min(MOST_PERIODS, MOST_CELLS // max(1, units)))
+    if demand.periods > most:
+        yield error("too-many-periods", f"{demand.periods} periods of {units} classes and services are more than "
+                    f"the {most} that a plan may have", demand.span_of("periods"),
+                    f"plan {most} periods or fewer at a time: nothing couples them")
+
+
+def _concurrency(cluster: Cluster) -> Iterator[Diagnostic]:
+    if cluster.concurrency == "fractional":
+        yield warning("fractional-concurrency",
+                      "with `concurrency = fractional`, as in the paper, a class has slots for a share of its jobs at "
+                      "once, which may be less than one job: jobs may miss their deadlines",
+                      cluster.span_of("concurrency"), "leave it out: whole jobs at once keep every deadline")
+    elif cluster.reuse is not None:
+        yield warning("unused", "`reuse` is read with `concurrency = fractional` only: whole jobs at once run in whole "
+                      "rounds", cluster.span_of("reuse"), "leave it out")
+
+
 def _reuse(facts: JointFacts) -> Iterator[Diagnostic]:
     cluster = facts.cluster
     for index in _indices(column(facts.classes, "deadline") > cluster.period * (1 + 1e-9)):
         node = facts.classes[index]
         held = node.deadline / cluster.period
         exact = f"each of its jobs holds its VMs for {held:.3g} periods, and pays for as many"
-        if cluster.reuse == "floor":
-            exact = f"each of its jobs holds its VMs for {-int(-held // 1)} whole periods"
+        if cluster.concurrency == "whole" or cluster.reuse == "floor":
+            exact = f"each of its jobs holds its VMs for {ceil(held * (1 - 1e-9))} whole periods"
         yield note("deadline-beyond-period",
                    f"class {node.name} may take {show(node.deadline, 'time')}, longer than a period of "
                    f"{show(cluster.period, 'time')}: {exact}", node.span_of("deadline"),
@@ -145,7 +177,7 @@ def _worthless(spec: Spec) -> Iterator[Diagnostic]:
 
     work = workload(spec)
     facts: JointFacts = spec.facts
-    cheap = _indices(work.worth < work.vm_cost)
+    cheap = _indices(work.most_worth < work.vm_cost)
     for index in cheap[:MOST_WARNED]:
         node: JobClass | Service = (
             facts.classes[index] if index < work.classes else facts.services[index - work.classes]
@@ -156,9 +188,10 @@ def _worthless(spec: Spec) -> Iterator[Diagnostic]:
         more = len(cheap) - MOST_WARNED
         tail = f" ({more} more alike)" if more > 0 and index == cheap[MOST_WARNED - 1] else ""
         enough = least if index < work.classes else least / facts.cluster.period
+        stays = "gets no VM beyond those of its minimum" if work.whole else "stays at its minimum"
         yield warning("penalty-below-cost",
                       f"turning {node.name} away costs less than serving it: the VMs for one more cost "
-                      f"{times}; it stays at its minimum{tail}",
+                      f"{times}; it {stays}{tail}",
                       node.span_of("penalty"),
                       f"it pays to serve from a penalty of {show(enough, 'money', spec.currency)}")
 
@@ -168,16 +201,19 @@ def _unreachable(facts: JointFacts) -> list[Diagnostic]:
 
 
 def _deadlines(facts: JointFacts) -> Iterator[Diagnostic]:
-    from mrdsl.problems.estimates import estimates_of, guaranteed
+    from mrdsl.performance.sizing import earliest, kept
+    from mrdsl.problems.estimates import estimates_of, guaranteed, slot_limits
 
-    constant = guaranteed(facts.classes, estimates_of(facts.classes)).constant
-    for index in _indices(constant >= column(facts.classes, "deadline")):
+    work, limits = guaranteed(facts.classes, estimates_of(facts.classes)), slot_limits(facts.classes)
+    least = earliest(work, limits.map_most, limits.reduce_most)
+    for index in _indices(~kept(work, column(facts.classes, "deadline"), limits)):
         node = facts.classes[index]
         yield impossible("impossible-deadline",
                          f"no cluster keeps the deadline of class {node.name}: {show(node.deadline, 'time')} are "
-                         f"promised, but by the {node.guarantee or 'average'} estimate {constant[index]:g} s pass "
-                         "however many slots it gets", node.span_of("deadline"),
-                         f"write deadline = {round(constant[index] * 1.05 + 1):g} s or more")
+                         f"promised, but by the {node.guarantee or 'average'} estimate {least[index]:g} s pass "
+                         + ("with a slot for every task" if limits.map_most[index] < inf else "whatever slots it gets"),
+                         node.span_of("deadline"),
+                         f"write deadline = {round(least[index] * 1.05 + 1):g} s or more")
 
 
 def _responses(facts: JointFacts) -> Iterator[Diagnostic]:
@@ -199,11 +235,10 @@ def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:
 
     A plan with fractional VMs may exist where one with whole VMs does not.
     """
-    from mrdsl.problems.joint.workload import ROUNDING, ceiling, parts
+    from mrdsl.problems.joint.workload import ROUNDING, parts
 
-    for part, size in parts(work, relax):
-        need = work.need_low[:, part]
-        least = (need if relax else ceiling(need)).sum(axis=1)
+    for part, size in parts(work):
+        least = (work.need_low if relax else work.whole_vms(work.low))[:, part].sum(axis=1)
         short = _indices(least > size + ROUNDING * size)
         if short:
             yield _shortage(spec, work, part, size, least, short)

@@ -23,10 +23,15 @@ class Cluster(Node):
         "whether classes and services take any VM, or each kind only its own part, split by daily peaks",
         default="shared",
     )
-    reuse: str = choice(
+    concurrency: str = choice(
+        ("whole", "fractional"),
+        "jobs of a class at once: whole ones in whole rounds, or the paper's share, which may break deadlines",
+        default="whole",
+    )
+    reuse: str | None = choice(
         ("exact", "floor"),
-        "how often a VM serves new jobs within one period: period / deadline, or only the whole rounds of it",
-        default="exact",
+        "with `concurrency = fractional`: rounds in a period, period / deadline or whole ones; default exact",
+        default=None,
     )
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyomo.environ as pyo
 
-from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination
-from mrdsl.problems.joint.periods import by_period
+from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination, relative_gap
+from mrdsl.problems.joint.periods import PROVEN, by_period
 from mrdsl.problems.joint.plan import JointPlan, assemble
 from mrdsl.problems.joint.quantities import offer
-from mrdsl.problems.joint.workload import Floats, Workload, ceiling, parts, workload
+from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload, parts, vm_bounds, workload
 from mrdsl.problems.subject_to import add_comparisons
 from mrdsl.solving.answer import Answer
 from mrdsl.spec.spec import Spec
@@ -33,35 +33,53 @@ def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
     Relaxed it is the LP as printed: a unit's VMs between those of its least and of all its expected demand. With
     whole VMs a unit's ``served`` work, in VMs and fractional, is at most its VMs, so that the last VM is worth only
     what is left for it to serve. ``subject to`` may ask for idle VMs: then ``served`` and VMs are two in any case.
+    Whole jobs at once are a variable of each class: the VMs hold them all, and they bound what is served.
     """
     model = _skeleton(work)
     if relax and not spec.constraints:
         model.vms = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
         model.served = pyo.Expression(model.cells, rule=lambda m, t, u: m.vms[t, u])
     else:
-        least = work.need_low if relax else ceiling(work.need_low)
-        most = np.full_like(least, work.size) if spec.constraints else ceiling(work.need_high)
+        least, most = vm_bounds(spec, work, relax)
         within = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
-        model.vms = pyo.Var(model.cells, bounds=_between(work, least, np.maximum(least, most)), within=within)
+        model.vms = pyo.Var(model.cells, bounds=_between(work, least, most), within=within)
         model.served = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
-        model.fits = pyo.Constraint(model.cells, rule=lambda m, t, u: m.served[t, u] <= m.vms[t, u])
-    return _close(spec, model, work, relax)
+        by_vms = model.cells
+        if work.whole and not relax:
+            _add_jobs_at_once(model, work)
+            by_vms = [(t, u) for t, u in model.cells if u in work.service_names]
+        model.fits = pyo.Constraint(by_vms, rule=lambda m, t, u: m.served[t, u] <= m.vms[t, u])
+    return _close(spec, model, work)
+
+
+def _add_jobs_at_once(model: pyo.ConcreteModel, work: Workload) -> None:
+    """Whole jobs n of each class at once: gamma n <= VMs, and served <= gamma n / Xi in VMs, which is Xi n jobs."""
+    gamma, names = work.execution.vms_per_job.tolist(), list(work.class_names)
+    least, most = (work.jobs_at_once(demand[:, : work.classes], False) for demand in (work.low, work.high))
+    cells = [(t, name) for t in range(work.periods) for name in names]
+    model.at_once = pyo.Var(cells, bounds=_between(work, least, most, names), within=pyo.NonNegativeIntegers)
+    each = dict(zip(names, gamma, strict=True))
+    model.hosted = pyo.Constraint(cells, rule=lambda m, t, i: each[i] * m.at_once[t, i] <= m.vms[t, i])
+    model.rounds = pyo.Constraint(cells, rule=lambda m, t, i: m.served[t, i] <= each[i] * m.at_once[t, i])
 
 
 def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P2 with the bounds on VMs rounded up and every VM at p-bar, as the paper solves it for whole VMs.
 
     It values the last VM of a unit too high: its optimum is a lower bound on the cost, and its VMs need not be best.
+    Relaxed there is nothing to round, and comparisons of ``subject to`` hold for what is truly served: both are P2.
     """
+    if relax or spec.constraints:
+        return build_p2(spec, relax)
     work = workload(spec)
     model = _skeleton(work)
     model.vms = pyo.Var(
         model.cells,
-        bounds=_between(work, ceiling(work.need_low), ceiling(work.need_high)),
-        within=pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers,
+        bounds=_between(work, work.whole_vms(work.low), work.whole_vms(work.high)),
+        within=pyo.NonNegativeIntegers,
     )
     model.served = pyo.Expression(model.cells, rule=lambda m, t, u: m.vms[t, u])
-    return _close(spec, model, work, False)
+    return _close(spec, model, work)
 
 
 def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Outcome:
@@ -72,29 +90,33 @@ def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., An
     if answer.solution is SolutionStatus.NONE:
         return Outcome(answer.termination)
     plan = decode_p2(spec, model, relax)
-    bound = answer.bound
-    if bound is not None and plan.total - bound <= 1e-9 * max(1.0, abs(plan.total)):
-        return Outcome(Termination.OPTIMAL, SolutionStatus.OPTIMAL, plan, plan.total, bound)
+    gap = relative_gap(plan.total, answer.bound)
+    if gap is not None and gap <= PROVEN:
+        return Outcome(answer.termination, SolutionStatus.OPTIMAL, plan, plan.total, answer.bound)
     ended = Termination.COMPLETED if answer.termination is Termination.OPTIMAL else answer.termination
-    return Outcome(ended, SolutionStatus.FEASIBLE, plan, plan.total, bound)
+    return Outcome(ended, SolutionStatus.FEASIBLE, plan, plan.total, answer.bound)
 
 
 def decode_p2(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the VMs and the served work that a solver left in the model."""
     work = workload(spec)
-    return assemble(work, *allocation_p2(spec, work, model, relax))
+    return assemble(work, *allocation_p2(spec, work, model, relax), relax)
 
 
 def allocation_p2(spec: Spec, work: Workload, model: pyo.ConcreteModel, relax: bool) -> tuple[Floats, Floats]:
-    """VMs, and how many of them are filled by what is admitted; both (periods, units)."""
-    vms, served = (
-        np.array([[pyo.value(component[t, u]) for u in work.names] for t in range(work.periods)])
-        for component in (model.vms, model.served)
-    )
-    vms = np.maximum(vms, 0.0) if relax else np.round(vms)
+    """VMs, and the demand that is admitted on them; both (periods, units)."""
+    vms: Floats = np.maximum(_values(work, model.vms), 0.0)
+    vms = vms if relax else np.rint(vms)
+    able = work.served_by(vms, relax)
     if not spec.constraints:
-        served = vms
-    return vms, np.minimum(np.minimum(vms, served), work.need_high)
+        return vms, np.maximum(able, work.low)
+    served = _values(work, model.served)
+    demand = np.where(served >= work.need_high * (1 - ROUNDING), work.high, served / work.vms_per_demand)
+    return vms, np.clip(np.minimum(demand, able), work.low, work.high)
+
+
+def _values(work: Workload, component: pyo.Component) -> Floats:
+    return np.array([[float(pyo.value(component[t, u])) for u in work.names] for t in range(work.periods)])
 
 
 def _skeleton(work: Workload) -> pyo.ConcreteModel:
@@ -105,10 +127,10 @@ def _skeleton(work: Workload) -> pyo.ConcreteModel:
     return model
 
 
-def _close(spec: Spec, model: pyo.ConcreteModel, work: Workload, relax: bool) -> pyo.ConcreteModel:
+def _close(spec: Spec, model: pyo.ConcreteModel, work: Workload) -> pyo.ConcreteModel:
     """Adds what all forms of P2 share: the cluster's size (55) and the cost."""
     names = work.names
-    shares = parts(work, relax)
+    shares = parts(work)
     model.parts = pyo.RangeSet(0, len(shares) - 1)
     model.size = pyo.Constraint(
         model.periods, model.parts,
@@ -124,8 +146,9 @@ def _close(spec: Spec, model: pyo.ConcreteModel, work: Workload, relax: bool) ->
     return model
 
 
-def _between(work: Workload, low: Floats, high: Floats) -> dict[tuple[int, str], tuple[float, float]]:
+def _between(work: Workload, low: Floats, high: Floats, names: Sequence[str] | None = None
+             ) -> dict[tuple[int, str], tuple[float, float]]:
     return {
         (t, name): (float(low[t, u]), float(high[t, u]))
-        for t in range(work.periods) for u, name in enumerate(work.names)
+        for t in range(work.periods) for u, name in enumerate(work.names if names is None else names)
     }

@@ -1,5 +1,8 @@
 """P0 and P1 as printed, over all periods: nonlinear models for a global solver, which P2 is checked against.
 
+A job has at least one slot of each kind that it uses, and at most one for each task: the estimates hold there. Whole
+jobs at once stand in place of h in (3) and (14) and have their slots for themselves; then (4) and (15) have no Xi.
+
 P0 (3)-(11) is not convex in its functions, though its feasible set is; P1 (14)-(22) has convex constraints and a
 concave objective. A local solver's answer is feasible, not optimal. Both get bounds on the slots from the data, which
 cut off no optimum: no unit needs more VMs than those of all its expected demand.
@@ -11,7 +14,7 @@ they cut off nothing and keep away from the division.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,9 +25,12 @@ from mrdsl.outcome import Limits, Outcome
 from mrdsl.problems.joint.periods import by_period
 from mrdsl.problems.joint.plan import JointPlan, assemble
 from mrdsl.problems.joint.quantities import offer
-from mrdsl.problems.joint.workload import Floats, Workload, ceiling, parts, workload
+from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload, parts, vm_bounds, workload
 from mrdsl.solving.answer import Answer
 from mrdsl.spec.spec import Spec
+
+SCALE = 1000.0
+"""What relative deadlines and responses are multiplied by: solvers' tolerances are absolute."""
 
 
 def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
@@ -38,26 +44,34 @@ def run_p0(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]
 
 
 def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
-    """P0: jobs, slots, rates and VMs; whole VMs unless relaxed."""
+    """P0: jobs, slots, rates and VMs; whole VMs and whole jobs at once unless relaxed."""
     model = _common(spec, work, "P0", relax)
-    model.jobs = pyo.Var(model.class_cells, bounds=lambda m, t, i: (work.low[t, i], work.high[t, i]))
     run = work.execution
+    if not _whole(work, relax):
+        model.jobs = pyo.Var(model.class_cells, bounds=_bounds(work.low, work.high))
+    busy = model.at_once if _whole(work, relax) else model.jobs
 
     def deadline(m: Any, t: int, i: int) -> Any:
-        """(3)."""
-        time = run.A[i] * m.jobs[t, i] / m.map_slots[t, i]
+        """(3), relative to the time that slots can shorten."""
+        time = run.A[i] * busy[t, i] / m.map_slots[t, i]
         if run.B[i] > 0:
-            time += run.B[i] * m.jobs[t, i] / m.reduce_slots[t, i]
-        return time + float(run.C[i] - run.deadline[i]) <= 0
+            time += run.B[i] * busy[t, i] / m.reduce_slots[t, i]
+        return SCALE / float(run.deadline[i] - run.C[i]) * time <= SCALE
 
     def response(m: Any, t: int, k: int) -> Any:
-        """(5)."""
+        """(5), relative to the time that a request may stay on its VM."""
         queue = work.queues
         taken = m.rate[t, k] / m.vms[t, work.classes + k]
-        return 1 / (float(queue.service_rate[k]) - taken) + float(queue.delay[k] - queue.response[k]) <= 0
+        sojourn = float(queue.response[k] - queue.delay[k])
+        return SCALE / (sojourn * (float(queue.service_rate[k]) - taken)) <= SCALE
 
     model.deadline = pyo.Constraint(model.class_cells, rule=deadline)
     model.response = pyo.Constraint(model.service_cells, rule=response)
+    model.range = pyo.ConstraintList()
+    for (t, i), slots, least, most in _ranges(model, work):
+        model.range.add(slots >= least * busy[t, i])
+        if np.isfinite(most):
+            model.range.add(slots <= most * busy[t, i])
     return _price(spec, model, work, {cell: model.jobs[cell] for cell in model.class_cells})
 
 
@@ -72,17 +86,23 @@ def run_p1(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]
 
 
 def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
-    """P1: P0 in the reciprocals of the jobs, with the response bound made linear."""
+    """P1: P0 in the reciprocals of the jobs, with the response bound made linear.
+
+    With whole jobs at once these are the ones to be inverted; their product with the reciprocals is 1.
+    """
     model = _common(spec, work, "P1", relax)
-    model.reciprocal = pyo.Var(model.class_cells, bounds=lambda m, t, i: (1 / work.high[t, i], 1 / work.low[t, i]))
     run = work.execution
+    least, most = _busy(work, relax)
+    model.reciprocal = pyo.Var(
+        model.class_cells, bounds=lambda m, t, i: (1 / float(most[t, i]), 1 / float(least[t, i])))
+    inverse = model.reciprocal
 
     def deadline(m: Any, t: int, i: int) -> Any:
-        """(14)."""
-        time = run.A[i] / (m.map_slots[t, i] * m.reciprocal[t, i])
+        """(14), relative to the time that slots can shorten."""
+        time = run.A[i] / (m.map_slots[t, i] * inverse[t, i])
         if run.B[i] > 0:
-            time += run.B[i] / (m.reduce_slots[t, i] * m.reciprocal[t, i])
-        return time + float(run.C[i] - run.deadline[i]) <= 0
+            time += run.B[i] / (m.reduce_slots[t, i] * inverse[t, i])
+        return SCALE / float(run.deadline[i] - run.C[i]) * time <= SCALE
 
     def response(m: Any, t: int, k: int) -> Any:
         """(16), with G = R - L and F = 1 - G mu."""
@@ -93,75 +113,120 @@ def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
 
     model.deadline = pyo.Constraint(model.class_cells, rule=deadline)
     model.response = pyo.Constraint(model.service_cells, rule=response)
-    return _price(spec, model, work, {cell: 1 / model.reciprocal[cell] for cell in model.class_cells})
+    model.range = pyo.ConstraintList()
+    for cell, slots, fewest, all_tasks in _ranges(model, work):
+        model.range.add(slots * inverse[cell] >= fewest)
+        if np.isfinite(all_tasks):
+            model.range.add(slots * inverse[cell] <= all_tasks)
+    if _whole(work, relax):
+        model.inverted = pyo.Constraint(
+            model.class_cells, rule=lambda m, t, i: m.at_once[t, i] * inverse[t, i] == 1)
+        return _price(spec, model, work, {cell: model.jobs[cell] for cell in model.class_cells})
+    return _price(spec, model, work, {cell: 1 / inverse[cell] for cell in model.class_cells})
 
 
 def decode_p0(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the jobs, rates and VMs in a solved P0."""
     work = workload(spec)
-    return assemble(work, *allocation_p0(spec, work, model, relax))
+    return assemble(work, *allocation_p0(spec, work, model, relax), relax)
 
 
 def decode_p1(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the jobs, rates and VMs in a solved P1."""
     work = workload(spec)
-    return assemble(work, *allocation_p1(spec, work, model, relax))
+    return assemble(work, *allocation_p1(spec, work, model, relax), relax)
 
 
 def allocation_p0(spec: Spec, work: Workload, model: pyo.ConcreteModel, relax: bool) -> tuple[Floats, Floats]:
-    """VMs, and how many of them the jobs and rates fill; both (periods, units)."""
+    """VMs, and the jobs and rates that are admitted on them; both (periods, units)."""
     return _allocation(work, model, relax, {cell: pyo.value(model.jobs[cell]) for cell in model.class_cells})
 
 
 def allocation_p1(spec: Spec, work: Workload, model: pyo.ConcreteModel, relax: bool) -> tuple[Floats, Floats]:
-    """VMs, and how many of them the jobs and rates fill; both (periods, units)."""
+    """VMs, and the jobs and rates that are admitted on them; both (periods, units)."""
+    if _whole(work, relax):
+        return allocation_p0(spec, work, model, relax)
     return _allocation(work, model, relax, {cell: 1 / pyo.value(model.reciprocal[cell]) for cell in model.class_cells})
 
 
+def _whole(work: Workload, relax: bool) -> bool:
+    return work.whole and not relax
+
+
+def _busy(work: Workload, relax: bool) -> tuple[Floats, Floats]:
+    """The jobs that share the slots, least and most, (periods, classes): whole ones at once, or all of a period."""
+    least, most = work.low[:, : work.classes], work.high[:, : work.classes]
+    if _whole(work, relax):
+        return work.jobs_at_once(least, False), work.jobs_at_once(most, False)
+    return least, most
+
+
+def _bounds(least: Floats, most: Floats) -> Callable[..., tuple[float, float]]:
+    return lambda model, t, i: (float(least[t, i]), float(most[t, i]))
+
+
 def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteModel:
-    """Variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11)."""
+    """Variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11), and whole jobs at once."""
     _refuse_zero(spec, work, name)
     model = pyo.ConcreteModel(f"joint_{name}")
     used = np.argwhere(work.high > 0).tolist()
     model.class_cells = pyo.Set(initialize=[(t, u) for t, u in used if u < work.classes], dimen=2)
     model.service_cells = pyo.Set(initialize=[(t, u - work.classes) for t, u in used if u >= work.classes], dimen=2)
     model.cells = pyo.Set(initialize=[(t, u) for t, u in used], dimen=2)
-    run = work.execution
-    most = np.full_like(work.high, work.size) if spec.constraints else ceiling(work.need_high)
-    least = work.need_low
-    model.vms = pyo.Var(
-        model.cells,
-        bounds=lambda m, t, u: (float(least[t, u]) * (1 - 1e-9), float(most[t, u])),
-        within=pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers,
-    )
-    slack = run.deadline - run.C
-
-    def slots(work_per_job: Any, per_vm: Any) -> Any:
-        return lambda m, t, i: (float(work_per_job[i] * work.low[t, i] / slack[i]),
-                                float(per_vm[i] * run.reuse[i] * most[t, i]))
-
-    model.map_slots = pyo.Var(model.class_cells, bounds=slots(run.A, run.map_slots))
-    model.reduce_slots = pyo.Var(model.class_cells, bounds=slots(run.B, run.reduce_slots))
-    model.rate = pyo.Var(
-        model.service_cells,
-        bounds=lambda m, t, k: (work.low[t, work.classes + k], work.high[t, work.classes + k]),
-    )
-    model.hosted = pyo.Constraint(model.class_cells, rule=lambda m, t, i: (
-        m.map_slots[t, i] / run.map_slots[i] + m.reduce_slots[t, i] / run.reduce_slots[i]
-        <= run.reuse[i] * m.vms[t, i]))
+    least, most = vm_bounds(spec, work, relax)
+    least = least * (1 - ROUNDING) if relax else least
+    within = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
+    model.vms = pyo.Var(model.cells, bounds=_bounds(least, most), within=within)
+    _add_slots(model, work, relax, most[:, : work.classes])
+    model.rate = pyo.Var(model.service_cells, bounds=_bounds(work.low[:, work.classes:], work.high[:, work.classes:]))
     queues = work.queues
     most_taken = queues.service_rate - 0.5 / (queues.response - queues.delay)
     model.unsaturated = pyo.Constraint(model.service_cells, rule=lambda m, t, k: (
         m.rate[t, k] <= float(most_taken[k]) * m.vms[t, work.classes + k]))
-    _limit_size(model, work, relax)
+    _limit_size(model, work)
     return model
 
 
-def _limit_size(model: pyo.ConcreteModel, work: Workload, relax: bool) -> None:
+def _add_slots(model: pyo.ConcreteModel, work: Workload, relax: bool, most_vms: Floats) -> None:
+    """Slots and (4), with bounds from the data; where jobs at once are whole, these and the jobs of their rounds."""
+    run, whole = work.execution, _whole(work, relax)
+    fewest, most = _busy(work, relax)
+    reuse = np.ones_like(run.reuse) if whole else run.reuse
+    limits, slack = run.limits, run.deadline - run.C
+
+    def slots(per_job: Floats, per_vm: Floats, least_each: Floats, most_each: Floats) -> Callable[..., Any]:
+        each = np.maximum(per_job / slack, least_each)
+        return _bounds(each * fewest * (1 - ROUNDING), np.minimum(per_vm * reuse * most_vms, most_each * most))
+
+    model.map_slots = pyo.Var(
+        model.class_cells, bounds=slots(run.A, run.map_slots, limits.map_least, limits.map_most))
+    model.reduce_slots = pyo.Var(
+        model.class_cells, bounds=slots(run.B, run.reduce_slots, limits.reduce_least, limits.reduce_most))
+    model.hosted = pyo.Constraint(model.class_cells, rule=lambda m, t, i: (
+        m.map_slots[t, i] / run.map_slots[i] + m.reduce_slots[t, i] / run.reduce_slots[i]
+        <= float(reuse[i]) * m.vms[t, i]))
+    if whole:
+        model.jobs = pyo.Var(model.class_cells, bounds=_bounds(work.low, work.high))
+        model.at_once = pyo.Var(model.class_cells, bounds=_bounds(fewest, most), within=pyo.NonNegativeIntegers)
+        model.rounds = pyo.Constraint(
+            model.class_cells, rule=lambda m, t, i: m.jobs[t, i] <= float(run.reuse[i]) * m.at_once[t, i])
+
+
+def _ranges(model: pyo.ConcreteModel, work: Workload) -> Iterator[tuple[Any, Any, float, float]]:
+    """Where the estimates hold: every cell's slots of each kind that its class uses, least and most per job."""
+    limits = work.execution.limits
+    for slots, least, most in ((model.map_slots, limits.map_least, limits.map_most),
+                               (model.reduce_slots, limits.reduce_least, limits.reduce_most)):
+        for t, i in model.class_cells:
+            if most[i] > 0:
+                yield (t, i), slots[t, i], float(least[i]), float(most[i])
+
+
+def _limit_size(model: pyo.ConcreteModel, work: Workload) -> None:
     """(7), for every period and part of the cluster."""
     model.size = pyo.ConstraintList()
     for t in range(work.periods):
-        for part, size in parts(work, relax):
+        for part, size in parts(work):
             inside = [model.vms[t, u] for u in range(part.start, part.stop) if (t, u) in model.vms]
             if inside:
                 model.size.add(pyo.quicksum(inside) <= size)
@@ -193,7 +258,8 @@ def _allocation(work: Workload, model: pyo.ConcreteModel, relax: bool, jobs: dic
     for t, k in model.service_cells:
         demand[t, work.classes + k] = pyo.value(model.rate[t, k])
     vms = vms if relax else np.round(vms)
-    return vms, np.minimum(vms, demand * work.vms_per_demand)
+    demand = np.where(demand >= work.high * (1 - ROUNDING), work.high, demand)
+    return vms, np.clip(np.minimum(demand, work.served_by(vms, relax)), work.low, work.high)
 
 
 def _refuse_zero(spec: Spec, work: Workload, name: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from mrdsl.diagnostics import error
 from mrdsl.outcome import Limits, Outcome, SolutionStatus, Termination, relative_gap
-from mrdsl.problems.joint.plan import assemble
+from mrdsl.problems.joint.plan import assemble, cost_of
 from mrdsl.problems.joint.workload import Floats, Workload, workload
 from mrdsl.problems.subject_to import add_comparisons
 from mrdsl.solving.answer import Answer
@@ -64,9 +64,9 @@ def by_period(
         return _Part(answer, held)
 
     if at_once == 1:
-        return _together(work, _until_failure(one, pieces), allowed)
+        return _together(work, _until_failure(one, pieces), allowed, relax)
     with ThreadPoolExecutor(at_once) as pool:
-        return _together(work, list(pool.map(one, pieces)), allowed)
+        return _together(work, list(pool.map(one, pieces)), allowed, relax)
 
 
 def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload]) -> list[_Part]:
@@ -79,16 +79,18 @@ def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload])
     return parts
 
 
-def _together(work: Workload, parts: Sequence[_Part], allowed: float) -> Outcome:
+def _together(work: Workload, parts: Sequence[_Part], allowed: float, relax: bool) -> Outcome:
+    """The plan of all pieces at its true cost, which a solver's tolerances may have made look lower."""
     failed = next((part.answer for part in parts if part.allocation is None), None)
     if failed is not None:
         told = (error("solver-failed", f"{failed.solver}: {failed.message}"),) if failed.message else ()
         return Outcome(failed.termination, diagnostics=told)
     held = [part.allocation for part in parts if part.allocation is not None]
-    plan = assemble(work, np.concatenate([vms for vms, _ in held]), np.concatenate([served for _, served in held]))
+    vms, demand = (np.concatenate(rows) for rows in zip(*held, strict=True))
+    plan = assemble(work, vms, demand, relax)
     stopped = next((p.answer.termination for p in parts if p.answer.termination is not Termination.OPTIMAL),
                    Termination.OPTIMAL)
-    value, bound = (_sum([getattr(part.answer, one) for part in parts]) for one in ("value", "bound"))
+    value, bound = cost_of(work, plan), _sum([part.answer.bound for part in parts])
     gap = relative_gap(value, bound)
     proven = stopped is Termination.OPTIMAL and gap is not None and gap <= allowed + PROVEN
     return Outcome(stopped, SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE, plan, value, bound)

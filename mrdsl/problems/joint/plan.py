@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 class ClassPlan:
     """What the MapReduce classes get; arrays of the shape (periods, classes).
 
-    Jobs are those of one period; slots are those held at once, Theorem 3.1's values, unrounded; ``weight`` is the
-    queue's share of all slots (47).
+    ``admitted`` and ``rejected`` are the jobs of one period, ``at_once`` those that run at the same time; slots are
+    those held at once, Theorem 3.1's values, unrounded; ``weight`` is the queue's share of all slots (47).
     """
 
     admitted: Floats
     rejected: Floats
+    at_once: Floats
     vms: Floats
     map_slots: Floats
     reduce_slots: Floats
@@ -99,9 +100,10 @@ class JointPlan(Plan):
 
     def _classes(self) -> Table:
         got = self.classes
-        columns = (got.admitted.sum(axis=0), got.rejected.sum(axis=0), got.vms.mean(axis=0),
+        columns = (got.admitted.sum(axis=0), got.rejected.sum(axis=0), got.at_once.mean(axis=0), got.vms.mean(axis=0),
                    got.map_slots.mean(axis=0), got.reduce_slots.mean(axis=0), got.weight.mean(axis=0))
-        head = ("class", "admitted [jobs]", "rejected [jobs]", "VMs", "map slots", "reduce slots", "weight")
+        head = ("class", "admitted [jobs]", "rejected [jobs]", "at once [jobs]", "VMs", "map slots", "reduce slots",
+                "weight")
         return Table("Classes (means over the periods; jobs of all)", head, _rows(self.class_names, columns))
 
     def _services(self) -> Table:
@@ -112,16 +114,14 @@ class JointPlan(Plan):
         return Table("Services (means over the periods)", head, _rows(self.service_names, columns))
 
 
-def assemble(work: Workload, vms: Floats, served: Floats) -> JointPlan:
+def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointPlan:
     """The plan of an allocation: Remark 4, (62)-(65).
 
-    ``vms`` and ``served`` (periods, units): VMs held, and how many of them the admitted demand fills. (63), (64) as
-    printed give the slots of all jobs of a period; one round of them is held at once, so they are divided by Xi.
+    ``vms`` and ``demand`` (periods, units): VMs held, and the jobs and rates that are admitted. (63), (64) as printed
+    give the slots of all jobs of a period; one round of them is held at once.
     """
-    demand = np.clip(served / work.vms_per_demand, work.low, work.high)
-    demand = np.where(served >= work.need_high, work.high, demand)
     split = work.classes
-    at_once = demand[:, :split] / work.execution.reuse
+    at_once = work.jobs_at_once(demand[:, :split], relax)
     map_each, reduce_each = work.execution.slots_per_job
     map_slots, reduce_slots = at_once * map_each, at_once * reduce_each
     slots = map_slots + reduce_slots
@@ -134,6 +134,7 @@ def assemble(work: Workload, vms: Floats, served: Floats) -> JointPlan:
         classes=ClassPlan(
             admitted=demand[:, :split],
             rejected=rejected[:, :split],
+            at_once=at_once,
             vms=vms[:, :split],
             map_slots=map_slots,
             reduce_slots=reduce_slots,
@@ -151,6 +152,18 @@ def assemble(work: Workload, vms: Floats, served: Floats) -> JointPlan:
         operation=work.vm_cost * held,
         penalties=rejected @ work.penalty,
     )
+
+
+def columns_of(plan: JointPlan) -> tuple[Floats, Floats]:
+    """The VMs, and the jobs and rates that are admitted, of all units; both (periods, units)."""
+    vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
+    return vms, np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
+
+
+def cost_of(work: Workload, plan: JointPlan) -> float:
+    """The cost of a plan for a spec that is at hand as arrays, from its VMs and what it admits."""
+    vms, served = columns_of(plan)
+    return float(work.vm_cost * vms.sum() + ((work.high - served) @ work.penalty).sum())
 
 
 def _by_name(names: Sequence[str], columns: ClassPlan | ServicePlan, t: int) -> dict[str, Any]:

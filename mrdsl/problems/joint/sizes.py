@@ -1,4 +1,8 @@
-"""The joint greedy for many cluster sizes at once: units are sorted once, every size is one look-up per period."""
+"""The optimum for many cluster sizes at once, every size one look-up per period.
+
+Where the greedy is optimal, units are sorted once. With whole jobs at once dynamic programming over the classes' VMs
+finds what they avoid on every number of them; services, whose values are concave, take the rest.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.problems.joint.allocation import least_vms, marginal_worth
+from mrdsl.problems.joint.staircase import choices
 from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload
+
+MOST_WORK = 10**9
+"""Choices times VMs, per period, up to which dynamic programming is worth its time."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +46,15 @@ class Sweep:
 
 
 def sweep(work: Workload, sizes: Floats, relax: bool, part: slice | None = None) -> Sweep:
-    """The greedy for every one of ``sizes`` (VMs, shape (sizes,)), for the units of ``part`` or for all.
+    """The optimum for every one of ``sizes`` (VMs, shape (sizes,)), for the units of ``part`` or for all.
 
     The part has each size to itself; ``work.size`` and ``work.partitioned`` play no role. The same as
-    :func:`mrdsl.problems.joint.allocation.fill` size by size, without the allocation to single units.
+    :func:`mrdsl.problems.joint.allocation.fill` size by size, without the allocation to single units. Raises
+    ValueError where whole jobs at once would take more than ``MOST_WORK`` steps.
     """
     part = slice(0, len(work.worth)) if part is None else part
+    if work.whole and not relax:
+        return _sweep_whole(work, np.floor(np.asarray(sizes)), part)
     base = least_vms(work, relax)[:, part]
     keys, room = marginal_worth(work, part, base, relax)
     is_class = np.arange(len(work.worth))[part] < work.classes
@@ -94,3 +105,66 @@ def _without_noise(all_penalties: Floats, avoided: Floats) -> Floats:
 
 def _from_zero(steps: Floats) -> Floats:
     return np.concatenate([np.zeros((len(steps), 1)), np.cumsum(steps, axis=1)], axis=1)
+
+
+def _sweep_whole(work: Workload, sizes: Floats, part: slice) -> Sweep:
+    base = least_vms(work, False)[:, part]
+    split = int(np.clip(work.classes - part.start, 0, base.shape[1]))
+    shape = (len(sizes), work.periods)
+    vms, avoided, by_classes = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, np.nan)
+    known: dict[bytes, int] = {}
+    for t in range(work.periods):
+        same = known.setdefault(work.low[t, part].tobytes() + work.high[t, part].tobytes(), t)
+        left = sizes - base[t].sum()
+        fits = left >= 0.0
+        if same != t:
+            vms[:, t], avoided[:, t], by_classes[:, t] = vms[:, same], avoided[:, same], by_classes[:, same]
+        elif fits.any():
+            vms[fits, t], avoided[fits, t], by_classes[fits, t] = _best_split(work, part, split, t, left[fits])
+    all_base, class_base = base.sum(axis=1), base[:, :split].sum(axis=1)
+    return Sweep(
+        operation=work.vm_cost * (all_base + vms),
+        penalties=_without_noise(work.high[:, part] @ work.penalty[part], avoided),
+        class_vms=class_base + by_classes,
+        service_vms=all_base - class_base + vms - by_classes,
+    )
+
+
+def _best_split(work: Workload, part: slice, split: int, period: int, left: Floats) -> tuple[Floats, Floats, Floats]:
+    """VMs beyond the least, the penalty avoided by all, and the classes' VMs, for every one of ``left`` free VMs."""
+    by_class = _by_class_vms(work, slice(part.start, part.start + split), period, int(left.max()))
+    services = slice(part.start + split, part.stop)
+    base = least_vms(work, False)[period : period + 1, services]
+    keys, room = marginal_worth(work.period(period), services, base, False)
+    keys, room = (np.pad(rows, ((0, 0), (0, 1))) for rows in (keys, room))  # there may be no service
+    curve = _Curves(keys, room * (keys >= work.vm_cost), np.zeros(keys.shape[-1]))
+    least_avoided = np.minimum(base, work.need_high[period : period + 1, services]) @ work.worth[services]
+    used = np.arange(len(by_class))
+    found = []
+    for free in left.astype(int).tolist():
+        taken = used[: free + 1]
+        rest, gained, _ = curve.at((free - taken)[:, None].astype(float))
+        best = int(np.argmax(by_class[taken] + gained[:, 0] - work.vm_cost * (taken + rest[:, 0])))
+        found.append((best + rest[best, 0], by_class[best] + gained[best, 0] + least_avoided[0], float(best)))
+    vms, avoided, class_vms = np.array(found).T
+    return vms, avoided, class_vms
+
+
+def _by_class_vms(work: Workload, part: slice, period: int, left: int) -> Floats:
+    """The most penalty that the classes of ``part`` avoid on exactly 0, 1, ... VMs beyond their least, or -inf."""
+    found = choices(work, part, period, float(left))
+    more = (found.vms - found.vms[found.first][found.unit]).astype(int)
+    room = int(np.minimum(left, np.bincount(found.unit, more).sum() if len(more) else 0))
+    if len(more) * room > MOST_WORK or found.slack > 0.0:
+        raise ValueError("too many choices and VMs for dynamic programming")
+    best = np.full(room + 1, -np.inf)
+    best[0] = 0.0
+    for unit, start in enumerate(found.first.tolist()):
+        end = found.first[unit + 1] if unit + 1 < len(found.first) else len(found.unit)
+        old = best + found.avoided[start]
+        best = old.copy()
+        for row in range(start + 1, int(end)):
+            if more[row] <= room:
+                np.maximum(best[more[row]:], old[: room + 1 - more[row]] + (found.avoided[row] - found.avoided[start]),
+                           out=best[more[row]:])
+    return best

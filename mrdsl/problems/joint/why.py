@@ -1,4 +1,7 @@
-"""What a joint plan means (Theorem 3.4): who stays at the minimum and why, and what another VM would be worth."""
+"""What a joint plan means: who stays at the minimum and why, and what another VM would be worth.
+
+Theorem 3.4 where jobs at once are fractional; with whole ones the same questions are answered by optima and staircases.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 from mrdsl.outcome import Result, Table
 from mrdsl.problems.joint.plan import JointPlan
 from mrdsl.problems.joint.sizes import Sweep, sweep
+from mrdsl.problems.joint.staircase import choices, wanted
 from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload, ceiling, parts, workload
 from mrdsl.spec.spec import Spec
 
@@ -31,7 +35,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
 
 def smallest_feasible(work: Workload) -> int:
     """The smallest cluster, in whole VMs, that holds the least demand of every period."""
-    return _smallest(work, ceiling(work.need_low))
+    return _smallest(work, work.whole_vms(work.low))
 
 
 def smallest_without_rejections(work: Workload) -> int:
@@ -41,6 +45,8 @@ def smallest_without_rejections(work: Workload) -> int:
 
 def _wanted(work: Workload) -> Floats:
     """VMs of every unit where the cluster is large: all demand, as far as the last VM pays; else the least."""
+    if work.whole:
+        return np.stack([wanted(work, t) for t in range(work.periods)])
     whole, least = np.floor(work.need_high * (1 + ROUNDING)), ceiling(work.need_low)
     last_pays = work.worth * (work.need_high - whole) >= work.vm_cost
     full = np.where(last_pays, ceiling(work.need_high), np.maximum(whole, least))
@@ -52,7 +58,7 @@ def _smallest(work: Workload, vms: Floats) -> int:
     from dataclasses import replace
 
     size = int(vms.sum(axis=1).max())
-    while not all(vms[:, part].sum(axis=1).max() <= held for part, held in parts(replace(work, size=size), False)):
+    while not all(vms[:, part].sum(axis=1).max() <= held for part, held in parts(replace(work, size=size))):
         size += 1
     return size
 
@@ -65,21 +71,29 @@ def _sizes(spec: Spec, work: Workload) -> Table:
     ]
     if work.partitioned:
         names = ("of it for the classes", "of it for the services")
-        rows += [(name, int(held)) for name, (_, held) in zip(names, parts(work, False), strict=False)]
+        rows += [(name, int(held)) for name, (_, held) in zip(names, parts(work), strict=False)]
     return Table("Sizes of the cluster", ("", "VMs"), rows)
 
 
 def _one_more(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
     """Per period and part: who is marginal, and by how much one VM more would lower the cost of an hour."""
     rows = []
-    for part, held in parts(work, False):
-        gains = _gain(sweep(work, np.array([held, held + 1.0]), False, part)) / hour
+    for part, held in parts(work):
+        gains = _gains(work, part, held) / hour
         used = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)[:, part].sum(axis=1)
         for t in range(min(work.periods, MOST_PERIODS)):
             rows.append((str(t), _name_of(work, part), float(held), float(held - used[t]),
-                         _marginal(work, plan, part, t), max(0.0, float(gains[t])) + 0.0))
+                         _marginal(work, plan, part, t), float(np.maximum(0.0, gains[t])) + 0.0))
     head = ("period", "part", "VMs", "idle", "marginal", f"one VM more saves [{spec.currency}/h]")
     return Table("What one VM more is worth", head, rows)
+
+
+def _gains(work: Workload, part: slice, held: float) -> Floats:
+    """What one VM more saves in every period; NaN where whole jobs at once make that too long a sum."""
+    try:
+        return _gain(sweep(work, np.array([held, held + 1.0]), False, part))
+    except ValueError:
+        return np.full(work.periods, np.nan)
 
 
 def _gain(found: Sweep) -> Floats:
@@ -96,6 +110,8 @@ def _name_of(work: Workload, part: slice) -> str:
 def _marginal(work: Workload, plan: JointPlan, part: slice, t: int) -> str:
     """The unit that the next VM of the part would serve: of those short of VMs the one whose next VM avoids most."""
     vms = np.concatenate([plan.classes.vms[t], plan.services.vms[t]])[part]
+    if work.whole:
+        return _marginal_jobs(work, part, t, vms)
     missing = np.minimum(work.need_high[t, part] - vms, 1.0)
     worth = np.where(missing > ROUNDING, missing * work.worth[part], -np.inf)
     best = int(np.argmax(worth)) if len(worth) else 0
@@ -104,12 +120,25 @@ def _marginal(work: Workload, plan: JointPlan, part: slice, t: int) -> str:
     return work.names[part][best]
 
 
+def _marginal_jobs(work: Workload, part: slice, t: int, vms: Floats) -> str:
+    """With whole jobs at once: the unit whose next jobs, or next VM, avoid most per VM that they take."""
+    found = choices(work, part, t, float(work.whole_vms(work.high)[t, part].sum()))
+    more = found.vms - vms[found.unit]
+    here = np.maximum.reduceat(np.where(more <= 0.0, found.avoided, -np.inf), found.first)
+    beyond = more > 0.0
+    worth = np.where(beyond, (found.avoided - here[found.unit]) / np.where(beyond, more, 1.0), -np.inf)
+    best = int(np.argmax(worth)) if len(worth) else 0
+    if not len(worth) or worth[best] < work.vm_cost:
+        return "–"
+    return work.names[part][int(found.unit[best])]
+
+
 def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
     """Every unit: what a VM of it avoids against what it costs, in how many periods it is where, and why."""
     served = np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
     vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
     full = served >= work.high * (1 - 1e-6)
-    least = vms <= ceiling(work.need_low)
+    least = vms <= work.whole_vms(work.low)
     rows = []
     for u, name in enumerate(work.names):
         at_least = int((least[:, u] & ~full[:, u]).sum())
@@ -124,10 +153,10 @@ def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
 
 
 def _reason(work: Workload, unit: int, at_least: int, between: int) -> str:
-    if work.worth[unit] < work.vm_cost:
+    if work.most_worth[unit] < work.vm_cost:
         return "its penalty is below what its VMs cost"
     if not at_least and not between:
         return "there are VMs for all of it"
     if between:
-        return "VMs run out on it, or its last one does not pay"
+        return "VMs run out on it, or its last ones do not pay"
     return "others avoid more penalty per VM"

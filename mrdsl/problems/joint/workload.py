@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.performance import service
-from mrdsl.problems.estimates import estimates_of, guaranteed
+from mrdsl.performance.mapreduce import Coefficients
+from mrdsl.performance.sizing import SlotLimits, slots_per_job
+from mrdsl.problems.estimates import estimates_of, guaranteed, slot_limits
 from mrdsl.problems.joint.demand import expected_demand
 from mrdsl.problems.joint.quantities import response_limits
 from mrdsl.spec.columns import column, names_of
@@ -30,7 +32,11 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Execution:
-    """The classes' execution times ``A h / s_M + B h / s_R + C`` and what one VM hosts; arrays over classes."""
+    """The classes' execution times ``A h / s_M + B h / s_R + C`` and what one VM hosts; arrays over classes.
+
+    ``reuse`` is Xi, how often in a period a VM takes new jobs. ``limits`` are the slots of one job between which the
+    estimates hold.
+    """
 
     A: Floats
     B: Floats
@@ -39,14 +45,13 @@ class Execution:
     reduce_slots: Floats
     deadline: Floats
     reuse: Floats
+    limits: SlotLimits
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
-        """Map and reduce slots for one job at a time, Theorem 3.1 (23), (24) with h = 1."""
-        slack = self.deadline - self.C
-        cross = np.sqrt(self.A * self.B)
-        ratio = np.sqrt(self.map_slots / self.reduce_slots)
-        return (self.A + cross * ratio) / slack, (self.B + cross / ratio) / slack
+        """Map and reduce slots of each job at once: Theorem 3.1 (23), (24) with h = 1, within the limits."""
+        return slots_per_job(Coefficients(self.A, self.B, self.C), self.deadline, self.map_slots, self.reduce_slots,
+                             self.limits)
 
     @cached_property
     def vms_per_job(self) -> Floats:
@@ -81,7 +86,8 @@ class Workload:
     ``vms_per_demand`` (units): VMs for one job per period, gamma / Xi (48), or for one request per second, -G / F (49).
     ``penalty`` (units): money per turned-away job, or per period and turned-away request per second.
     ``vm_cost``: money per VM and period. ``size``: the cluster's VMs. ``share``: the classes' part of a partitioned
-    cluster, None where all share it.
+    cluster, None where all share it. ``whole``: classes run whole jobs at once, ``ceil(h / Xi)`` with whole rounds Xi;
+    otherwise the share ``h / Xi``. What relaxes the VMs relaxes the jobs at once too.
     """
 
     class_names: Sequence[str]
@@ -95,6 +101,7 @@ class Workload:
     share: float | None
     execution: Execution
     queues: Queues
+    whole: bool = False
 
     @property
     def classes(self) -> int:
@@ -115,14 +122,48 @@ class Workload:
         return self.penalty / self.vms_per_demand
 
     @cached_property
+    def most_worth(self) -> Floats:
+        """The most that any VM of each unit may avoid: p-bar, or with whole jobs at once what the best step does."""
+        if not self.whole:
+            return self.worth
+        gamma = self.execution.vms_per_job
+        jobs_per_vm = np.where(gamma >= 1.0, 1.0 / np.maximum(np.floor(gamma), 1.0), np.ceil(1.0 / gamma))
+        best = self.penalty[: self.classes] * self.execution.reuse * jobs_per_vm
+        return np.concatenate([best, self.worth[self.classes:]])
+
+    @cached_property
     def need_low(self) -> Floats:
-        """VMs for the least demand, unrounded: (58), (60)."""
+        """VMs for the least demand, unrounded and with fractional jobs at once: (58), (60)."""
         return self.low * self.vms_per_demand
 
     @cached_property
     def need_high(self) -> Floats:
-        """VMs for all expected demand, unrounded: (59), (61)."""
+        """VMs for all expected demand, unrounded and with fractional jobs at once: (59), (61)."""
         return self.high * self.vms_per_demand
+
+    def jobs_at_once(self, jobs: Floats, relax: bool) -> Floats:
+        """Jobs of every class that run at the same time, for ``jobs`` (..., classes) in a period."""
+        share = jobs / self.execution.reuse
+        return ceiling(share) if self.whole and not relax else share
+
+    def whole_vms(self, demand: Floats) -> Floats:
+        """The least whole VMs that serve ``demand`` (periods, units)."""
+        if not self.whole:
+            return ceiling(demand * self.vms_per_demand)
+        split = self.classes
+        by_class = self.jobs_at_once(demand[:, :split], False) * self.execution.vms_per_job
+        return ceiling(np.concatenate([by_class, demand[:, split:] * self.vms_per_demand[split:]], axis=1))
+
+    def served_by(self, vms: Floats, relax: bool) -> Floats:
+        """The demand that ``vms`` (periods, units) VMs serve, at most the expected one."""
+        served = np.minimum(vms / self.vms_per_demand, self.high)
+        full = vms >= self.need_high
+        if self.whole and not relax:
+            run, split = self.execution, self.classes
+            jobs = run.reuse * floor(vms[:, :split] / run.vms_per_job)
+            served[:, :split] = jobs
+            full[:, :split] = jobs >= self.high[:, :split]
+        return np.where(full, self.high, np.maximum(served, 0.0))
 
     @property
     def partitioned(self) -> bool:
@@ -134,14 +175,19 @@ class Workload:
         return replace(self, low=self.low[t : t + 1], high=self.high[t : t + 1])
 
 
-def parts(work: Workload, relax: bool) -> tuple[tuple[slice, float], ...]:
-    """The parts of the cluster, each a slice of the units with its VMs: whole VMs unless relaxed."""
+def parts(work: Workload) -> tuple[tuple[slice, float], ...]:
+    """The parts of the cluster, each a slice of the units with its whole VMs, rounded to the nearest."""
     units = len(work.worth)
     if work.share is None:
         return ((slice(0, units), float(work.size)),)
-    held = work.size * work.share
-    held = held if relax else float(np.floor(held + 0.5))
+    held = float(np.floor(work.size * work.share + 0.5))
     return (slice(0, work.classes), held), (slice(work.classes, units), work.size - held)
+
+
+def vm_bounds(spec: Spec, work: Workload, relax: bool) -> tuple[Floats, Floats]:
+    """The VMs of every unit, for its least demand and for all of it; ``subject to`` may ask for idle ones."""
+    least, most = (work.need_low, work.need_high) if relax else (work.whole_vms(work.low), work.whole_vms(work.high))
+    return least, np.maximum(least, np.full_like(least, work.size) if spec.constraints else most)
 
 
 def _share_by_peaks(need: Floats, classes: int) -> float | None:
@@ -173,8 +219,7 @@ def workload(spec: Spec) -> Workload:
     execution, queues = executions(facts.classes, cluster), service_queues(facts.services, spec.constraints)
     per_request = cluster.period * column(facts.services, "penalty")
     vms_per_demand = np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm])
-    partitioned = cluster.sharing == "partitioned"
-    return Workload(
+    work = Workload(
         class_names=names_of(facts.classes),
         service_names=names_of(facts.services),
         low=low,
@@ -183,10 +228,15 @@ def workload(spec: Spec) -> Workload:
         penalty=np.concatenate([column(facts.classes, "penalty"), per_request]),
         vm_cost=cluster.vm_cost * cluster.period,
         size=cluster.size,
-        share=_share_by_peaks(high * vms_per_demand, len(facts.classes)) if partitioned else None,
+        share=None,
         execution=execution,
         queues=queues,
+        whole=cluster.concurrency == "whole",
     )
+    if cluster.sharing == "shared":
+        return work
+    peaks = work.whole_vms(high) if work.whole else work.need_high
+    return replace(work, share=_share_by_peaks(peaks, work.classes))
 
 
 def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
@@ -200,7 +250,8 @@ def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
         map_slots=column(classes, "slots.map"),
         reduce_slots=column(classes, "slots.reduce"),
         deadline=deadline,
-        reuse=reuse_factor(cluster.period, deadline, cluster.reuse),
+        reuse=reuse_factor(cluster.period, deadline, cluster.concurrency == "whole" or cluster.reuse == "floor"),
+        limits=slot_limits(classes),
     )
 
 
@@ -213,13 +264,13 @@ def service_queues(services: Sequence[Service], constraints: Sequence[Constraint
     return Queues(column(services, "service_rate"), column(services, "delay"), bound)
 
 
-def reuse_factor(period: float, deadline: Floats, reuse: str) -> Floats:
+def reuse_factor(period: float, deadline: Floats, whole_rounds: bool) -> Floats:
     """Xi = T / D-bar, how often in a period a VM takes new jobs (footnote 4).
 
-    The paper leaves it fractional, so that a VM's last round reaches into the next period. ``floor`` is the safe
-    variant: whole rounds only, and where a job outlasts the period, its VM is held for whole periods.
+    The paper leaves it fractional, so that a VM's last round reaches into the next period. Whole rounds end within
+    the period; where a job outlasts it, its VMs are held for whole periods: one over their number.
     """
     exact = period / deadline
-    if reuse == "exact":
+    if not whole_rounds:
         return exact
-    return np.where(exact >= 1.0, floor(exact), 1.0 / ceiling(deadline / period))
+    return np.where(exact >= 1.0 - ROUNDING, floor(exact), 1.0 / ceiling(deadline / period))
