@@ -44,9 +44,10 @@ def joint(draw: Random) -> str:
     """One or two classes and services on a cluster that may be too small or far too large, shared or split."""
     size = _pick(draw, 1, 3, 8, 30, 500)
     sharing = _pick(draw, "shared", "shared", "partitioned")
-    reuse = _pick(draw, "exact", "exact", "floor")
+    at_once = _pick(draw, "concurrency = whole", "concurrency = whole", "concurrency = fractional",
+                    "concurrency = fractional, reuse = floor")
     cluster = [f"  size = {size} vms", f"  vm_cost = {_number(10 ** draw.uniform(-2, 1))} cent/h", "  period = 1 h",
-               f"  sharing = {sharing}", f"  reuse = {reuse}"]
+               f"  sharing = {sharing}", f"  {at_once}"]
     lines = ['problem joint "drawn"', "cluster {\n" + "\n".join(cluster) + "\n}"]
     for name in _names(draw, "c", 1 if sharing == "partitioned" else 0, 2):
         a, b, c = draw.uniform(1, 3000), draw.uniform(1, 3000), draw.uniform(0, 200)

@@ -35,7 +35,7 @@ FAMILY = Family(
     formulations=(
         Formulation(
             name="P2",
-            doc="The reduced problem: VMs per class and service, the last VM of each at its true worth.",
+            doc="The reduced problem: VMs per class and service, whole jobs at once, the last VM at its true worth.",
             needs=_linear,
             build=f"{_CODE}.formulations:build_p2",
             decode=f"{_CODE}.formulations:decode_p2",

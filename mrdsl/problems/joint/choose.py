@@ -7,7 +7,7 @@ from mrdsl.spec.spec import Spec
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """The greedy, which is exact; a solver where the spec adds constraints or a formulation was asked for."""
+    """The greedy, which is exact or reports its bound; a solver for constraints and for formulations."""
     if formulation in ("P0", "P1") or compares_responses(spec):
         return "scip"
     return "greedy" if formulation is None and not spec.constraints else "highs"

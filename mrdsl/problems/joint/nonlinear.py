@@ -29,8 +29,8 @@ from mrdsl.problems.joint.workload import ROUNDING, Floats, Workload, parts, vm_
 from mrdsl.solving.answer import Answer
 from mrdsl.spec.spec import Spec
 
-SCALE = 1000.0
-"""What relative deadlines and responses are multiplied by: solvers' tolerances are absolute."""
+MARGIN = 1e-6
+"""By how much bounds from the data are wider than the data, relatively: what they leave may be a single point."""
 
 
 def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
@@ -56,14 +56,14 @@ def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
         time = run.A[i] * busy[t, i] / m.map_slots[t, i]
         if run.B[i] > 0:
             time += run.B[i] * busy[t, i] / m.reduce_slots[t, i]
-        return SCALE / float(run.deadline[i] - run.C[i]) * time <= SCALE
+        return time / float(run.deadline[i] - run.C[i]) <= 1
 
     def response(m: Any, t: int, k: int) -> Any:
         """(5), relative to the time that a request may stay on its VM."""
         queue = work.queues
         taken = m.rate[t, k] / m.vms[t, work.classes + k]
         sojourn = float(queue.response[k] - queue.delay[k])
-        return SCALE / (sojourn * (float(queue.service_rate[k]) - taken)) <= SCALE
+        return 1 / (sojourn * (float(queue.service_rate[k]) - taken)) <= 1
 
     model.deadline = pyo.Constraint(model.class_cells, rule=deadline)
     model.response = pyo.Constraint(model.service_cells, rule=response)
@@ -102,7 +102,7 @@ def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
         time = run.A[i] / (m.map_slots[t, i] * inverse[t, i])
         if run.B[i] > 0:
             time += run.B[i] / (m.reduce_slots[t, i] * inverse[t, i])
-        return SCALE / float(run.deadline[i] - run.C[i]) * time <= SCALE
+        return time / float(run.deadline[i] - run.C[i]) <= 1
 
     def response(m: Any, t: int, k: int) -> Any:
         """(16), with G = R - L and F = 1 - G mu."""
@@ -174,7 +174,8 @@ def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteM
     model.service_cells = pyo.Set(initialize=[(t, u - work.classes) for t, u in used if u >= work.classes], dimen=2)
     model.cells = pyo.Set(initialize=[(t, u) for t, u in used], dimen=2)
     least, most = vm_bounds(spec, work, relax)
-    least = least * (1 - ROUNDING) if relax else least
+    if relax:
+        least, most = least * (1 - MARGIN), most * (1 + MARGIN)
     within = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
     model.vms = pyo.Var(model.cells, bounds=_bounds(least, most), within=within)
     _add_slots(model, work, relax, most[:, : work.classes])
@@ -196,7 +197,8 @@ def _add_slots(model: pyo.ConcreteModel, work: Workload, relax: bool, most_vms: 
 
     def slots(per_job: Floats, per_vm: Floats, least_each: Floats, most_each: Floats) -> Callable[..., Any]:
         each = np.maximum(per_job / slack, least_each)
-        return _bounds(each * fewest * (1 - ROUNDING), np.minimum(per_vm * reuse * most_vms, most_each * most))
+        widest = np.minimum(per_vm * reuse * most_vms, most_each * most)
+        return _bounds(each * fewest * (1 - MARGIN), widest * (1 + MARGIN))
 
     model.map_slots = pyo.Var(
         model.class_cells, bounds=slots(run.A, run.map_slots, limits.map_least, limits.map_most))
@@ -204,7 +206,7 @@ def _add_slots(model: pyo.ConcreteModel, work: Workload, relax: bool, most_vms: 
         model.class_cells, bounds=slots(run.B, run.reduce_slots, limits.reduce_least, limits.reduce_most))
     model.hosted = pyo.Constraint(model.class_cells, rule=lambda m, t, i: (
         m.map_slots[t, i] / run.map_slots[i] + m.reduce_slots[t, i] / run.reduce_slots[i]
-        <= float(reuse[i]) * m.vms[t, i]))
+        <= float(reuse[i]) * (1 + ROUNDING) * m.vms[t, i]))
     if whole:
         model.jobs = pyo.Var(model.class_cells, bounds=_bounds(work.low, work.high))
         model.at_once = pyo.Var(model.class_cells, bounds=_bounds(fewest, most), within=pyo.NonNegativeIntegers)

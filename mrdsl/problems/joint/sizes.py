@@ -139,13 +139,15 @@ def _best_split(work: Workload, part: slice, split: int, period: int, left: Floa
     keys, room = (np.pad(rows, ((0, 0), (0, 1))) for rows in (keys, room))  # there may be no service
     curve = _Curves(keys, room * (keys >= work.vm_cost), np.zeros(keys.shape[-1]))
     least_avoided = np.minimum(base, work.need_high[period : period + 1, services]) @ work.worth[services]
-    used = np.arange(len(by_class))
+    every = np.arange(int(left.max()) + 1)
+    rest, gained, _ = (each[:, 0] for each in curve.at(every[:, None].astype(float)))
+    net_classes, net_services = by_class - work.vm_cost * every[: len(by_class)], gained - work.vm_cost * rest
     found = []
     for free in left.astype(int).tolist():
-        taken = used[: free + 1]
-        rest, gained, _ = curve.at((free - taken)[:, None].astype(float))
-        best = int(np.argmax(by_class[taken] + gained[:, 0] - work.vm_cost * (taken + rest[:, 0])))
-        found.append((best + rest[best, 0], by_class[best] + gained[best, 0] + least_avoided[0], float(best)))
+        most = min(free, len(by_class) - 1)
+        best = int(np.argmax(net_classes[: most + 1] + net_services[free - most : free + 1][::-1]))
+        others = free - best
+        found.append((best + rest[others], by_class[best] + gained[others] + least_avoided[0], float(best)))
     vms, avoided, class_vms = np.array(found).T
     return vms, avoided, class_vms
 
