@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from mrdsl.printable import shortened
 from mrdsl.source import Span
 
 
@@ -50,24 +52,35 @@ class Diagnostic:
         return str(self.span) if self.span is not None else self.path
 
 
+_LONG_TEXT = 300
+_LONG_WORD = re.compile(r"[^\s`]{81,}")
+
+
+def _brief(text: str) -> str:
+    """A message without the whole of a number of a thousand digits, or of a name as long, that it quotes."""
+    if len(text) <= _LONG_TEXT:
+        return text
+    return _LONG_WORD.sub(lambda match: shortened(match[0]), text)
+
+
 def error(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
     """A mistake in the spec or the command (exit code 2)."""
-    return Diagnostic(code, Severity.ERROR, message, span, hint, related)
+    return Diagnostic(code, Severity.ERROR, _brief(message), span, _brief(hint), related)
 
 
 def warning(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
     """Something that works but is probably not what the author meant."""
-    return Diagnostic(code, Severity.WARNING, message, span, hint, related)
+    return Diagnostic(code, Severity.WARNING, _brief(message), span, _brief(hint), related)
 
 
 def note(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
     """A fact worth knowing that asks for nothing."""
-    return Diagnostic(code, Severity.NOTE, message, span, hint, related)
+    return Diagnostic(code, Severity.NOTE, _brief(message), span, _brief(hint), related)
 
 
 def impossible(code: str, message: str, span: Span | None = None, hint: str = "", *related: Related) -> Diagnostic:
     """A well-formed promise that no plan can keep (exit code 1)."""
-    return Diagnostic(code, Severity.ERROR, message, span, hint, related, impossible=True)
+    return Diagnostic(code, Severity.ERROR, _brief(message), span, _brief(hint), related, impossible=True)
 
 
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:

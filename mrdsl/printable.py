@@ -7,7 +7,8 @@ import re
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: escapes that a terminal obeys
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks and overrides that reorder what is read
-    "\u2028\u2029\ufeff\ufff9-\ufffb\ud800-\udfff]"  # line ends of their own, invisible marks, lone surrogates
+    "\u2028\u2029\ufeff\ufff9-\ufffb"  # line ends of their own, invisible marks
+    "\ufffe\uffff\ud800-\udfff]"  # what is no character
 )
 _HIDDEN_IN_JSON = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", ""))
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}

@@ -13,10 +13,11 @@ from pathlib import Path
 from mrdsl import budgets
 from mrdsl.printable import shortened
 
+FOLDER = "it is a folder"
 MISSING = "there is no such file"
 _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 _KINDS = (
-    (stat.S_ISDIR, "it is a folder"),
+    (stat.S_ISDIR, FOLDER),
     (stat.S_ISFIFO, "it is a pipe, not a file"),
     (stat.S_ISSOCK, "it is a socket, not a file"),
     (stat.S_ISCHR, "it is a device, not a file"),
@@ -34,7 +35,8 @@ def problem_of(path: str | Path, limit: int = budgets.TABLE_BYTES) -> str:
         found = os.stat(path)
     except (OSError, ValueError) as failure:
         return reason(failure)
-    return _kind(found) or _too_large(found.st_size, limit)
+    refused = "" if os.access(path, os.R_OK) else "permission denied"
+    return _kind(found) or refused or _too_large(found.st_size, limit)
 
 
 def reason(failure: Exception) -> str:
@@ -61,7 +63,7 @@ def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descripto
         raise UnreadableError(reason(failure)) from None
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(file.fileno())
-        kind = "it is a folder" if stat.S_ISDIR(found.st_mode) else "" if own else _kind(found)
+        kind = FOLDER if stat.S_ISDIR(found.st_mode) else "" if own else _kind(found)
         if kind:
             raise UnreadableError(kind)
         if found.st_size > limit:

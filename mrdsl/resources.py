@@ -7,7 +7,9 @@ a checkout and an editable install they lie beside the package.
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -20,7 +22,40 @@ def resource(name: str) -> Path:
     for place in (_PACKAGE / "data" / name, _PACKAGE.parent / name):
         if place.exists():
             return place
+    unpacked = _unpacked()
+    if unpacked is not None and (unpacked / name).exists():
+        return unpacked / name
     raise FileNotFoundError(f"this installation of mrdsl lacks {name!r}; install mrdsl again")
+
+
+def resource_text(name: str) -> str:
+    """The text of a shipped file."""
+    return resource(name).read_text(encoding="utf-8")
+
+
+@cache
+def _unpacked() -> Path | None:
+    """The data of a package that runs out of a zip file, laid in a temporary folder while the process lives."""
+    import atexit
+    from importlib.resources import files
+    from tempfile import TemporaryDirectory
+
+    data = files("mrdsl") / "data"
+    if isinstance(data, Path) or not data.is_dir():
+        return None
+    folder = TemporaryDirectory(prefix="mrdsl-data-")
+    atexit.register(folder.cleanup)
+    _unpack(data, Path(folder.name))
+    return Path(folder.name)
+
+
+def _unpack(source: Any, target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    for entry in source.iterdir():
+        if entry.is_dir():
+            _unpack(entry, target / entry.name)
+        else:
+            (target / entry.name).write_bytes(entry.read_bytes())
 
 
 def cache_folder() -> Path:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
+from mrdsl.csv_text import csv_text
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.writing.files import Together, write_text
 
@@ -45,11 +44,7 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(["" if row.get(c) is None else row[c] for c in columns] for row in rows)
-    return stream.getvalue()
+    return csv_text(columns, ([row.get(c) for c in columns] for row in rows))
 
 
 def _write_parquet(stream: IO[bytes], columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:

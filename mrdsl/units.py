@@ -226,6 +226,6 @@ def _is_neat(value: float) -> bool:
 
 
 def _digits(value: float) -> str:
-    if value == int(value) and abs(value) < 1e15:
+    if abs(value) < 1e15 and value == int(value):
         return str(int(value))
     return f"{value:.6g}"

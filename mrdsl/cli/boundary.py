@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextvars import ContextVar
+from dataclasses import replace
 from itertools import pairwise
 
 import click
@@ -47,12 +48,21 @@ def run(command: click.Command) -> int:
         return _failed([error("unwritable-file", f"`{failure.filename}` is refused: {failure.strerror}", None, hint)],
                        WRONG_INPUT)
     except (OSError, MemoryError, RecursionError) as failure:
-        return _failed([error("system-refuses", str(failure) or type(failure).__name__)], SOLVER_FAILED)
+        return _failed([_refused(failure)], SOLVER_FAILED)
     except Exception as failure:
         if os.environ.get("MRDSL_DEBUG"):
             raise
         hint = "this is a fault of mrdsl, not of the spec; run again with MRDSL_DEBUG=1 and report what it prints"
         return _failed([error("internal", f"{type(failure).__name__}: {failure}", None, hint)], SOLVER_FAILED)
+
+
+def _refused(failure: Exception) -> Diagnostic:
+    """What the system refuses, and where: the file, else the command."""
+    named = str(failure.filename) if isinstance(failure, OSError) and failure.filename is not None else ""
+    place = named or " ".join(["mrdsl", *sys.argv[1:3]])
+    what = {MemoryError: "there is not enough memory", RecursionError: "something is nested too deeply"}
+    message = what.get(type(failure)) or getattr(failure, "strerror", None) or str(failure) or type(failure).__name__
+    return replace(error("system-refuses", message), path=place)
 
 
 def _failed(diagnostics: Iterable[Diagnostic], code: int) -> int:
@@ -67,7 +77,7 @@ def _told(diagnostics: Iterable[Diagnostic], code: int, termination: str | None 
     try:
         _print_document(tuple(diagnostics), termination)
     except OSError as failure:
-        print_diagnostics([error("system-refuses", str(failure))], {})
+        print_diagnostics([_refused(failure)], {})
     return code
 
 

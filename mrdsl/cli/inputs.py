@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 
 import click
 
-from mrdsl import units
+from mrdsl import budgets, units
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.language.evaluate import MistakeError, Report, Scope, evaluate
 from mrdsl.language.loading import Loaded, load_file
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.tree import FileNames
+from mrdsl.regular_files import UnreadableError, read_bytes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,9 +85,12 @@ def _from_file(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_bytes(path, budgets.DOCUMENT_BYTES, own_descriptors=True).decode("utf-8-sig")
         found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError) as problem:
+    except RecursionError:
+        raise MrdslError([error("wrong-value", f"`{path}` is nested too deeply", None,
+                                'write `peak = 1.1`, one param a line')]) from None
+    except (UnreadableError, ValueError) as problem:
         raise MrdslError(
             [
                 error(
@@ -133,6 +137,7 @@ def _measure(text: str | None, dimension: units.Dimension, parameter: click.Para
         value = evaluate(node, Scope(FileNames(("",)), Report(), lambda _: None)) if node is not None else None
     except MistakeError:
         value = None
-    if value is None or value.dimension not in (dimension, units.NUMBER) or not value.number >= 0:
+    number = value.number if value is not None else None
+    if value is None or value.dimension not in (dimension, units.NUMBER) or not isinstance(number, float) or number < 0:
         raise click.BadParameter(f"write {example}", param=parameter)
-    return float(value.number)
+    return number

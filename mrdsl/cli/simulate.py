@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, spec_options
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.cli.solve import drawn_chart, fail, nothing_to_write, show, write_files
+from mrdsl.csv_text import csv_text
 from mrdsl.diagnostics import MrdslError
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.outcome import Objective, Outcome, Result, relative_gap
@@ -79,12 +78,8 @@ def _result(spec: Spec, outcome: Outcome, loaded: Loaded, seconds: dict[str, flo
 
 def _csv(result: Result) -> str:
     assert result.plan is not None
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     found = result.plan.trace()
-    writer.writerow(found.columns)
     rows = list(found.rows)
     if not rows:
         raise nothing_to_write("no trace", result, "no events")
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(found.columns, rows)

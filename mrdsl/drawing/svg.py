@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
+from html import escape as escape_markup
+
+from mrdsl.printable import printable
 
 FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 INK, SOFT, GRID, PAPER = "#24292f", "#57606a", "#e4e7eb", "#ffffff"
 PALETTE = ("#3b6fb6", "#d9822b", "#3f9b6a", "#b5495b", "#7a62a8", "#8a6d4b", "#3a9aa8", "#c264a0", "#8c8c2e", "#6b7785")
+
+
+def escape(text: str, quote: bool = True) -> str:
+    """Text as XML takes it: markup escaped; control characters, for which XML has no form, as printed escapes."""
+    return escape_markup(printable(text), quote)
 
 
 def number(value: float) -> str:

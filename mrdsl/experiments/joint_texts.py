@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+from mrdsl.csv_text import csv_text
 from mrdsl.experiments.joint_instances import CURRENCY, HOUR, LARGE, SMALL, instance
 from mrdsl.experiments.joint_sizes import compare
 from mrdsl.language.formatting import format_text
@@ -49,8 +47,8 @@ def texts(family: str, number: int) -> Mapping[str, str]:
     body = f'classes from "{family}_classes.csv"\nservices from "{family}_services.csv"\n'
     return {
         f"{family}.mrspec": _canonical(_head(spec, family, number, size) + body + _TAIL),
-        f"{family}_classes.csv": _csv(_CLASS_COLUMNS, [_class_row(one) for one in spec.facts.classes]),
-        f"{family}_services.csv": _csv(_SERVICE_COLUMNS, [_service_row(one) for one in spec.facts.services]),
+        f"{family}_classes.csv": csv_text(_CLASS_COLUMNS, [_class_row(one) for one in spec.facts.classes]),
+        f"{family}_services.csv": csv_text(_SERVICE_COLUMNS, [_service_row(one) for one in spec.facts.services]),
     }
 
 
@@ -134,11 +132,3 @@ def _service_row(one: Service) -> list[str]:
 def _number(value: float) -> str:
     """Six digits, without a bare point or an exponent where none is needed."""
     return f"{value:.6g}"
-
-
-def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    out = io.StringIO()
-    lines = csv.writer(out, lineterminator="\n")
-    lines.writerow(head)
-    lines.writerows(rows)
-    return out.getvalue()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mrdsl.csv_text import csv_text
 from mrdsl.outcome import Table, plain
 from mrdsl.writing.files import write_text
 
@@ -21,8 +20,4 @@ def written(output: Path, name: str, table: Table) -> Table:
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A table as a file of the study's own folder; None is an empty cell."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    write_text(path, text.getvalue(), force=True)
+    write_text(path, csv_text(columns, rows), force=True)

@@ -126,7 +126,7 @@ def _number(token: Token, unit_token: Token | None, scope: Scope) -> Value:
         raise _unknown_unit(unit_token, scope)
     if unit.dimension == units.MONEY:
         note_currency(unit, unit_token, scope)
-    return Value(number * unit.factor, unit.dimension)
+    return _finite(Value(number * unit.factor, unit.dimension), token, scope)
 
 
 def note_currency(unit: units.Unit, token: Token, scope: Scope) -> None:
@@ -238,9 +238,16 @@ def _all_nonzero(number: Any) -> bool:
 
 
 def _finite(value: Value, node: Any, scope: Scope) -> Value:
-    if isinstance(value.number, float) and not isfinite(value.number):
+    number = value.number
+    if not (isfinite(number) if isinstance(number, float) else not hasattr(number, "dtype") or _all_finite(number)):
         raise scope.mistake("number-too-large", "the result is too large for a number", node, "write smaller numbers")
     return value
+
+
+def _all_finite(numbers: Any) -> bool:
+    import numpy as np
+
+    return bool(np.isfinite(numbers).all())
 
 
 def _call(node: tree.Call, scope: Scope) -> Value:
@@ -262,9 +269,8 @@ def _call(node: tree.Call, scope: Scope) -> Value:
         raise scope.mistake("wrong-arguments", f"`{name}` takes {wanted}", node, f"such as `{name}(2.5)`")
     values = [_arithmetic(evaluate(argument, scope), argument, scope) for argument in arguments]
     _one_kind(name, values, arguments, scope)
-    return Value(
-        _apply(name, [value.number for value in values]), _rounded_dimension(name, values[0], arguments[0], scope)
-    )
+    dimension = _rounded_dimension(name, values[0], arguments[0], scope)
+    return _finite(Value(_apply(name, [value.number for value in values]), dimension), node, scope)
 
 
 def _one_kind(name: str, values: list[Value], arguments: tuple[Any, ...], scope: Scope) -> None:
@@ -345,7 +351,8 @@ def _random(node: tree.Call, name: str, scope: Scope) -> Value:
             node,
             "move its mean into the limits",
         ) from None
-    return Value(drawn if scope.draws.count > 1 or drawn.size != 1 else float(drawn[0]), dimension)
+    found = Value(drawn if scope.draws.count > 1 or drawn.size != 1 else float(drawn[0]), dimension)
+    return _finite(found, node, scope)
 
 
 RANDOM_EXAMPLES = {

@@ -12,7 +12,7 @@ from mrdsl import units
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate, require_printable
 from mrdsl.language.suggest import did_you_mean
-from mrdsl.regular_files import MISSING, problem_of, reason, shown_name
+from mrdsl.regular_files import FOLDER, MISSING, problem_of, reason, shown_name
 from mrdsl.spec.declared import LARGEST_WHOLE, WHOLE_TOLERANCE, acceptable, example, out_of_range, whole_mistake
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
@@ -90,7 +90,7 @@ class Files:
                 did_you_mean(path.name, near, "files there: ") or f"looked in {path.parent}",
             )
         if problem:
-            code = "missing-file" if path.is_dir() else "unreadable-file"
+            code = "missing-file" if problem == FOLDER else "unreadable-file"
             raise scope.mistake(code, f"`{shown_name(written)}` cannot be read: {problem}", node, "name a regular file")
         self.found[path] = None
         return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from mrdsl import units
@@ -11,6 +12,16 @@ from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Report, Scope, Value, evaluate
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.suggest import did_you_mean
+from mrdsl.printable import shortened
+from mrdsl.spec.declared import Mistake, python_number_mistake
+from mrdsl.spec.schema import Item
+
+_NUMBER = Item("quantity", "a param")
+
+
+def _path(name: str) -> str:
+    """The place of a value that was given from outside."""
+    return f"parameters[{name!r}]"
 
 
 class Parameters:
@@ -72,28 +83,21 @@ class Parameters:
         report = self.scope.report
         for name, given in values.items():
             if name not in self._nodes:
-                report.add(
-                    error(
-                        "unknown-param",
-                        f"the spec has no param `{name}`",
-                        None,
-                        did_you_mean(name, self.names, "params: ") or f"add `param {name} = ...` to the spec",
-                    )
-                )
+                hint = did_you_mean(name, self.names, "params: ") or f"add `param {name} = ...` to the spec"
+                report.add(replace(error("unknown-param", f"the spec has no param `{name}`", None, hint),
+                                   path=_path(name)))
                 continue
-            number = isinstance(given, int | float) and not isinstance(given, bool)
-            node = None if number else parse_expression(str(given))
-            if not number and node is None:
-                report.add(
-                    error(
-                        "wrong-value",
-                        f"`{given}` is no value for the param `{name}`",
-                        None,
-                        f'write it like `-D {name}=1.1` or `-D {name}="15 min"`',
-                    )
-                )
+            mistake = None
+            if not isinstance(given, str):
+                mistake = python_number_mistake(name, _NUMBER, given)
+            node = parse_expression(given) if isinstance(given, str) else None
+            if isinstance(given, str) and node is None:
+                mistake = Mistake("wrong-value", f"`{shortened(given)}` is no value for the param `{name}`",
+                                  f'write it like `-D {name}=1.1` or `-D {name}="15 min"`')
+            if mistake is not None:
+                report.add(replace(error(mistake.code, mistake.message, None, mistake.hint), path=_path(name)))
                 continue
-            self._overrides[name] = Value(float(given), units.NUMBER) if number else node
+            self._overrides[name] = Value(float(given), units.NUMBER) if node is None else node
 
     def value(self, name: str) -> Value | None:
         """A param's value; None where it could not be worked out, which has been reported."""
@@ -157,14 +161,13 @@ class Parameters:
             )
         except MistakeError as mistake:
             text = mistake.diagnostic.message if mistake.diagnostic else "it uses a broken param"
-            report.add(
-                error(
-                    "wrong-value",
-                    f"the value given for the param `{name}`: {text}",
-                    None,
-                    mistake.diagnostic.hint if mistake.diagnostic else "",
-                )
-            )
+            hint = mistake.diagnostic.hint if mistake.diagnostic else ""
+            told = error("wrong-value", f"the value given for the param `{name}`: {text}", None, hint)
+            report.add(replace(told, path=_path(name)))
+            return None
+        if not isinstance(value.number, float):
+            told = error("random-value", f"the param `{name}` cannot be random", None, "give one value")
+            report.add(replace(told, path=_path(name)))
             return None
         if value.dimension != default.dimension:
             report.add(

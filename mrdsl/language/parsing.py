@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from typing import Any
 
@@ -12,7 +11,8 @@ from mrdsl import budgets
 from mrdsl.diagnostics import Diagnostic
 from mrdsl.language import tree
 from mrdsl.language.automaton import Automaton, UnparsedError
-from mrdsl.resources import cache_folder, resource
+from mrdsl.language.parser_cache import cached
+from mrdsl.resources import resource_text
 
 MAX_NESTING = budgets.NESTING
 
@@ -95,31 +95,13 @@ def _block(header: list[Any], opening: Any, statements: Any, closing: Any) -> tr
     return tree.Block(tuple(header), None, (), call, opening, statements, closing)
 
 
-def _cache_file() -> str | bool:
-    """Where the parser's tables are kept; False where there is no folder of the user's own to write to."""
-    folder = cache_folder()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return str(folder / "parser.tables") if os.access(folder, os.W_OK) else False
+_OPTIONS = {"parser": "lalr", "lexer": "basic", "start": ["document", "expression"], "maybe_placeholders": False}
 
 
 @cache
 def grammar() -> Lark:
-    """The parser, built from ``grammar/mrspec.lark``; its tables are kept in the user's cache folder.
-
-    Lark reads the cached tables only where they were made from the same grammar, options and version of Lark.
-    """
-    return Lark(
-        resource("grammar/mrspec.lark").read_text(encoding="utf-8"),
-        parser="lalr",
-        lexer="basic",
-        start=["document", "expression"],
-        maybe_placeholders=False,
-        cache=_cache_file(),
-        transformer=_TreeBuilder(),
-    )
+    """The parser, built from ``grammar/mrspec.lark``; its tables are kept in the user's cache folder."""
+    return cached(resource_text("grammar/mrspec.lark"), _TreeBuilder(), _OPTIONS)
 
 
 @cache

@@ -9,6 +9,7 @@ from typing import Any
 from mrdsl.diagnostics import Diagnostic, has_errors
 from mrdsl.language.rendering import as_document
 from mrdsl.outcome import Result, Termination, plain
+from mrdsl.printable import json_printable
 from mrdsl.spec.spec import Spec
 from mrdsl.version import __version__
 
@@ -57,4 +58,4 @@ def failure_document(diagnostics: tuple[Diagnostic, ...], seconds: Mapping[str, 
 
 def to_json(document: Mapping[str, Any]) -> str:
     """JSON with stable order; NaN and infinity cannot occur in it."""
-    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_printable(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"

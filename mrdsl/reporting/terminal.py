@@ -7,12 +7,13 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from mrdsl.outcome import Result, SolutionStatus, Table
+from mrdsl.printable import printable
 from mrdsl.reporting.text import cell_text, status_text
 
 
 def print_result(result: Result, console: Console) -> None:
     """Prints a result with ruled tables."""
-    console.print(Text(result.title or result.problem, style="bold"))
+    console.print(Text(printable(result.title or result.problem), style="bold"))
     for table in result.plan.tables() if result.plan is not None else ():
         console.print(rich_table(table))
     good = result.solution is not SolutionStatus.NONE
@@ -21,11 +22,12 @@ def print_result(result: Result, console: Console) -> None:
 
 def rich_table(table: Table) -> RichTable:
     """One table as rich draws it."""
-    drawn = RichTable(title=table.title or None, title_justify="left", header_style="bold")
+    title = Text(printable(table.title)) if table.title else None
+    drawn = RichTable(title=title, title_justify="left", header_style="bold")
     rows = [[cell_text(cell) for cell in row] for row in table.rows]
     for index, head in enumerate(table.columns):
         numeric = all(isinstance(row[index], int | float) or row[index] is None for row in table.rows)
-        drawn.add_column(head, justify="right" if numeric else "left", overflow="fold")
+        drawn.add_column(Text(printable(head)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         drawn.add_row(*(Text(cell) for cell in row))
     return drawn

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mrdsl.outcome import Result, SolutionStatus, Table, Termination
+from mrdsl.printable import printable
 
 _STOPS = {
     Termination.OPTIMAL: "optimal",
@@ -28,16 +29,17 @@ def cell_text(value: Any) -> str:
     if isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
         number = float(value)
         return f"{int(number)}" if number == int(number) and abs(number) < 1e15 else f"{number:.6g}"
-    return str(value)
+    return printable(str(value))
 
 
 def table_text(table: Table) -> str:
     """A table in aligned columns; numbers stand right."""
     rows = [[cell_text(cell) for cell in row] for row in table.rows]
-    widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(table.columns)]
+    heads = [printable(head) for head in table.columns]
+    widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(heads)]
     right = [_is_numeric(table, i) for i in range(len(table.columns))]
-    lines = [table.title] if table.title else []
-    lines.append(_line(table.columns, widths, right))
+    lines = [printable(table.title)] if table.title else []
+    lines.append(_line(heads, widths, right))
     lines.append("  " + "  ".join("-" * width for width in widths))
     lines += [_line(row, widths, right) for row in rows]
     return "\n".join(lines) + "\n"
@@ -84,7 +86,7 @@ def _proof(result: Result) -> str:
 
 def result_text(result: Result) -> str:
     """The whole result for a reader."""
-    head = f"{result.title or result.problem}\n"
+    head = f"{printable(result.title or result.problem)}\n"
     tables = result.plan.tables() if result.plan is not None else ()
     return "\n".join([head, *(table_text(table) for table in tables), status_text(result)])
 

@@ -161,6 +161,10 @@ _GARBAGE = (pickle.UnpicklingError, AttributeError, ImportError, IndexError, Key
             UnicodeDecodeError, OverflowError, MemoryError)
 
 
+_LONGEST_WAIT = 86400.0
+"""Seconds of one wait: the system counts them in milliseconds that must fit 31 bits."""
+
+
 def _of_the_pipe(cause: BaseException) -> bool:
     """Whether an exception is the pipe's own: what a caller's signal handler raises is not, such as TimeoutError."""
     return type(cause) in (EOFError, OSError, BrokenPipeError, ConnectionResetError)
@@ -172,7 +176,10 @@ def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None
     deadline = None if seconds is None else time.monotonic() + seconds
     try:
         while True:
-            if not connection.poll(None if deadline is None else max(0.0, deadline - time.monotonic())):
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not connection.poll(None if left is None else min(left, _LONGEST_WAIT)):
+                if left is not None and left > _LONGEST_WAIT:
+                    continue
                 return inbox.stopped(Termination.TIME_LIMIT), False
             reply = inbox.next()
             if reply is not None:

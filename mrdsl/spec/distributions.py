@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 DISTRIBUTIONS = {"uniform": 2, "uniform_int": 2, "normal": 2, "exponential": 1, "poisson": 1, "choice": 1, "mixture": 3}
@@ -44,6 +45,8 @@ def _problem_of_mixture(weights: tuple[float, ...], means: tuple[float, ...], de
         return "weights, means and deviations are lists of one length"
     if min(weights) < 0 or sum(weights) <= 0:
         return "weights are at least 0 and not all 0"
+    if not isfinite(sum(weights)):
+        return "the weights are too large to be added up"
     if min(deviations) < 0:
         return "a standard deviation is negative"
     if all(mean <= 0 and deviation == 0 for mean, deviation in zip(means, deviations, strict=True)):

@@ -14,7 +14,8 @@ SCRATCH = {
     "solving/scip.py": "a solver's file in the temporary folder",
     "solving/processes.py": "standard error of children that nobody reads",
     "solving/guard.py": "the end of a killed command's temporary folder",
-    "language/parsing.py": "the folder of the parser's tables",
+    "language/parser_cache.py": "the folder of the parser's tables",
+    "resources.py": "the data of a zipped package, in a temporary folder",
     "cli/boundary.py": "standard output that nobody reads any more",
 }
 CALLS = {"write_text", "write_bytes", "mkdir", "makedirs", "rename", "replace", "mkstemp", "mkdtemp", "symlink_to",
