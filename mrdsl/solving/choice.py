@@ -64,6 +64,17 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
     return Choice(declared, chosen, limits, parameters, span)
 
 
+def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:
+    """The choice for a model that is at hand: a solver for its formulation; raises MrdslError ``unable-solver``."""
+    if choice.solver is not None and not choice.solver.is_pipeline:
+        return replace(choice, formulation=formulation)
+    if solver != "auto" and choice.solver is not None:
+        message = f"{choice.solver.name} is a pipeline and does not see problem.model"
+        raise MrdslError([error("unable-solver", message, choice.span,
+                                "name a solver, or let problem.revise(problem.spec) drop the model")])
+    return replace(choice, formulation=formulation, solver=registry.find(EMBEDDED))
+
+
 def asked(spec: Spec, formulation: str | None, relax: bool, solver: str = "auto") -> tuple[str | None, bool]:
     """Formulation and relaxation: the command's, and what it leaves open as the spec's ``solve with`` says.
 

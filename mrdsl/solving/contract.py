@@ -16,18 +16,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import log
+from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
 
+from mrdsl.diagnostics import MrdslError
+from mrdsl.language.loading import load_file
 from mrdsl.outcome import Limits, SolutionStatus, Termination
+from mrdsl.problems import SHIPPED, family
 from mrdsl.problems.family import Needs
+from mrdsl.resources import resource
 from mrdsl.solving import registry
 from mrdsl.solving.answer import Answer
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.dispatch import solve_model
+from mrdsl.solving.run import build_model
 
 TOLERANCE = 1e-5
+_MOMENT = 2.0
 
 
 @dataclass(frozen=True)
@@ -239,6 +246,63 @@ CASES: tuple[Case, ...] = (
     Case("infeasible NLP", "NLP", nonlinear_contradiction, _INFEASIBLE),
     Case("whole cone", "MINLP", whole_cone, _OPTIMAL, 5.0, quick=True),
 )
+
+
+@dataclass(frozen=True)
+class RealModel:
+    """A shipped spec's model in one formulation of its family."""
+
+    family: str
+    formulation: str
+    kind: str
+    path: Path
+
+    def __str__(self) -> str:
+        return f"{self.family} {self.formulation}"
+
+
+def real_models() -> tuple[RealModel, ...]:
+    """One model for each formulation of each family that is a single model, of the family's smallest shipped spec."""
+    return tuple(_real_models())
+
+
+def _real_models() -> Iterator[RealModel]:
+    for name in SHIPPED:
+        known = family(name)
+        folder = resource("models") / name
+        path = next((p for stem in ("quickstart", "reference") if (p := folder / f"{stem}.mrspec").is_file()), None)
+        if known is None or path is None:
+            continue
+        spec = load_file(path).spec
+        for formulation in known.formulations if spec is not None else ():
+            assert spec is not None
+            if formulation.build and (kind := formulation.needs(spec, False).kind):
+                yield RealModel(name, formulation.name, kind, path)
+
+
+def complaints_of_real(solver: SolverFile, case: RealModel) -> tuple[str, ...]:
+    """What is wrong with a solver's answer to a family's model: no proof, or another value than the embedded solver's.
+
+    One that only needs longer than a moment is not complained of, nor is a family's refusal to write its spec in a
+    formulation (paper 000's P0 needs at least one job).
+    """
+    spec = load_file(case.path).spec
+    assert spec is not None, "shipped specs are right"
+    try:
+        model = build_model(spec, case.formulation)
+    except MrdslError:
+        return ()
+    answer = solve_model(model, solver, Limits(time=_MOMENT), Needs(case.kind))
+    if answer.termination is Termination.TIME_LIMIT:
+        return ()
+    if answer.solution is not SolutionStatus.OPTIMAL or answer.value is None:
+        return (f"{case}: it ends with {answer.termination}, {answer.solution} {answer.message}".rstrip(),)
+    if case.kind not in ("LP", "MILP") or solver.name == "highs":
+        return ()
+    wanted = solve_model(build_model(spec, case.formulation), "highs", Limits(time=60.0), Needs(case.kind)).value
+    if wanted is not None and abs(answer.value - wanted) > TOLERANCE * max(1.0, abs(wanted)):
+        return (f"{case}: it finds {answer.value}, HiGHS {wanted}",)
+    return ()
 
 
 def cases_for(solver: str) -> tuple[Case, ...]:

@@ -214,6 +214,9 @@ class _Reader:
             return self._distrust(value)
         if key == "limits":
             self._unknown(value, LIMITS, "limits.")
+            for name, own in value.items():
+                if isinstance(own, Mapping) and set(own) != {"name", "whole"}:
+                    self.wrong("limits", f"limits.{name} is {dict(own)!r}", 'write { name = "tmlim", whole = true }')
             return MappingProxyType(dict(value))
         return MappingProxyType(dict(value)) if isinstance(value, Mapping) else value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ import numpy as np
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.outcome import Limits, SolutionStatus, Termination
 from mrdsl.problems.family import Needs
-from mrdsl.solving import registry
+from mrdsl.solving import flat, registry
 from mrdsl.solving.answer import Answer
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.command import solve_with_command
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.extract import fill_the_unused, linear_program, load_values, without_goal
+from mrdsl.solving.extract import fill_the_unused, linear_program, load_values
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.nonlinear import NonlinearModel, nonlinear_model, variables_of
+from mrdsl.solving.processes import scratch_folder
 from mrdsl.solving.program import FEASIBILITY, Array, LinearProgram, Names
 from mrdsl.solving.request import DEFAULT_GAP, Reply, Request
 from mrdsl.solving.worker import run_in_worker
@@ -53,9 +55,7 @@ def solve_model(
     refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), span)
     require(declared, span)
     declared = declared.careful(version(declared), kind or (nonlinear.kind if nonlinear else ""))
-    if declared.pyomo is not None:
-        answer = _solve_through_pyomo(declared, model, found, nonlinear, limits)
-    elif found:
+    if found:
         answer = _solve_linear(declared, *found, limits, needs.duals, memory)
     else:
         assert nonlinear is not None
@@ -136,6 +136,8 @@ def solve_program(solver: SolverFile, program: LinearProgram, limits: Limits, wa
 def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool, start: Array | None) -> Reply:
     if solver.command is not None:
         return solve_with_command(solver, program, limits, start)
+    if solver.pyomo is not None:
+        return _through_pyomo(solver, limits, program=program)
     assert solver.worker is not None
     request = Request(program=program, options=_options(solver, limits), start=start, want_duals=want_duals)
     return run_in_worker(solver.worker.call, request, limits.time)
@@ -168,11 +170,19 @@ def _options(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
     for name in ("time", "gap", "nodes", "threads", "seed"):
         value = getattr(limits, name)
         if value is not None and name in solver.limits:
-            options[solver.limits[name]] = float(value) if name in ("time", "gap") else int(value)
+            own = solver.limits[name]
+            if isinstance(own, Mapping):
+                options[own["name"]] = max(1, ceil(value))
+            else:
+                options[own] = float(value) if name in ("time", "gap") else int(value)
     return options
 
 
 def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) -> Answer:
+    if solver.pyomo is not None:
+        model.variables = variables_of(model.model)
+        reply = _through_pyomo(solver, limits, model=flat.of_model(model.model, model.variables))
+        return _judge_nonlinear(solver, reply, model, limits)
     if solver.worker is None:
         message = "mrdsl hands models that are not linear to solvers by [worker] or [pyomo] only"
         return Answer(Termination.ERROR, SolutionStatus.NONE, solver=solver.name, message=message)
@@ -182,20 +192,11 @@ def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) 
     return _judge_nonlinear(solver, reply, model, limits)
 
 
-def _solve_through_pyomo(solver: SolverFile, model: Any, linear: tuple[LinearProgram, Names] | None,
-                         nonlinear: NonlinearModel | None, limits: Limits) -> Answer:
+def _through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
     assert solver.pyomo is not None
-    request = Request(model=model, factory=solver.pyomo.factory, options=_options(solver, limits))
-    reply = run_in_worker("mrdsl.solving.through_pyomo:solve", request, limits.time)
-    if reply.undecided:
-        with without_goal(model):
-            again = run_in_worker("mrdsl.solving.through_pyomo:solve", request, limits.time)
-        reply = Reply(Termination.UNBOUNDED) if again.values is not None else replace(again, undecided=False)
-    if linear is not None:
-        return judge(solver.name, version(solver), reply, *linear, limits)
-    assert nonlinear is not None
-    nonlinear.variables = variables_of(model)
-    return _judge_nonlinear(solver, reply, nonlinear, limits)
+    with scratch_folder() as folder:
+        request = Request(factory=solver.pyomo.factory, options=_options(solver, limits), folder=str(folder), **what)
+        return run_in_worker("mrdsl.solving.through_pyomo:solve", request, limits.time)
 
 
 def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, limits: Limits) -> Answer:

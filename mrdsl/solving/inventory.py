@@ -14,7 +14,8 @@ def entries(name: str | None = None, try_out: bool = False
             ) -> tuple[list[dict[str, Any]], tuple[Diagnostic, ...]]:
     """One entry per solver or pipeline, solvers first, and the diagnostics of the files that cannot be read.
 
-    With ``try_out`` every installed solver solves the quick case of each kind that its file claims. Raises MrdslError
+    With ``try_out`` every installed solver solves the quick case of each kind that its file claims, and the families
+    models of these kinds. Raises MrdslError
     where ``name`` is unknown.
     """
     problems: list[Diagnostic] = []
@@ -63,4 +64,7 @@ def _try_out(solver: SolverFile) -> tuple[list[str], list[str]]:
     from mrdsl.solving import contract
 
     cases = [case for case in contract.CASES if case.quick and case.kind in solver.solves]
-    return [case.kind for case in cases], [text for case in cases for text in contract.complaints(solver, case)]
+    told = [text for case in cases for text in contract.complaints(solver, case)]
+    real = [case for case in contract.real_models() if case.kind in solver.solves]
+    told += [text for case in real for text in contract.complaints_of_real(solver, case)]
+    return [*(case.kind for case in cases), *dict.fromkeys(case.family for case in real)], told

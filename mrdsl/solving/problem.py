@@ -44,7 +44,11 @@ class Problem:
 
     @property
     def model(self) -> Any:
-        """The Pyomo model of the spec as it is now, built when it is first asked for; raises MrdslError."""
+        """The Pyomo model of the spec as it is now, built when it is first asked for; raises MrdslError.
+
+        From then on it is this model that is solved, with what was changed in it (a constraint more, a variable fixed),
+        and its variables hold the plan; an update or a revision builds it anew.
+        """
         if self._model is None:
             self._model = compile_model(self._spec, self.formulation, self.relax)
         return self._model
@@ -63,8 +67,11 @@ class Problem:
         return self
 
     def solve(self, solver: str = "auto", limits: Limits | None = None) -> Result:
-        """Solves the spec as it is now. Raises MrdslError as ``mrdsl.solve`` does."""
-        return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory)
+        """Solves the spec as it is now, or its model once that has been asked for.
+
+        Raises MrdslError as ``mrdsl.solve`` does, and ``unable-solver`` where a pipeline is to solve a model.
+        """
+        return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory, self._model)
 
     def __getstate__(self) -> dict[str, Any]:
         """The spec and how it is solved; the model and the text's tree are made again where they are asked for."""

@@ -18,7 +18,8 @@ class Request:
     """One model for one solver.
 
     A linear model comes as ``program``; one that is not linear as the AMPL file ``nl`` (beside it a ``.col`` file with
-    the columns' names); one for a solver that Pyomo itself calls as ``model``, with that solver's name in ``factory``.
+    the columns' names); one for a solver that Pyomo itself calls as ``model``, with that solver's name in ``factory``
+    and a folder for its temporary files in ``folder``.
     ``options`` are in the solver's own names and hold the limits already. ``start`` is a point to begin with,
     ``want_duals`` asks for shadow prices.
     """
@@ -27,6 +28,7 @@ class Request:
     nl: str | None = None
     model: Any = None
     factory: str = ""
+    folder: str = ""
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     start: Array | None = None
     want_duals: bool = False

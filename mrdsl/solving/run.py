@@ -23,7 +23,7 @@ from mrdsl.outcome import (
 from mrdsl.problems.diagnosis import diagnose, find_family
 from mrdsl.problems.family import Family, Formulation, GoalKind, load
 from mrdsl.solving.answer import Answer
-from mrdsl.solving.choice import Choice, asked, choose, formulation_named
+from mrdsl.solving.choice import Choice, asked, choose, for_model, formulation_named
 from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.interruption import is_kept
@@ -40,11 +40,13 @@ def solve(
     relax: bool = False,
     limits: Limits | None = None,
     memory: Any = None,
+    model: Any = None,
 ) -> Result:
     """Solves a spec and checks what comes out against the spec's own promises.
 
     Termination and solution are two facts; a plan is reported only when it keeps every promise. ``memory`` (of
-    ``mrdsl.solving.dispatch``) is what a loop hands from one solve to the next. Raises MrdslError for
+    ``mrdsl.solving.dispatch``) is what a loop hands from one solve to the next, ``model`` a
+    model of the spec that the caller may have changed. Raises MrdslError for
     a spec or a request that is wrong (exit code 2) and for a solver that is missing (exit code 3).
     """
     family = find_family(spec)
@@ -57,9 +59,11 @@ def solve(
     if has_errors(found):
         return _result(spec, family, None, Outcome(Termination.INFEASIBLE), found, seconds)
     choice = choose(spec, family, solver, formulation, relax, limits or Limits())
+    if model is not None:
+        choice = for_model(choice, formulation_named(family, formulation), solver)
     if choice.solver is not None:
         require(choice.solver, choice.span)
-    outcome = _Run(spec, family, choice, relax, seconds, memory).outcome()
+    outcome = _Run(spec, family, choice, relax, seconds, memory, model).outcome()
     return _result(spec, family, choice, outcome, found, seconds)
 
 
@@ -98,6 +102,7 @@ class _Run:
     relax: bool
     seconds: dict[str, float]
     memory: Any = None
+    model: Any = None
     doubts: list[Diagnostic] = field(default_factory=list)
 
     def outcome(self) -> Outcome:
@@ -155,7 +160,7 @@ class _Run:
     def _explained(self, outcome: Outcome) -> Outcome:
         """Where a solver or a pipeline proved that there is no plan: what the family says about the reasons."""
         if (outcome.termination is not Termination.INFEASIBLE or has_errors(outcome.diagnostics)
-                or not self.family.infeasible):
+                or not self.family.infeasible or self.model is not None):
             return outcome
         found = tuple(load(self.family.infeasible)(self.spec, self._solve_to_explain))
         return replace(outcome, diagnostics=outcome.diagnostics + found)
@@ -174,7 +179,7 @@ class _Run:
         needs = chosen.needs(self.spec, self.relax)
         refuse_what_it_cannot(choice.solver, needs, choice.span)
         started = time.perf_counter()
-        model = _build(self.spec, chosen, self.relax)
+        model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
         built = time.perf_counter()
         answer = solve_model(model, choice.solver, choice.limits, needs, memory=self.memory, span=choice.span)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
@@ -183,11 +188,11 @@ class _Run:
         return _decoded(self.spec, chosen, model, answer, self.relax, choice.span)
 
     def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
-        """The answer, held against what the family knows of the spec without a solver."""
+        """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
         from mrdsl.solving.known import compared
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
-        known = load(chosen.known)(self.spec, self.relax) if chosen.known and claims else None
+        known = load(chosen.known)(self.spec, self.relax) if chosen.known and claims and self.model is None else None
         if known is None:
             return answer
         maximize = goal_of(self.spec, self.family).sense == "maximize"

@@ -6,15 +6,18 @@ point in the model otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
+from pyomo.common.tempfiles import TempfileManager
+from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
 
 from mrdsl.outcome import Termination
-from mrdsl.solving.extract import linear_program
+from mrdsl.solving import flat
 from mrdsl.solving.program import Array
 from mrdsl.solving.request import Reply, Request
 
@@ -33,32 +36,46 @@ TERMINATIONS = MappingProxyType({
 
 
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
-    """Solves ``request.model`` through ``SolverFactory(request.factory)``."""
+    """Solves the program, or ``request.model`` of :mod:`mrdsl.solving.flat`, by ``SolverFactory(request.factory)``."""
+    model = request.model if request.program is None else flat.of_program(request.program)
     factory = pyo.SolverFactory(request.factory)
     for name, value in request.options.items():
         factory.options[name] = value
-    found = factory.solve(request.model, load_solutions=False)
+    with _scratch(request.folder):
+        if isinstance(factory, PersistentSolver):
+            factory.set_instance(model)
+            found = factory.solve(load_solutions=False)
+        else:
+            found = factory.solve(model, load_solutions=False)
     status = str(found.solver.termination_condition)
     termination = TERMINATIONS.get(status, Termination.ERROR)
     if termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
         return Reply(termination, undecided=status == "infeasibleOrUnbounded")
-    bound = _bound(found, request.model)
+    bound = _bound(found, model)
     if termination is Termination.ERROR:
         return Reply(termination, message=f"Pyomo says: {status} {found.solver.message or ''}".strip())
     if not len(found.solution):
         return Reply(termination, bound=bound)
-    request.model.solutions.load_from(found)
-    values = np.array([0.0 if v.value is None else float(v.value) for v in _columns(request)])
+    model.solutions.load_from(found)
+    values = np.array([_least(v) if v.value is None else float(v.value) for v in model.x.values()])
     return Reply(termination, values, bound=bound, within_gap=termination is Termination.OPTIMAL and bound is None)
 
 
-def _columns(request: Request) -> Any:
-    linear = linear_program(request.model)
-    if linear is not None:
-        return linear[1].variables
-    from mrdsl.solving.nonlinear import variables_of
+def _least(variable: Any) -> float:
+    """The value nearest to zero, for a variable that the solver was not shown since nothing mentions it."""
+    low, high = variable.bounds
+    return min(max(0.0, -np.inf if low is None else low), np.inf if high is None else high)
 
-    return variables_of(request.model)
+
+@contextmanager
+def _scratch(folder: str) -> Iterator[None]:
+    """Pyomo's temporary files in a folder that goes whatever becomes of this process."""
+    before = TempfileManager.tempdir
+    TempfileManager.tempdir = folder or before
+    try:
+        yield
+    finally:
+        TempfileManager.tempdir = before
 
 
 def _bound(found: Any, model: Any) -> float | None:

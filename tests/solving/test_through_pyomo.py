@@ -1,0 +1,154 @@
+"""Solvers that Pyomo calls: every family's own models, a persistent interface, whole seconds, no files left."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyomo.environ as pyo
+import pytest
+from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
+
+import mrdsl
+from mrdsl.diagnostics import MrdslError
+from mrdsl.outcome import Limits, SolutionStatus, Termination
+from mrdsl.resources import resource
+from mrdsl.solving import contract, flat, registry, solve_model
+from mrdsl.solving.contract import RealModel
+from mrdsl.solving.declaration import declare
+from mrdsl.solving.extract import linear_program
+from mrdsl.solving.nonlinear import variables_of
+from mrdsl.solving.run import build_model
+from tests.solving.test_limits import fresh_workers
+
+assert fresh_workers, "a fixture that is used by its name"
+BORROWED = """kind = "solver"
+name = "borrowed"
+summary = "HiGHS by way of Pyomo"
+solves = ["LP", "MILP", "NLP", "MINLP"]
+install = "pip install highspy"
+[pyomo]
+factory = "{factory}"
+[limits]
+time = "time_limit"
+"""
+REAL = [case for case in contract.real_models() if case.kind in ("LP", "MILP")]
+
+
+@pytest.fixture(params=["appsi_highs", "highs"])
+def borrowed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "borrowed.toml").write_text(BORROWED.format(factory=request.param), encoding="utf-8")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    return "borrowed"
+
+
+@pytest.mark.parametrize("case", REAL, ids=str)
+def test_every_familys_models(case: RealModel, borrowed: str) -> None:
+    assert contract.complaints_of_real(registry.find(borrowed), case) == ()
+
+
+def test_the_check_looks_at_every_family_with_models() -> None:
+    assert {case.family for case in contract.real_models()} >= {
+        "capacity", "joint", "energy", "deadline", "makespan", "schedule"}
+    assert {case.kind for case in contract.real_models()} >= {"MILP", "NLP", "MINLP"}
+
+
+@pytest.mark.parametrize("case", contract.real_models(), ids=str)
+def test_flat_models_pickle_and_say_the_same(case: RealModel) -> None:
+    """A flat model's goal and rows have the values of the model's own, at a point drawn by position."""
+    try:
+        model = build_model(mrdsl.load(case.path), case.formulation)
+    except MrdslError:
+        pytest.skip("the family refuses this spec in this formulation")
+    found = linear_program(model)
+    variables = found[1].variables if found else variables_of(model)
+    plain = pickle.loads(pickle.dumps(flat.of_program(found[0]) if found else flat.of_model(model, variables)))
+    for i, variable in enumerate(variables):
+        value = 1.0 + (i % 7) / 3.0
+        variable.set_value(value, skip_validation=True)
+        plain.x[i].set_value(value, skip_validation=True)
+    for variable in model.component_data_objects(pyo.Var):
+        if variable.value is None:
+            variable.set_value(1.0, skip_validation=True)
+    goal = next(model.component_data_objects(pyo.Objective, active=True))
+    assert pyo.value(plain.goal) == pytest.approx(pyo.value(goal))
+    assert plain.goal.sense == goal.sense
+
+
+def kept_in_mind(seen: list[Any]) -> type[PersistentSolver]:
+    """A persistent interface: it solves what it was given by ``set_instance``, and nothing else."""
+
+    class Persistent(PersistentSolver):
+        def __init__(self) -> None:
+            self.options: dict[str, Any] = {}
+
+        def available(self, exception_flag: bool = False) -> bool:
+            return True
+
+        def set_instance(self, model: Any, **_: Any) -> None:
+            seen.append(model)
+
+        def solve(self, *models: Any, **words: Any) -> Any:
+            assert not models
+            return pyo.SolverFactory("appsi_highs").solve(seen[-1], **words)
+
+    return Persistent
+
+
+@pytest.mark.usefixtures("fresh_workers")
+def test_a_persistent_interface_gets_its_instance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = kept_in_mind([])
+    monkeypatch.setattr("mrdsl.solving.through_pyomo.pyo.SolverFactory",
+                        lambda name, real=pyo.SolverFactory: made() if name == "keeps" else real(name))
+    (tmp_path / "borrowed.toml").write_text(BORROWED.format(factory="keeps"), encoding="utf-8")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    for case in (case for case in contract.CASES if case.quick and case.kind in ("LP", "MILP")):
+        assert contract.complaints("borrowed", case) == ()
+
+
+def test_a_limit_in_whole_seconds() -> None:
+    from mrdsl.solving.dispatch import _options
+
+    data = {"kind": "solver", "name": "toy", "summary": "x", "solves": ["LP"], "install": "y",
+            "pyomo": {"factory": "glpk"}, "limits": {"time": {"name": "tmlim", "whole": True}}}
+    options = _options(declare(data, "toy.toml", "test"), Limits(time=7.2))
+    assert options == {"tmlim": 8}
+    assert isinstance(options["tmlim"], int)
+    with pytest.raises(MrdslError, match=r"limits\.time is"):
+        declare({**data, "limits": {"time": {"nmae": "tmlim"}}}, "toy.toml", "test")
+
+
+def test_edits_of_a_problems_model_count() -> None:
+    """A constraint more, a variable fixed: the plan keeps them, and the model holds it; an update builds it anew."""
+    problem = mrdsl.compile(mrdsl.load(resource("models") / "capacity" / "reference.mrspec"))
+    free = problem.solve("highs").objective.value
+    assert free is not None
+    model = problem.model
+    name = next(iter(model.admitted))
+    model.fewer = pyo.Constraint(expr=model.admitted[name] <= model.admitted[name].lb)
+    bound = problem.solve("highs")
+    assert bound.objective.value is not None
+    assert bound.objective.value > free
+    assert pyo.value(model.cost) == pytest.approx(bound.objective.value)
+    assert pyo.value(model.admitted[name]) == model.admitted[name].lb
+    del model.fewer
+    model.admitted[name].fix(model.admitted[name].lb)
+    assert problem.solve("highs").objective.value == pytest.approx(bound.objective.value)
+    assert problem.solve().objective.value == pytest.approx(bound.objective.value), "auto sees the model too"
+    model.never = pyo.Constraint(expr=model.admitted[name] >= model.admitted[name].ub + 1)
+    assert problem.solve("highs").termination is Termination.INFEASIBLE
+    with pytest.raises(MrdslError, match=r"does not see problem\.model"):
+        problem.solve("direct")
+    assert problem.revise(problem.spec).solve("direct").objective.value == pytest.approx(free)
+
+
+def test_nonlinear_models_are_flat_too() -> None:
+    """SCIP by way of mrdsl solves the flat model to the same value as the model itself: paper 000's cone."""
+    model = build_model(mrdsl.load(resource("models") / "capacity" / "quickstart.mrspec"), "P0-cone")
+    own = solve_model(model, "scip", Limits(time=30))
+    plain = solve_model(flat.of_model(model, variables_of(model)), "scip", Limits(time=30))
+    assert own.solution is SolutionStatus.OPTIMAL
+    assert plain.value == pytest.approx(own.value, rel=1e-6)
