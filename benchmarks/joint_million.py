@@ -1,4 +1,6 @@
-"""One period with a million classes: the greedy for fractional and for whole VMs against numpy's own sort of the keys.
+"""One period with a million classes: the greedy against numpy's own sort of the keys.
+
+For fractional and whole VMs with fractional jobs at once, and for whole jobs at once, where it reports its gap.
 
     nice python benchmarks/joint_million.py [--units 1000000] [--runs 7]
 """
@@ -9,10 +11,13 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from mrdsl.heuristics.joint_whole import Filled, Search, fill_whole
+from mrdsl.performance.sizing import SlotLimits
 from mrdsl.problems.joint import allocation
 from mrdsl.problems.joint.workload import Execution, Queues, Workload, ceiling
 
@@ -30,8 +35,26 @@ def instance(units: int) -> Workload:
         service_names=(),
         low=low, high=high, vms_per_demand=one, penalty=draw.uniform(0.0, 1.0, units), vm_cost=0.02, size=size,
         share=None,
-        execution=Execution(one, one, 0 * one, one, one, one, one), queues=Queues(none, none, none),
+        execution=Execution(one, 0 * one, 0 * one, one, one, one, one, SlotLimits(one, one, 0 * one, 0 * one)),
+        queues=Queues(none, none, none),
     )
+
+
+def whole_jobs(units: int) -> Workload:
+    """The same classes with jobs of 1 to 10 VMs, whole ones at once, and room for 40 % of what could be added."""
+    work = instance(units)
+    each = np.random.default_rng(2).uniform(1, 10, units)
+    run = replace(work.execution, A=each, limits=SlotLimits(0 * each, np.full(units, np.inf), 0 * each, 0 * each))
+    work = replace(work, execution=run, vms_per_demand=each, low=work.low / each, high=work.high / each, whole=True,
+                   penalty=work.penalty * each)
+    least, most = (work.whole_vms(demand).sum() for demand in (work.low, work.high))
+    return replace(work, size=int(least + 0.4 * (most - least)))
+
+
+def allocate_whole(work: Workload) -> Filled:
+    """Whole jobs at once, as the pipeline does with its own limits."""
+    left = work.size - allocation.least_vms(work, False).sum()
+    return fill_whole(work, slice(0, len(work.worth)), 0, float(left), Search(4096, 128, 0.0))
 
 
 def allocate(work: Workload, relax: bool) -> np.ndarray:
@@ -47,12 +70,15 @@ def main() -> None:
     arguments.add_argument("--runs", type=int, default=7)
     chosen = arguments.parse_args()
     work = instance(chosen.units)
+    of_jobs = whole_jobs(chosen.units)
     keys = work.worth
+    assert of_jobs.worth.shape == keys.shape
     assert work.need_low.shape == work.need_high.shape  # computed here, not when measured
     cases: dict[str, Callable[[], Any]] = {
         "numpy sort of the keys": lambda: np.sort(keys),
         "greedy, fractional VMs": lambda: allocate(work, True),
         "greedy, whole VMs": lambda: allocate(work, False),
+        "greedy, whole jobs at once": lambda: allocate_whole(of_jobs),
     }
     seconds: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(chosen.runs + 1):
@@ -63,8 +89,12 @@ def main() -> None:
     peer = statistics.median(seconds["numpy sort of the keys"][1:])
     for name, found in seconds.items():
         median = statistics.median(found[1:])
-        print(f"{name:24} {median * 1000:8.1f} ms   {median / peer:5.2f}")
+        print(f"{name:28} {median * 1000:8.1f} ms   {median / peer:5.2f}")
     check(work)
+    found = allocate_whole(of_jobs)
+    rejected = (of_jobs.high - of_jobs.served_by(found.vms[None], False))[0]
+    cost = of_jobs.vm_cost * found.vms.sum() + of_jobs.penalty @ rejected
+    print(f"whole jobs at once: {found.vms.sum():.0f} of {of_jobs.size} VMs, gap {found.gap / cost:.1e}")
 
 
 def check(work: Workload) -> None:

@@ -71,7 +71,7 @@ def main() -> None:
     arguments.add_argument("--sizes", type=int, default=40)
     arguments.add_argument("--runs", type=int, default=5)
     chosen = arguments.parse_args()
-    work = workload(instance(chosen.family, 1))
+    work = workload(instance(chosen.family, 1, "fractional"))
     sizes = np.sort(compare(work, steps=chosen.sizes).sizes)[1:]
     assert work.need_low.shape == work.need_high.shape == (24, len(work.worth))  # computed here, once for all
 
@@ -80,6 +80,10 @@ def main() -> None:
     print(f"{chosen.family}: {len(work.worth)} classes, {work.periods} hours, {len(sizes)} sizes: "
           f"{work.periods * len(sizes)} LPs")
     print(f"greedy sweep                 {greedy:9.4f} s   (median of {chosen.runs})")
+    whole = workload(instance(chosen.family, 1))
+    whole_sizes = compare(whole, steps=chosen.sizes).sizes
+    seconds = statistics.median(timed(lambda: sweep(whole, whole_sizes, relax=False))[0] for _ in range(chosen.runs))
+    print(f"whole jobs at once, exactly  {seconds:9.4f} s   (median of {chosen.runs})")
     for name, loop in (("persistent Pyomo and HiGHS", persistent_models), ("fresh Pyomo and HiGHS", fresh_models)):
         seconds, others = timed(lambda loop=loop: loop(work, sizes))
         apart = float(np.max(np.abs(others - costs) / costs))
