@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.whole_numbers import ceiling, floor
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -78,7 +80,7 @@ class States:
 
 def whole_vms(vms: Floats | float) -> Floats:
     """The least whole number of VMs; a sum of floats a hair above a whole number counts as that number."""
-    return np.asarray(np.ceil(vms - (1e-9 + 1e-13 * np.abs(vms))))
+    return ceiling(vms)
 
 
 def exchange(relaxed: Floats, price: float, penalty: Floats, gamma: Floats, low: Floats, high: Floats,
@@ -88,7 +90,7 @@ def exchange(relaxed: Floats, price: float, penalty: Floats, gamma: Floats, low:
     Stops where the cost is within ``enough`` of the relaxed bound, at most ``classes`` classes moved, or at ``until``
     on the monotonic clock.
     """
-    start = np.floor(relaxed + 1e-9)
+    start = floor(relaxed)
     used = float(gamma @ start)
     moving = np.abs(penalty - price * gamma)
     moving[moving <= 1e-12 * penalty] = 0.0
@@ -140,6 +142,7 @@ def move(found: States, steps: Ints, weights: Floats, losses: Floats, price: flo
     """
     count = len(found.vms)
     vms = (found.vms[None, :] + weights[:, None]).ravel()
+    vms[np.abs(vms) < 1e-14 * float(np.abs(vms).max())] = 0.0  # noise, where all jobs have moved away
     cost = (found.cost[None, :] + losses[:, None]).ravel()
     total = cost + idle(vms)
     best = int(np.argmin(total))

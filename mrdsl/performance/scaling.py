@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.performance.mapreduce import Floats, Profile
+from mrdsl.whole_numbers import ceiling
 
 Number = float | Floats
-ROUNDING = 1e-9
 
 
 def scaled(profile: Profile, factor: Number) -> Profile:
@@ -29,7 +29,7 @@ def scaled(profile: Profile, factor: Number) -> Profile:
     tasks = profile.map_tasks * ratio
     return replace(
         profile,
-        map_tasks=np.maximum(np.ceil(tasks - ROUNDING * np.maximum(tasks, 1.0)), 1.0),
+        map_tasks=np.maximum(ceiling(tasks), 1.0),
         shuffle_first_avg=profile.shuffle_first_avg * ratio,
         shuffle_first_max=profile.shuffle_first_max * ratio,
         shuffle_avg=profile.shuffle_avg * ratio,

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.performance.mapreduce import Coefficients, Floats, Profile
-
-ROUNDING = 1e-9
+from mrdsl.whole_numbers import ceiling
 
 
 @dataclass(frozen=True)
@@ -84,4 +83,4 @@ def coefficients(profile: Profile, times: WaveTimes) -> Coefficients:
 
 def _waves(tasks: Floats, slots: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        return np.ceil(tasks / slots * (1.0 - ROUNDING))
+        return ceiling(tasks / slots)

@@ -54,15 +54,25 @@ def dedicated_upper(profile: Profile) -> Coefficients:
     """The upper estimate of a job that is alone on its slots: Proposition 2.1 for each phase.
 
     A = N_M M_avg - M_max, B = N_R (Sh_avg + R_avg) - (Sh_max + R_max), C = Sh1_max + M_max + Sh_max + R_max. The whole
-    constant of a typical shuffle stays in C, as in (2), although the first wave replaces one of them. A bound where the
-    first shuffles last no longer than the typical ones.
+    constant of a typical shuffle stays in C, as in (2), although the first wave replaces one of them; where first
+    shuffles may last longer than typical ones, theirs stays.
+
+    Correction: where ``N avg < max``, avg is no average of one job's N tasks, one of which may last max alone. The work
+    is bounded by the longest tasks then: A = (N_M - 1) M_max, and B alike.
     """
     p, reducing = profile, ~profile.map_only
+    longest = np.maximum(p.shuffle_max, p.shuffle_first_max) + p.reduce_max
     return Coefficients(
-        p.map_tasks * p.map_avg - p.map_max,
-        np.where(reducing, p.reduce_tasks * (p.shuffle_avg + p.reduce_avg) - (p.shuffle_max + p.reduce_max), 0.0),
-        p.map_max + np.where(reducing, p.shuffle_first_max + p.shuffle_max + p.reduce_max, 0.0),
+        _beside_longest(p.map_tasks, p.map_avg, p.map_max),
+        np.where(reducing, _beside_longest(p.reduce_tasks, p.shuffle_avg + p.reduce_avg, longest), 0.0),
+        p.map_max + np.where(reducing, p.shuffle_first_max + longest, 0.0),
     )
+
+
+def _beside_longest(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
+    """The work beside one longest task, ``N avg - max``; ``(N - 1) max`` where that is negative."""
+    work = tasks * avg - longest
+    return np.where(work >= 0.0, work, (tasks - 1.0) * longest)
 
 
 def shares_of(facts: BoundsFacts) -> Floats:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mrdsl.outcome import Bar, Plan, Table, Trace, lacking, plain
 from mrdsl.performance.mapreduce import Floats
+from mrdsl.whole_numbers import ceiling
 
 if TYPE_CHECKING:
     from mrdsl.simulation.tasks import TaskRun
@@ -108,4 +109,4 @@ class BoundsPlan(Plan):
 
 def whole(slots: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Slots as a scheduler takes them: rounded up."""
-    return np.ceil(slots * (1.0 - 1e-9)).astype(np.int64)
+    return ceiling(slots).astype(np.int64)

@@ -26,6 +26,7 @@ from mrdsl.simulation.tasks import Draw, TaskRun, Work
 from mrdsl.simulation.users import Submitters, observe
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
+from mrdsl.whole_numbers import ceiling
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Outcome:
@@ -106,7 +107,7 @@ def _started(scenario: Scenario, run: int, record: Callable[[TaskRun], None] | N
 
 def _slots(spec: Spec, plan: BoundsPlan, cluster: Cluster) -> tuple[int, int]:
     if minimizes_slots(spec) or cluster.slots is None:
-        whole = [np.ceil(slots * plan.jobs * (1.0 - 1e-9)).sum() for slots in (plan.map_slots, plan.reduce_slots)]
+        whole = [ceiling(slots * plan.jobs).sum() for slots in (plan.map_slots, plan.reduce_slots)]
         return max(1, int(whole[0])), max(1, int(whole[1]))
     return cluster.slots.map, cluster.slots.reduce
 

@@ -36,6 +36,8 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     model.enough_vms = pyo.Constraint(  # equation (25)
         expr=(None, LinearExpression(linear_coefs=[*gamma.tolist(), -1.0, -1.0],
                                      linear_vars=[*jobs, model.on_demand, model.reserved]), 0.0))
+    if not relax and float(gamma @ instance.expected) <= 1.0:
+        _any_vm(model, instance)
     add_cost(model, instance)
     add_quantities(model, instance, fixed_completion(model, spec, instance))
     if len(instance) > PRESOLVE_PAYS_UP_TO:
@@ -46,6 +48,13 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     """The plan behind a solution of P2; the slots are Theorem 4.1's."""
     return plan_of(instance_of(spec), vm_numbers(model), job_numbers(model), relax)
+
+
+def _any_vm(model: pyo.ConcreteModel, instance: Instance) -> None:
+    """All jobs fit one VM: any of them takes one, however small its part, which (25) leaves to a solver's tolerance."""
+    expected = dict(zip(instance.names, instance.expected.tolist(), strict=True))
+    model.any_vm = pyo.Constraint(model.classes, rule=lambda k, name: (
+        k.admitted[name] - expected[name] * (k.on_demand + k.reserved) <= 0.0))
 
 
 def add_classes(model: pyo.ConcreteModel, instance: Instance) -> None:

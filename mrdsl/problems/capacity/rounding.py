@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from mrdsl.whole_numbers import ceiling as rounded_up
+from mrdsl.whole_numbers import floor as rounded_down
 
-WHOLE = 1e-9
-"""How far, relatively, a number may lie from a whole one and still count as that number (0.9 * 30 is 27)."""
-
-
-def rounded_up(value: Any) -> Any:
-    """The least whole number that is not below ``value``."""
-    return -(-value * (1 - WHOLE) // 1)
-
-
-def rounded_down(value: Any) -> Any:
-    """The greatest whole number that is not above ``value``."""
-    return value * (1 + WHOLE) // 1
+__all__ = ["rounded_down", "rounded_up"]

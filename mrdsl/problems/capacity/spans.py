@@ -11,7 +11,8 @@ from mrdsl.spec.columns import names_of
 
 _OF_A_CLASS = {"admitted": "jobs", "inverse_jobs": "jobs", "inverse": "jobs", "deadline": "deadline",
                "map_slots": "slots", "reduce_slots": "slots", "map_use": "deadline", "reduce_use": "deadline",
-               "map_cone": "deadline", "reduce_cone": "deadline", "map_at_least": "slots", "map_at_most": "map",
+               "map_cone": "deadline", "reduce_cone": "deadline", "any_vm": "jobs",
+               "map_at_least": "slots", "map_at_most": "map",
                "reduce_at_least": "slots", "reduce_at_most": "reduce"}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.diagnostics import Diagnostic, error
+from mrdsl.diagnostics import Diagnostic, error, warning
 from mrdsl.performance import mapreduce
 from mrdsl.problems.capacity.facts import CapacityFacts
 from mrdsl.problems.capacity.instance import prices_of, whole_jobs
@@ -15,6 +15,7 @@ from mrdsl.problems.capacity.plan import CapacityPlan
 from mrdsl.problems.estimates import estimates_of, guaranteed, slot_limits
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
+from mrdsl.whole_numbers import ceiling
 
 TOLERANCE = 1e-6
 """Relative: what solvers themselves allow a constraint to be missed by."""
@@ -25,7 +26,10 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     yield from _jobs(spec, plan, relax)
     yield from _deadlines(spec, plan)
     yield from _slots(spec, plan)
-    yield from _vms(spec, plan, relax)
+    broken = list(_vms(spec, plan, relax))
+    yield from broken
+    if not relax and not broken:
+        yield from _hosting(spec, plan)
     cost = measure(spec, plan)
     if abs(cost - plan.total) > TOLERANCE * max(1.0, abs(cost)):
         yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its parts cost {cost:g}", spec.span)
@@ -103,7 +107,7 @@ def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     taken = float((plan.map_slots / column(classes, "slots.map")
                    + plan.reduce_slots / column(classes, "slots.reduce")).sum())
     rented = plan.on_demand + plan.reserved
-    if taken > rented + TOLERANCE * max(1.0, taken):
+    if taken > rented + TOLERANCE * max(1.0, taken) or (taken > 0.0 and rented <= 0.0):
         yield error("broken-plan", f"the classes' slots take {taken:g} VMs, {rented:g} are rented", spec.span)
     if plan.reserved > prices.available + TOLERANCE:
         yield error("broken-plan", f"{plan.reserved:g} reserved VMs are used of {prices.available}", spec.span)
@@ -111,6 +115,20 @@ def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
         yield error("broken-plan", "a number of VMs is negative", spec.span)
     if not relax and (plan.reserved != round(plan.reserved) or plan.on_demand != round(plan.on_demand)):
         yield error("broken-plan", f"{plan.on_demand:g} and {plan.reserved:g} VMs are no whole numbers", spec.span)
+
+
+def _hosting(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
+    """What the slots take once they are whole for every class, as a scheduler is told them."""
+    classes = spec.facts.classes
+    needed = float((ceiling(plan.map_slots) / column(classes, "slots.map")
+                    + ceiling(plan.reduce_slots) / column(classes, "slots.reduce")).sum())
+    rented = plan.on_demand + plan.reserved
+    if needed > rented + TOLERANCE:
+        yield warning("slots-exceed-vms",
+                      f"rounded up to whole slots per class, the plan needs {needed:.10g} VMs and rents {rented:.10g}: "
+                      "some class gets part of a slot less than it is told", spec.facts.vms[0].span,
+                      f"to host them, rent {float(ceiling(needed)):.0f}: subject to {{ vms >= "
+                      f"{float(ceiling(needed)):.0f} }}")
 
 
 def _completion(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:

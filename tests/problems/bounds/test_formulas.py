@@ -233,3 +233,24 @@ MAP = "map { tasks = 10, avg = 10 s, max = 20 s }"
 def test_bad_input_is_told_at_its_place(cluster, items, goal, codes):
     text = f'problem bounds "t"\ncluster {{ {cluster} }}\nclass a {{ {items} }}\n{goal}\n'
     assert bad_codes(text) == codes
+
+
+def test_under_fifo_no_task_times_within_the_profile_take_longer_than_upper():
+    """A profile over many jobs may have N avg below max: one job's single task then lasts max, not N avg."""
+    rng = np.random.default_rng(5)
+    for tasks, avg, longest in ((1, 20.0, 40.0), (3, 5.0, 40.0), (4, 15.0, 20.0)):
+        node = JobClass(name="c", map=MapPhase(tasks=tasks, avg=avg, max=longest))
+        for slots in (1, 2, 3):
+            spec = spec_of(node, cluster=Cluster(slots=Slots(map=slots, reduce=1), scheduler="fifo"))
+            upper = plan_of(spec).completion["upper"][0]
+            worst = 0.0
+            for _ in range(300):
+                times = rng.choice([0.0, longest, rng.uniform(0, longest)], tasks)
+                if tasks * avg >= longest and times.mean() > avg:
+                    continue
+                free = [0.0] * slots
+                for time in times:
+                    free[free.index(min(free))] += time
+                worst = max(worst, max(free))
+            assert worst <= upper + 1e-9
+            assert upper >= longest

@@ -81,3 +81,37 @@ def test_the_limits_as_constraints_have_the_same_optimum(formulation: str, seed:
     result = solve(spec, solver="scip", formulation=formulation, relax=True, limits=Limits(gap=1e-6, time=30))
     assert result.solution is SolutionStatus.OPTIMAL
     assert result.objective.value == pytest.approx(oracle.best(spec)[1], rel=1e-4, abs=1e-6)
+
+
+HALVES = """problem capacity
+vm m5 { on_demand { price = 0.192 USD/h } }
+class a { coefficients { A = 35 s, B = 0 s, C = 0 s }, slots { map = 8, reduce = 1 }, jobs = 1..1, deadline = 10 s
+          penalty = 9 USD }
+class b { coefficients { A = 45 s, B = 0 s, C = 0 s }, slots { map = 8, reduce = 1 }, jobs = 1..1, deadline = 10 s
+          penalty = 9 USD }
+minimize cost
+"""
+
+
+@pytest.mark.parametrize("solver", ["highs", "direct"])
+def test_whole_slots_that_exceed_the_vms_are_told(solver: str) -> None:
+    """3.5 and 4.5 slots fill one VM of 8; a scheduler is told 4 and 5."""
+    result = solve(load_text(HALVES).spec, solver=solver)
+    assert result.plan.on_demand == 1
+    told = [d for d in result.diagnostics if d.code == "slots-exceed-vms"]
+    assert [d.severity for d in told] == ["warning"]
+    assert "needs 1.125 VMs and rents 1:" in told[0].message
+    assert "vms >= 2" in told[0].hint
+    roomy = solve(load_text(HALVES + "subject to { vms >= 2 }\n").spec)
+    assert [d for d in roomy.diagnostics if d.code == "slots-exceed-vms"] == []
+
+
+@pytest.mark.parametrize("solver", ["highs", "direct", "glpk"])
+def test_huge_numbers_of_jobs_and_slots_are_exact(solver: str) -> None:
+    text = FEW_SLOTS.replace("jobs      = 20..20", "jobs = 1e9..1e9")
+    assert solve(load_text(text).spec, solver=solver).plan.admitted.tolist() == [1_000_000_000.0]
+    text = FEW_SLOTS.replace("jobs      = 20..20", "jobs = 2..2").replace("map = 2", "map = 1e9")
+    for jobs in ("2..2", "0..2"):
+        plan = solve(load_text(text.replace("2..2", jobs)).spec, solver=solver).plan
+        assert plan.admitted.tolist() == [2.0]
+        assert plan.on_demand == 1
