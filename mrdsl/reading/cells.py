@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,7 +49,9 @@ class RawTable:
 
     @cached_property
     def lines(self) -> list[str]:
-        return self.text.splitlines()
+        """As tables count them: a form feed or a line separator within a cell ends none."""
+        found = _LINE_END.split(self.text)
+        return found if found[-1] else found[:-1]
 
     @cached_property
     def records(self) -> list[tuple[int, list[str]]]:
@@ -91,6 +94,9 @@ class RawTable:
         return Span(self.file, line, start + lead + 1, line, max(start + lead + 2, start + len(stripped.rstrip()) + 1))
 
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
 def read_raw(source: Source, shown: str) -> RawTable:
     """Reads a table's text; ``shown`` is its name in messages. Raises ValueError in words where it is no table."""
     try:
@@ -104,14 +110,24 @@ def read_raw(source: Source, shown: str) -> RawTable:
     if not head:
         raise ValueError("it is empty")
     delimiter = "\t" if "\t" in head or source.path.endswith(".tsv") else ","
-    header = tuple(next(csv.reader([head], delimiter=delimiter)))
+    header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter))
     if len(header) > budgets.COLUMNS:
         raise ValueError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
     if text.count("\n") > budgets.ROWS:
         raise ValueError(f"it has more than the {budgets.ROWS} rows that are read")
     rows, plain = _shape(data, text, len(header), delimiter)
     table = RawTable(shown, text, header, delimiter, rows, plain)
-    return table if plain else RawTable(shown, text, header, delimiter, len(table.records), False)
+    try:
+        return table if plain else RawTable(shown, text, header, delimiter, len(table.records), False)
+    except csv.Error as problem:
+        raise ValueError(str(problem)) from None
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as problem:
+        raise ValueError(str(problem)) from None
 
 
 def _shape(data: bytes, text: str, columns: int, delimiter: str) -> tuple[int, bool]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.diagnostics import MrdslError, error
@@ -101,6 +102,7 @@ def _write_linear(model: Any, out: _Out, ending: str) -> tuple[Path, ...]:
                                 hint=f"write {path.stem}.nl or {path.stem}.gms")])
     program, names = found
     columns, rows = column_and_row_names(program, names)
+    _refuse_infinite(program)
     with out.files.text(path, "ascii") as stream:
         if ending == ".lp":
             write_lp(stream, program, columns, rows, model.name or "mrdsl")
@@ -111,6 +113,13 @@ def _write_linear(model: Any, out: _Out, ending: str) -> tuple[Path, ...]:
     row_entries = [(name, c) for group, c in zip(rows, names.constraints, strict=True) for name in group]
     written = "minimize" if ending == ".mps" else None
     return path, *_write_names(model, out, zip(columns, names.variables, strict=True), row_entries, written)
+
+
+def _refuse_infinite(program: LinearProgram) -> None:
+    """No format has a sign for a coefficient that is none. Raises MrdslError ``number-too-large``."""
+    if not (np.isfinite(program.costs).all() and np.isfinite(program.coefficients).all()):
+        message = "the model has a coefficient beyond the numbers that there are"
+        raise MrdslError([error("number-too-large", message, None, "write smaller numbers in the spec")])
 
 
 def _write_nl(model: Any, out: _Out) -> tuple[Path, ...]:

@@ -43,7 +43,7 @@ def read(text: str, printed: str = "") -> Found:
     if _NO_INTEGERS.search(head):
         return Found(termination, bound=_bound(printed))
     proven = termination is Termination.OPTIMAL and "within gap" not in head
-    value = float(head.rpartition("objective value")[2])
+    value = _number(head.rpartition("objective value")[2], head)
     return Found(termination, values=_values(body), bound=value if proven else _bound(printed),
                  within_gap=termination is Termination.OPTIMAL and not proven)
 
@@ -54,8 +54,15 @@ def _values(body: str) -> dict[str, float]:
         found = _LINE.match(line)
         if found is None:
             raise UnreadableError(f"a damaged CBC solution file: {line[:60]!r}")
-        values[found[1]] = float(found[2])
+        values[found[1]] = _number(found[2], line)
     return values
+
+
+def _number(text: str, line: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UnreadableError(f"a damaged CBC solution file: {line[:60]!r}") from None
 
 
 def _bound(printed: str) -> float | None:
