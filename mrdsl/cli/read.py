@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, spec_options
+from mrdsl.cli.inputs import load_spec, share, spec_options
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.cli.solve import show, write_files
 from mrdsl.diagnostics import MrdslError
@@ -23,21 +23,24 @@ from mrdsl.language.loading import sort
               help="Whose file it is; by default its own look decides.")
 @click.option("--formulation", metavar="P", help="The formulation that was compiled.")
 @click.option("--relax", is_flag=True, help="The relaxation was compiled.")
+@click.option("--names", type=click.Path(path_type=Path), help="The model's names.json: without it nothing is proven.")
+@click.option("--gap", callback=share, metavar="G", help="The relative gap that the solver proved, such as 0 or 0.01%.")
+@click.option("--bound", type=float, help="The bound that the solver proved, in the goal's own unit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
 @force_option
-def read(solution: Path, form: str | None, formulation: str | None, relax: bool, as_json: bool, output: Path | None,
-         force: bool, **options: Any) -> int:
+def read(solution: Path, form: str | None, formulation: str | None, relax: bool, names: Path | None, gap: float | None,
+         bound: float | None, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
     """Turn a solution of the compiled model of FILE into its plan, checked like any other."""
-    from mrdsl.solving.read_back import read_solution
+    from mrdsl.solving.read_back import Proof, read_solution
 
     outputs = Outputs({"-o": output}, force, as_json)
-    outputs.check(options["file"], options["data"], solution)
+    outputs.check(options["file"], options["data"], solution, names)
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     outputs.check(*loaded.files)
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
-    result = read_solution(loaded.spec, solution, form, formulation, relax)
+    result = read_solution(loaded.spec, solution, form, formulation, relax, Proof(names, gap, bound))
     result = replace(result, diagnostics=tuple(sort((*loaded.diagnostics, *result.diagnostics))))
     show(result, loaded, outputs, False)
     return write_files(result, outputs, {})

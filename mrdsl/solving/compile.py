@@ -15,6 +15,7 @@ import pyomo.environ as pyo
 
 from mrdsl.diagnostics import MrdslError, error
 from mrdsl.solving.extract import constraints_of, linear_program, objective_of
+from mrdsl.solving.fingerprint import fingerprint
 from mrdsl.solving.formats.lp import relations, write_lp
 from mrdsl.solving.formats.mps import write_mps
 from mrdsl.solving.formats.naming import legal_names
@@ -112,7 +113,8 @@ def _write_linear(model: Any, out: _Out, ending: str) -> tuple[Path, ...]:
             write_mps(stream, program, columns, first, legal_names([model.name or "mrdsl"])[0])
     row_entries = [(name, c) for group, c in zip(rows, names.constraints, strict=True) for name in group]
     written = "minimize" if ending == ".mps" else None
-    return path, *_write_names(model, out, zip(columns, names.variables, strict=True), row_entries, written)
+    return path, *_write_names(model, out, zip(columns, names.variables, strict=True), row_entries, written,
+                               fingerprint(program, columns))
 
 
 def _refuse_infinite(program: LinearProgram) -> None:
@@ -164,7 +166,7 @@ def _write_gams(model: Any, out: _Out) -> tuple[Path, ...]:
 
 
 def _write_names(model: Any, out: _Out, columns: Iterable[tuple[str, Any]], rows: Iterable[tuple[str, Any]],
-                 written: str | None) -> tuple[Path, ...]:
+                 written: str | None, mark: str | None = None) -> tuple[Path, ...]:
     if not out.beside:
         return ()
     path = out.path
@@ -174,6 +176,7 @@ def _write_names(model: Any, out: _Out, columns: Iterable[tuple[str, Any]], rows
     document = {
         "format": 1,
         "model": path.name,
+        **({"fingerprint": mark} if mark else {}),
         "goal": {"component": goal.name, "sense": sense, "written": written or sense},
         "columns": {name: _entry(data, spans) for name, data in columns},
         "rows": {name: _entry(data, spans) for name, data in rows},

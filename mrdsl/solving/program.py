@@ -60,6 +60,29 @@ class LinearProgram:
         """The largest term of the goal at ``x``, the constant included."""
         return max(float(np.abs(self.costs * x).max(initial=0.0)), abs(self.offset))
 
+    def dual_bound(self, duals: Sequence[float]) -> float | None:
+        """The bound that shadow prices of the rows prove by weak duality, whatever they are; None where none is.
+
+        The sign of the prices is that of the goal or of its minimized form; the better bound of both counts.
+        """
+        if len(duals) != len(self.row_lower):
+            return None
+        program = self.minimized()
+        found = [program._weak_bound(sign * np.asarray(duals, dtype=float)) for sign in (1.0, -1.0)]
+        known = [bound for bound in found if bound is not None]
+        return (-max(known) if self.maximize else max(known)) if known else None
+
+    def _weak_bound(self, prices: Array) -> float | None:
+        rows = np.repeat(np.arange(len(self.row_lower)), np.diff(self.starts))
+        reduced = self.costs - np.bincount(self.columns, self.coefficients * prices[rows], minlength=len(self.costs))
+        small = 1e-9 * max(1.0, float(np.abs(self.costs).max(initial=0.0)))
+        reduced = np.where(np.abs(reduced) <= small, 0.0, reduced)
+        total = self.offset
+        for price, low, high in ((prices, self.row_lower, self.row_upper), (reduced, self.lower, self.upper)):
+            used = price != 0.0
+            total += float(np.sum(price[used] * np.where(price > 0.0, low, high)[used]))
+        return total if np.isfinite(total) else None
+
     def may_be_unbounded(self) -> bool:
         """False where every column that improves the goal is held by a bound."""
         costs = -self.costs if self.maximize else self.costs

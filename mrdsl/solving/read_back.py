@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.outcome import Limits, Outcome, Result, SolutionStatus
+from mrdsl.diagnostics import MrdslError, error, warning
+from mrdsl.outcome import Limits, Outcome, Result, SolutionStatus, Termination
 from mrdsl.solving.answer import Answer
 from mrdsl.solving.choice import asked
+from mrdsl.solving.claims import AGREE
 from mrdsl.solving.compile import column_and_row_names
 from mrdsl.solving.dispatch import judge
 from mrdsl.solving.extract import fill_the_unused, linear_program
+from mrdsl.solving.fingerprint import require_match
 from mrdsl.solving.program import LinearProgram
 from mrdsl.solving.readers.status import Found, UnreadableError
 from mrdsl.solving.request import Reply
-from mrdsl.solving.run import build_model, decoded_outcome, finish
+from mrdsl.solving.run import build_model, decoded_outcome, doubts_of, finish
 from mrdsl.solving.worker import function
 from mrdsl.source import Span
 from mrdsl.spec.spec import Spec
@@ -33,13 +35,29 @@ _SIGNS = (
 )
 
 
+@dataclass(frozen=True)
+class Proof:
+    """What the user says of the solver's run: ``names`` is the model's names.json, ``gap`` the relative gap and
+    ``bound`` the bound, in the goal's own sense and unit, that the solver proved."""
+
+    names: Path | None = None
+    gap: float | None = None
+    bound: float | None = None
+
+
+NOTHING = Proof()
+
+
 def read_solution(
-    spec: Spec, path: str | Path, form: str | None = None, formulation: str | None = None, relax: bool = False
+    spec: Spec, path: str | Path, form: str | None = None, formulation: str | None = None, relax: bool = False,
+    proof: Proof = NOTHING,
 ) -> Result:
     """The plan that a solution file holds for the model that ``compile`` wrote of this spec, checked like any other.
 
-    ``form`` is one of cbc, glpk, highs, scip; without it the file's own look decides. The bound is the file's where it
-    holds one; "optimal" in it is the external solver's word. Raises MrdslError ``unreadable-solution`` (exit code 2).
+    ``form`` is one of cbc, glpk, highs, scip; without it the file's own look decides. "Optimal" in a file is no bound:
+    one is claimed where shadow prices in the file prove it, or where ``proof`` gives it; either only where its names
+    are those of this very model. Raises MrdslError ``unreadable-solution``, ``unreadable-names`` or ``stale-model``
+    (exit code 2).
     """
     text = _read(Path(path))
     formulation, relax = asked(spec, formulation, relax)
@@ -52,15 +70,50 @@ def read_solution(
         raise _unreadable(path, "this formulation is not linear", "solution files are read back for linear ones")
     program, names = extracted
     columns, _ = column_and_row_names(program, names)
+    if proof.names is not None:
+        require_match(proof.names, program, columns)
     try:
         found: Found = function(f"mrdsl.solving.readers.{form}:read")(text)
         values = _values(found, columns, program)
-    except UnreadableError as cause:
+    except (UnreadableError, ValueError, IndexError) as cause:
         raise _unreadable(path, str(cause), "") from None
-    reply = Reply(found.termination, values, bound=_signed(found.bound, values, program), message=found.message,
-                  within_gap=found.within_gap)
-    answer = replace(judge(form, None, reply, program, names, Limits()), solver=form, version=None)
-    return _as_result(spec, model, answer, formulation, relax)
+    bound, why_not = _bound(found, values, program, proof)
+    ended = found.termination
+    if proof.names is None and values is None and ended in (Termination.INFEASIBLE, Termination.UNBOUNDED):
+        ended = Termination.COMPLETED
+    reply = Reply(ended, values, bound=bound, message=found.message)
+    answer = replace(judge(form, None, reply, program, names, Limits(gap=proof.gap)), solver=form, version=None)
+    result = _as_result(spec, model, answer, formulation, relax)
+    result = replace(result, diagnostics=(*result.diagnostics, *doubts_of(answer, None)))
+    if why_not and answer.termination is not Termination.ERROR:
+        told = warning("unproven-solution", f"{path} gives a plan without a proof: {why_not[0]}", None, why_not[1])
+        result = replace(result, diagnostics=(*result.diagnostics, told))
+    return result
+
+
+def _bound(found: Found, values: Any, program: LinearProgram, proof: Proof
+           ) -> tuple[float | None, tuple[str, str] | None]:
+    """The bound that is known, in the goal's own sense; or why none is, and what would give one."""
+    if proof.names is None:
+        return None, ("nothing says that it was solved from this very model",
+                      "give the model's own names.json as --names, and the solver's --gap or --bound")
+    if values is None:
+        return None, None
+    value = program.objective(values)
+    size = max(program.goal_size(values), abs(value))
+    if found.stated is not None and not min(abs(found.stated - value), abs(found.stated + value)) <= AGREE * size:
+        return None, (f"it states {found.stated:g} as the goal's value, its columns are worth {value:g} in this model",
+                      "compile and solve again")
+    if proof.bound is not None:
+        return proof.bound, None
+    if proof.gap is not None:
+        away = proof.gap * abs(value)
+        return (value + away if program.maximize else value - away), None
+    proven = program.dual_bound(found.row_duals) if found.row_duals is not None else None
+    if proven is not None:
+        return proven, None
+    return None, ("it holds no bound, and 'optimal' is within whatever gap the solver was given",
+                  "say which: --gap 0.0001 (HiGHS stops there by default), --gap 0, or the --bound that it printed")
 
 
 def _as_result(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
@@ -96,11 +149,3 @@ def _values(found: Found, columns: list[str], program: LinearProgram) -> Any:
     if strange:
         raise UnreadableError(f"it names {strange[0]}, which this model has not: compile and solve again")
     return np.array([found.values.get(name, 0.0) for name in columns])
-
-
-def _signed(bound: float | None, values: Any, program: LinearProgram) -> float | None:
-    """The bound in the goal's own sense: MPS files are written to be minimized, whatever the goal."""
-    if bound is None or not program.maximize or values is None:
-        return bound
-    value = program.objective(values)
-    return bound if abs(bound - value) <= abs(-bound - value) else -bound

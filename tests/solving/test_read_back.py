@@ -11,7 +11,7 @@ from mrdsl.diagnostics import MrdslError
 from mrdsl.outcome import SolutionStatus, Termination
 from mrdsl.resources import resource
 from mrdsl.solving.compile import write_model
-from mrdsl.solving.read_back import read_solution
+from mrdsl.solving.read_back import Proof, read_solution
 from mrdsl.solving.run import build_model
 from tests.solving.outside import SOLVERS, run_outside
 
@@ -22,15 +22,17 @@ REFERENCE = resource("models") / "capacity" / "reference.mrspec"
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_file_gives_the_same_plan_as_a_run(solver: str, ending: str, tmp_path: Path) -> None:
     spec = mrdsl.load(REFERENCE)
-    _, solution = run_outside(solver, write_model(build_model(spec), tmp_path / f"x.{ending}")[0])
-    result = read_solution(spec, solution)
+    model, names = write_model(build_model(spec), tmp_path / f"x.{ending}")
+    _, solution = run_outside(solver, model)
+    proof = Proof(names, gap=0.0)
+    result = read_solution(spec, solution, proof=proof)
     own = mrdsl.solve(spec, "highs")
     assert result.solver["name"] == solver, "the file's format is recognized by its look"
     assert (result.termination, result.solution) == (Termination.OPTIMAL, SolutionStatus.OPTIMAL)
     assert result.plan is not None
     assert result.objective.value == pytest.approx(own.objective.value)
     assert result.plan.document() == own.plan.document()  # type: ignore[union-attr]
-    assert read_solution(spec, solution, solver).objective == result.objective
+    assert read_solution(spec, solution, solver, proof=proof).objective == result.objective
 
 
 DAMAGED = {

@@ -44,7 +44,7 @@ def read(text: str, printed: str = "") -> Found:
         return Found(termination, bound=_bound(printed))
     proven = termination is Termination.OPTIMAL and "within gap" not in head
     value = _number(head.rpartition("objective value")[2], head)
-    return Found(termination, values=_values(body), bound=value if proven else _bound(printed),
+    return Found(termination, values=_values(body), bound=value if proven else _bound(printed), stated=value,
                  within_gap=termination is Termination.OPTIMAL and not proven)
 
 

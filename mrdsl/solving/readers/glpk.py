@@ -42,11 +42,13 @@ def _read_integer(header: list[str], lines: list[str], printed: str) -> Found:
     if status == "o":
         value = float(header[5])
         gap_only = told is not None and told[0] is Termination.OPTIMAL
-        return Found(Termination.OPTIMAL, by_position=_column_values(lines, 2),
+        return Found(Termination.OPTIMAL, by_position=_column_values(lines, 2), stated=value,
                      bound=_bound(printed) if gap_only else value)
     if status == "f":
         values = _column_values(lines, 2)
-        return Found(told[0] if told else Termination.TIME_LIMIT, by_position=values, bound=_bound(printed))
+        stopped = Termination.TIME_LIMIT if printed else Termination.COMPLETED
+        return Found(told[0] if told else stopped, by_position=values, bound=_bound(printed),
+                     stated=float(header[5]))
     if status == "n":
         return Found(Termination.INFEASIBLE)
     if told is None:
@@ -59,6 +61,7 @@ def _read_basic(header: list[str], lines: list[str], printed: str) -> Found:
     told = _told(printed)
     if primal == "f" and dual == "f":
         return Found(Termination.OPTIMAL, by_position=_column_values(lines, 3), bound=float(header[6]),
+                     stated=float(header[6]),
                      row_duals=_row_duals(lines))
     if told is not None and told[0] is not Termination.OPTIMAL:
         values = _column_values(lines, 3) if primal == "f" and told[0] is Termination.TIME_LIMIT else None

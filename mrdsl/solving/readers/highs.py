@@ -32,7 +32,15 @@ def read(text: str, printed: str = "") -> Found:
     if termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
         return Found(termination, undecided="or unbounded" in status)
     values = _columns(lines) if _feasible(lines) else None
-    return Found(termination, values=values, within_gap=termination is Termination.OPTIMAL)
+    return Found(termination, values=values, within_gap=termination is Termination.OPTIMAL, stated=_objective(lines))
+
+
+def _objective(lines: list[str]) -> float | None:
+    found = next((line for line in lines if line.startswith("Objective ")), None)
+    try:
+        return None if found is None else float(found.split()[1])
+    except (ValueError, IndexError):
+        raise UnreadableError(f"a damaged HiGHS solution file: {found!r}") from None
 
 
 def _feasible(lines: list[str]) -> bool:

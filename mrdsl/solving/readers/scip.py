@@ -35,10 +35,11 @@ def read(text: str, printed: str = "") -> Found:
         return Found(termination, undecided=undecided)
     if not lines or not lines[0].startswith("objective value:"):
         raise UnreadableError("no SCIP solution file: it has no line 'objective value:'")
+    stated = float(lines[0].partition(":")[2])
     values = {}
     for line in lines[1:]:
         found = _LINE.match(line)
         if found is None:
             raise UnreadableError(f"a damaged SCIP solution file: {line[:60]!r}")
         values[found[1]] = float(found[2])
-    return Found(termination, values=values, within_gap=termination is Termination.OPTIMAL)
+    return Found(termination, values=values, within_gap=termination is Termination.OPTIMAL, stated=stated)
