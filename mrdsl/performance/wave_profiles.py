@@ -7,11 +7,15 @@ arrays of one length, one element per class; times in seconds.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 
 import numpy as np
 
 from mrdsl.performance.mapreduce import Coefficients, Floats, Profile
 from mrdsl.whole_numbers import ceiling
+
+TIME_ROUNDING = 1e-12
+"""The relative difference of two sums of times that are equal but for the order of their terms."""
 
 
 @dataclass(frozen=True)
@@ -84,3 +88,40 @@ def coefficients(profile: Profile, times: WaveTimes) -> Coefficients:
 def _waves(tasks: Floats, slots: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         return ceiling(tasks / slots)
+
+
+def least_slots(profile: Profile, times: WaveTimes, deadline: Floats, one_reduce_wave: bool = False
+                ) -> tuple[Floats, Floats]:
+    """The least map slots plus reduce slots of one job that meet the deadline by (3.14), in whole waves and slots.
+
+    Correction to (3.16)-(3.18), which take waves as fractions: rounded up, those slots miss the deadline by (3.14) more
+    often than not. ``one_reduce_wave`` gives every reduce task a slot. Infinite where no slots meet the deadline.
+    Exact: of all slots with the same number of waves the fewest are tried.
+    """
+    typical = (np.where(profile.map_only, 0.0, part) for part in (times.first_shuffle, times.shuffle, times.reduce))
+    found = [_least(int(n), int(r), float(m), (float(f - s), float(s + t)), float(d), one_reduce_wave)
+             for n, r, m, f, s, t, d in zip(
+                 profile.map_tasks, np.where(profile.map_only, 0, profile.reduce_tasks), times.map,
+                 *typical, deadline, strict=True)]
+    return np.array([maps for maps, _ in found]), np.array([reduces for _, reduces in found])
+
+
+def _least(maps: int, reduces: int, map_time: float, reduce_time: tuple[float, float], deadline: float,
+           one_reduce_wave: bool) -> tuple[float, float]:
+    """Slots of one job; its reduce phase takes ``reduce_time[0]`` and ``reduce_time[1]`` for every wave."""
+    map_slots = _useful(maps)
+    reduce_slots = np.array([float(reduces)]) if one_reduce_wave or reduces == 0 else _useful(reduces)
+    reducing = reduce_time[0] + np.ceil(reduces / reduce_slots) * reduce_time[1] if reduces else np.zeros(1)
+    left = deadline * (1.0 + TIME_ROUNDING) - np.ceil(maps / map_slots) * map_time
+    places = len(reducing) - np.searchsorted(reducing[::-1], left, side="right")
+    fits = places < len(reducing)
+    total = np.where(fits, map_slots + reduce_slots[np.minimum(places, len(reducing) - 1)], np.inf)
+    best = int(np.argmin(total))
+    return (float(map_slots[best]), float(reduce_slots[places[best]])) if fits[best] else (np.inf, np.inf)
+
+
+def _useful(tasks: int) -> Floats:
+    """The fewest slots for every number of waves, in rising order."""
+    waves = np.arange(1.0, isqrt(tasks) + 2.0)
+    slots = np.unique(np.concatenate([waves, np.ceil(tasks / waves)]))
+    return slots[slots <= tasks]

@@ -33,7 +33,7 @@ def bounds(draw: Random) -> str:
     lines = ['problem bounds "drawn"']
     for name in _names(draw, "c", 1, 3):
         body, least = _profile(draw)
-        guarantee = _pick(draw, "lower", "average", "upper", "waves")
+        guarantee = _pick(draw, "lower", "average", "upper", "fractional_waves")
         deadline = least + _pick(draw, 5.0, 60.0, 600.0, 1e4) * draw.uniform(0.9, 1.1)
         lines.append(f"class {name} {{\n{body}\n  jobs = {_pick(draw, 1, 1, 2, 9)}\n  deadline = {_number(deadline)} s"
                      f"\n  guarantee = {guarantee}\n}}")

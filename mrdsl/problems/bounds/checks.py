@@ -44,7 +44,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     estimates = estimates_of(spec.facts)
     profile = estimates.profile
     times = earliest(guaranteed(spec.facts, estimates), profile.map_tasks, profile.reduce_tasks)
-    for index in _indices(column(spec.facts.classes, "deadline") < times):
+    for index in _indices(column(spec.facts.classes, "deadline") * (1.0 + 1e-12) < times):
         node = spec.facts.classes[index]
         yield impossible(
             "impossible-deadline",
@@ -214,6 +214,12 @@ def _deadlines(spec: Spec) -> Iterator[Diagnostic]:
         node = facts.classes[index]
         yield error("missing-item", f"minimize slots needs a deadline, and class {node.name} has none", node.span,
                     "add deadline = 10 min, or the time that you promise")
+    for node in facts.classes:
+        if node.guarantee == "fractional_waves":
+            yield warning("fractional-waves",
+                          f"(3.16) to (3.18) take the waves of class {node.name} as fractions: in whole waves a job "
+                          "may miss its deadline", node.span_of("guarantee"),
+                          "guarantee = waves sizes in whole waves by (3.14)")
     if facts.cluster is not None and facts.cluster.slots is not None:
         yield warning("unused", "minimize slots asks how many slots it takes, so the cluster's slots play no role",
                       facts.cluster.slots.span or facts.cluster.span,

@@ -16,7 +16,7 @@ from mrdsl.spec.columns import column, words
 
 @dataclass(frozen=True)
 class Estimates:
-    """Profiles and estimates of every class; ``by_name`` holds A, B and C per estimate, ``waves`` in smooth form.
+    """Profiles and estimates of every class; ``by_name`` holds A, B and C per estimate, waves in smooth form.
 
     Only ``lower`` and ``upper`` bound anything, and only where the propositions hold; ``average`` lies midway.
     """
@@ -41,7 +41,7 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
     middle = Coefficients(*((a + b) / 2.0 for a, b in (
         (low.map_work, high.map_work), (low.reduce_work, high.reduce_work), (low.constant, high.constant))))
     return Estimates(profile, times, {"lower": low, "average": middle, "upper": high,
-                                      "waves": wave_profiles.coefficients(profile, times)})
+                                      "fractional_waves": wave_profiles.coefficients(profile, times)})
 
 
 def growth_of(facts: BoundsFacts) -> Floats:
@@ -100,14 +100,15 @@ def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -
     """Completion times by every estimate of one job on so many slots; waves are whole in ``waves``."""
     one = np.ones_like(map_slots)
     found = {name: mapreduce.completion(work, one, map_slots, reduce_slots)
-             for name, work in estimates.by_name.items() if name != "waves"}
+             for name, work in estimates.by_name.items() if name != "fractional_waves"}
     found["waves"] = wave_profiles.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
     return found
 
 
 def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
-    """The estimate that each class's ``guarantee`` names, in smooth form."""
+    """The estimate that each class's ``guarantee`` names, in smooth form: for ``waves`` right with a slot per task."""
     chosen = words(facts.classes, "guarantee", "average")
+    chosen = np.where(chosen == "waves", "fractional_waves", chosen)
     work = estimates.by_name["average"]
     for name, other in estimates.by_name.items():
         work = replace(
@@ -117,3 +118,10 @@ def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
             constant=np.where(chosen == name, other.constant, work.constant),
         )
     return work
+
+
+def promised_times(facts: BoundsFacts, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> Floats:
+    """The time of one job by the estimate that its class guarantees; waves are whole, unless fractional by name."""
+    smooth = mapreduce.completion(guaranteed(facts, estimates), np.ones_like(map_slots), map_slots, reduce_slots)
+    in_waves = wave_profiles.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
+    return np.where(words(facts.classes, "guarantee", "average") == "waves", in_waves, smooth)

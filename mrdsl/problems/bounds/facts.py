@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, path, quantity
 
-GUARANTEES = ("average", "upper", "lower", "waves")
+GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
 SCHEDULERS = ("fair", "capacity", "fifo")
 SIZINGS = ("least_slots", "fixed_reduce")
 YES_OR_NO = ("yes", "no")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from mrdsl.performance import sizing
+import numpy as np
+
+from mrdsl.performance import sizing, wave_profiles
 from mrdsl.performance.mapreduce import Floats
 from mrdsl.problems.bounds.checks import minimizes_slots
 from mrdsl.problems.bounds.estimates import Estimates, completions, estimates_of, guaranteed, slots_of_one_job
 from mrdsl.problems.bounds.facts import BoundsFacts
 from mrdsl.problems.bounds.plan import BoundsPlan
-from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.spec import Spec
 
 
@@ -34,5 +36,10 @@ def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Float
     """The slots of one job of every class that meet its deadline by the guaranteed estimate, as ``sizing`` says."""
     size = sizing.fixed_reduce if facts.sizing == "fixed_reduce" else sizing.least_slots
     profile = estimates.profile
-    return size(guaranteed(facts, estimates), column(facts.classes, "deadline"), profile.map_tasks,
-                profile.reduce_tasks)
+    deadline = column(facts.classes, "deadline")
+    smooth = size(guaranteed(facts, estimates), deadline, profile.map_tasks, profile.reduce_tasks)
+    in_waves = words(facts.classes, "guarantee", "average") == "waves"
+    if not in_waves.any():
+        return smooth
+    whole = wave_profiles.least_slots(profile, estimates.times, deadline, facts.sizing == "fixed_reduce")
+    return np.where(in_waves, whole[0], smooth[0]), np.where(in_waves, whole[1], smooth[1])

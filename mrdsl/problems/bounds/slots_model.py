@@ -26,6 +26,7 @@ def build(spec: Spec, relax: bool) -> ConcreteModel:
                                 spec.goal.span if spec.goal else spec.span,
                                 "take --solver formulas, or ask minimize slots")])
     facts: BoundsFacts = spec.facts
+    _refuse_whole_waves(facts)
     estimates = estimates_of(facts)
     work = guaranteed(facts, estimates)
     deadline, jobs = column(facts.classes, "deadline"), column(facts.classes, "jobs")
@@ -51,6 +52,15 @@ def decode(spec: Spec, model: ConcreteModel, relax: bool) -> BoundsPlan:
     """The plan of the slots that a solver left in the model."""
     found = [np.array([value(part[i]) for i in model.classes]) for part in (model.map_slots, model.reduce_slots)]
     return plan_on(spec, estimates_of(spec.facts), *found)
+
+
+def _refuse_whole_waves(facts: BoundsFacts) -> None:
+    found = [error("needs-formulation", f"the model `slots` is convex: it cannot count the waves of class {node.name}",
+                   node.span_of("guarantee"), "take --solver formulas without subject to, another guarantee, or "
+                                              "fractional_waves, which may miss the deadline")
+             for node in facts.classes if node.guarantee == "waves"]
+    if found:
+        raise MrdslError(found)
 
 
 def _reduce_bounds(facts: BoundsFacts, tasks: float) -> tuple[float, float]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mrdsl.diagnostics import Diagnostic, error
-from mrdsl.performance import mapreduce
 from mrdsl.performance.mapreduce import Floats
-from mrdsl.problems.bounds.estimates import estimates_of, guaranteed
+from mrdsl.problems.bounds.estimates import estimates_of, promised_times
 from mrdsl.problems.bounds.facts import BoundsFacts
 from mrdsl.problems.bounds.plan import BoundsPlan
 from mrdsl.spec.columns import column, names_of
@@ -42,18 +41,18 @@ def measure(spec: Spec, plan: BoundsPlan) -> float | None:
 
 
 def quantity(spec: Spec, plan: BoundsPlan, name: str, argument: str) -> float:
-    """``completion(c)`` by the class's guaranteed estimate in smooth form, and ``slots`` of all jobs."""
+    """``completion(c)`` by the class's guaranteed estimate, and ``slots`` of all jobs."""
     if name == "slots":
         return plan.slots
     if name == "completion":
-        return float(_smooth(spec, plan)[list(plan.names).index(argument)])
+        return float(_promised(spec, plan)[list(plan.names).index(argument)])
     raise KeyError(name)
 
 
 def _deadlines(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
     classes = spec.facts.classes
     profile = estimates_of(spec.facts).profile
-    times, deadline = _smooth(spec, plan), column(classes, "deadline")
+    times, deadline = _promised(spec, plan), column(classes, "deadline")
     late = times > deadline * (1.0 + TOLERANCE)
     many = ((plan.map_slots > profile.map_tasks * (1.0 + TOLERANCE))
             | (plan.reduce_slots > profile.reduce_tasks * (1.0 + TOLERANCE)))
@@ -67,6 +66,5 @@ def _deadlines(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
             yield error("broken-plan", f"class {names_of(classes)[index]} {what}", classes[index].span)
 
 
-def _smooth(spec: Spec, plan: BoundsPlan) -> Floats:
-    work = guaranteed(spec.facts, estimates_of(spec.facts))
-    return mapreduce.completion(work, np.ones_like(plan.map_slots), plan.map_slots, plan.reduce_slots)
+def _promised(spec: Spec, plan: BoundsPlan) -> Floats:
+    return promised_times(spec.facts, estimates_of(spec.facts), plan.map_slots, plan.reduce_slots)

@@ -131,7 +131,7 @@ def test_a_deadline_before_a_slot_per_task_is_impossible():
 
 
 @pytest.mark.parametrize("sizing_rule", ["least_slots", "fixed_reduce"])
-@pytest.mark.parametrize("guarantee", ["lower", "average", "upper", "waves"])
+@pytest.mark.parametrize("guarantee", ["lower", "average", "upper", "fractional_waves"])
 def test_sized_slots_meet_the_deadline_exactly(guarantee, sizing_rule):
     node = replace(TWITTER, deadline=900.0, guarantee=guarantee)
     spec = spec_of(node, goal=SIZE, sizing=sizing_rule)
@@ -194,7 +194,7 @@ def test_equations_3_16_to_3_18_for_one_job():
     one = waves.WaveProfile(map_tasks=370, map_min=18.0, map_max=42.0, reduce_tasks=64, first_shuffle_avg=8.0,
                             shuffle_min=34.0, shuffle_max=40.0, reduce_min=0.0, reduce_max=44.0)
     for rule, scalar in (("least_slots", waves.least_slots), ("fixed_reduce", waves.slots_with_fixed_reduce)):
-        node = replace(TWITTER, jobs=1, deadline=900.0, guarantee="waves")
+        node = replace(TWITTER, jobs=1, deadline=900.0, guarantee="fractional_waves")
         plan = formulas(Draft(spec_of(node, goal=SIZE, sizing=rule))).plan
         expected = scalar(one, 900.0)
         assert (plan.map_slots[0], plan.reduce_slots[0]) == pytest.approx((expected.map, expected.reduce))
@@ -254,3 +254,25 @@ def test_under_fifo_no_task_times_within_the_profile_take_longer_than_upper():
                 worst = max(worst, max(free))
             assert worst <= upper + 1e-9
             assert upper >= longest
+
+
+@settings(derandomize=True, max_examples=80, deadline=None)
+@given(st.integers(1, 12), st.integers(0, 9), st.floats(1, 50), st.floats(0, 20), st.floats(0, 20), st.floats(0.5, 50),
+       st.floats(1.0, 4.0), st.booleans())
+def test_whole_waves_keep_the_deadline_with_the_fewest_slots(maps, reduces, m, first, typical, r, slack, fixed):
+    def time(x, y):
+        waves = -(-reduces // y) if reduces else 0
+        return -(-maps // x) * m + (first + (waves - 1) * typical + waves * r if reduces else 0.0)
+
+    deadline = time(maps, reduces) * slack
+    node = JobClass(name="c", map=MapPhase(tasks=maps, avg=m, max=m, min=m), deadline=deadline, guarantee="waves")
+    if reduces:
+        node = replace(node, reduce=ReducePhase(tasks=reduces, avg=r, max=r, min=r), shuffle=ShufflePhase(
+            first_avg=first, first_max=first, avg=typical, max=typical, min=typical))
+    spec = spec_of(node, goal=SIZE, sizing="fixed_reduce" if fixed else "least_slots")
+    plan = plan_of(spec)
+    ys = [reduces] if fixed or not reduces else range(1, reduces + 1)
+    best = min(x + y for x in range(1, maps + 1) for y in ys if time(x, y) <= deadline * (1 + 1e-12))
+    assert plan.slots == best
+    assert plan.completion["waves"][0] <= deadline * (1 + 1e-9)
+    assert list(verify(spec, plan, False)) == []
