@@ -21,7 +21,8 @@ from mrdsl.spec.spec import Checked, Spec
 from mrdsl.spec.validation import mark_valid
 
 TEXT_NAME = "<text>"
-_FOLLOW_UPS = frozenset({"missing-item", "missing-block", "unknown-name", "missing-problem", "unused"})
+_FOLLOW_UPS = frozenset({"missing-item", "missing-block", "unknown-name", "missing-problem", "unused",
+                         "shares-do-not-add-up"})
 
 
 @dataclass(frozen=True)

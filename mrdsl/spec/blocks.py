@@ -68,12 +68,14 @@ class Slots(Node):
 class OnDemand(Node):
     """A VM rented by the hour."""
 
-    price: float = quantity("price", "price of one VM on demand", above=0.0, symbol="delta")
+    price: float = quantity("price", "price of one VM on demand; 0 for machines of one's own", at_least=0.0,
+                            symbol="delta")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reserved(Node):
     """VMs under a long contract."""
 
-    price: float = quantity("price", "price of one reserved VM", above=0.0, symbol="rho")
+    price: float = quantity("price", "price of one reserved VM; 0 for machines of one's own", at_least=0.0,
+                            symbol="rho")
     available: int = quantity("vms", "how many VMs are reserved", at_least=0, whole=True, symbol="r-bar")

@@ -17,6 +17,11 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         yield error("missing-block", "an energy problem needs at least one vm", spec.span)
     if not facts.jobs:
         yield error("missing-block", "an energy problem needs at least one job", spec.span)
+    for vm in facts.vms:
+        if vm.on_demand.price == 0.0:
+            yield error("out-of-range", f"vm {vm.name} costs nothing, and the budgets of an energy problem are shared "
+                        "out by prices", vm.on_demand.span_of("price"), "write a price above 0; where money does not "
+                        "matter, any, and no budget")
     unknown = [found for job in facts.jobs for found in _names(facts, job)]
     yield from unknown
     for job in facts.jobs:
