@@ -2,7 +2,8 @@
 
 Primal: times t of the events, maximize sum w_i ln(t_head - t_tail - T_i), t_before <= t_later on the arcs that only
 keep order. Dual: prices p >= 0 of all arcs that form a flow from the submission to the deadlines; for such a flow,
-scaled so that F D' - sum p_i T_i = W (F what arrives, W = sum w), the bound is sum w_i ln(w_i / p_i).
+scaled so that F D' - sum p_i T_i = W (F what arrives, W = sum w), the bound is sum w_i ln(w_i / p_i). Where the spare
+time is so small that the roundings of a path's sum are a share r of it, the bound is raised by W ln(1 + r).
 
 Every arc has a price p and a gap g, with p g = w on tasks and p g = mu -> 0 on the others; Newton's step is one system
 of the Laplacian with conductances p / g. Whatever the accuracy of that step, the times stay strictly feasible, and the
@@ -27,6 +28,8 @@ NEAR = 0.95
 COARSE, FINE = 1e-2, 1e-9
 """The most and the least that a Newton system's residual may be, relative; a tenth of the gap in between."""
 MOST_STEPS = 250
+EPSILON = 4 * float(np.finfo(np.float64).eps)
+"""What one addition along a path may add or lose, relative to the deadline, with some to spare."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class _Point:
         self.weight = network.weight / self.heavy
         self.duration = network.order_lengths(network.duration / self.unit)
         self.critical = network.deadlines / self.unit - spare / self.unit
+        self.blur = EPSILON * np.maximum(arcs, 1.0) * network.deadlines / spare
         self.times = self._start(float((spare / arcs).min()) / self.unit)
         self.gaps = self._gaps(self.times)
         self.pattern = Pattern(network.fixed, self.tails, self.heads, network.levels.level)
@@ -184,7 +188,8 @@ class _Point:
         weight = np.bincount(network.dag, self.weight, count)
         if not (room > 0).all():
             return float(np.inf)
-        return float(self.weight @ np.log(self.weight / (tasks * (weight / room)[network.dag])))
+        bound = float(self.weight @ np.log(self.weight / (tasks * (weight / room)[network.dag])))
+        return bound + float(weight @ np.log1p(self.blur))
 
     def _estimated(self) -> float:
         """The gap of the present times and prices, as it would be if the prices were a flow already."""

@@ -32,9 +32,10 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
 
     The paper's (4) takes pairs of one map and one reduce task; here every path counts, and a task without
     dependencies by itself. The goal ``slack`` needs time to spare: where a path takes the whole delay, the product is
-    0 however the delay is divided.
+    0 however the delay is divided. Lengths within a billionth of the delay count as equal to it: 0.1 s and 0.2 s fit
+    into 0.3 s.
     """
-    from mrdsl.problems.deadline.network import critical_path, network_of
+    from mrdsl.problems.deadline.network import ROUNDING, critical_path, network_of
 
     tasks = tasks_of(spec)
     network = network_of(tasks)
@@ -42,11 +43,12 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     product = spec.goal is None or spec.goal.quantity == "slack"
     for number, dag in enumerate(spec.facts.dags):
         length = float(earliest[1 + number])
-        if length < dag.allowable_delay or (length == dag.allowable_delay and not product):
+        rounding = ROUNDING * dag.allowable_delay
+        if length < dag.allowable_delay - (rounding if product else -rounding):
             continue
         path, length = critical_path(tasks, network, number)
         shown = " -> ".join(_named([tasks.names[task] for task in path]))
-        if length > dag.allowable_delay:
+        if length > dag.allowable_delay + rounding:
             message = (f"dag {dag.name} cannot keep its allowable delay of {dag.allowable_delay:g} s: its critical "
                        f"path takes {length:g} s: {shown}")
             hint = f"write allowable_delay = {_more(length):g} s or more, or shorten a task of that path"

@@ -104,19 +104,33 @@ def _follows(tasks: Tasks) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def kept(network: Network, slack: Floats) -> Floats:
-    """The slack, scaled down where a path of delays exceeds its deadline by a solver's tolerance.
+KEPT_ROUNDS = 8
+"""Lowering once is enough but for roundings of its own."""
 
-    The longest path is a convex function of the factor, at most the deadline where the factor is 0; so the factor on
-    the line between the two ends is safe.
+
+def kept(network: Network, slack: Floats) -> Floats:
+    """The slack, lowered on the paths of delays that exceed their deadline by a solver's tolerance or a rounding.
+
+    A task on such a path, and no other, gives up as much as its longest path is over, or, where that takes more, the
+    share that would suffice if all did. Either is enough: along a path that is over, one task that gives up the whole
+    excess suffices, and where none does, all scale. That share is safe because the longest path is a convex function of
+    the factor, at most the deadline where it is 0.
     """
     slack = np.maximum(slack, 0.0)
-    allowed = network.deadlines
-    reached = network.earliest(network.duration + slack)[1:network.fixed]
-    critical = network.earliest(network.duration)[1:network.fixed]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where(reached > allowed, (allowed - critical) / (reached - critical), 1.0)
-    return np.asarray(slack * np.clip(factor, 0.0, 1.0)[network.dag])
+    allowed = np.maximum(network.deadlines, network.earliest(network.duration)[1:network.fixed])
+    for _ in range(KEPT_ROUNDS):
+        lengths = network.duration + slack
+        earliest = network.earliest(lengths)
+        reached = earliest[1:network.fixed]
+        if not (reached > allowed).any():
+            break
+        critical = network.earliest(network.duration)[1:network.fixed]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.where(reached > allowed, (allowed - critical) / (reached - critical), 1.0)
+        over = earliest[network.tail] + lengths - network.latest(lengths, allowed)[network.head]
+        spared = np.maximum(slack - np.maximum(over, 0.0) * (1 + 1e-9), slack * np.clip(factor, 0.0, 1.0)[network.dag])
+        slack = np.where(over > 0, spared, slack)
+    return np.asarray(slack)
 
 
 def plan_from(spec: Spec, slack: Floats) -> DeadlinePlan:

@@ -8,7 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from mrdsl.problems.deadline.goals import PRODUCT, goal_of, shares
-from mrdsl.problems.deadline.network import Floats, Network, network_of
+from mrdsl.problems.deadline.network import ROUNDING, Floats, Network, network_of
 from mrdsl.problems.deadline.plan import DeadlinePlan, plan_from
 from mrdsl.problems.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec
@@ -91,6 +91,7 @@ def _unit(network: Network) -> float:
     """A hundredth of the slack per task along a path, in seconds."""
     spare = network.deadlines - network.earliest(network.duration)[1:network.fixed]
     longest = network.earliest(np.ones(len(network.tail)))[1:network.fixed]
+    spare = np.where(spare > ROUNDING * network.deadlines, spare, 0.0)
     typical = float((spare / longest).max()) or float(network.deadlines.max()) / 100.0
     return typical / 100.0
 
