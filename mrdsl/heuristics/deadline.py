@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.heuristics.deadline_contract import contracted, of_each_dag, without_twins
-from mrdsl.heuristics.deadline_even import most_even
+from mrdsl.heuristics.deadline_even import EXACT, most_even
 from mrdsl.heuristics.deadline_interior import maximize_product
 from mrdsl.heuristics.pipeline import Draft
 from mrdsl.outcome import Termination
@@ -73,5 +73,15 @@ def recover(draft: Draft) -> Draft:
     assert work.slack is not None
     slack = kept(work.network, np.asarray(work.slack))
     plan = plan_of(work.tasks, work.network, slack)
-    value = value_of(goal_of(draft.spec), work.tasks, work.network, slack)
-    return replace(draft, plan=plan, value=value)
+    value = value_of(goal_of(draft.spec), work.tasks, work.network, plan.delay - work.network.duration)
+    return replace(draft, plan=plan, value=value, bound=_drawn_back(draft, value))
+
+
+def _drawn_back(draft: Draft, value: float) -> float | None:
+    """The bound; that of a max-min goal at least the value, where they differ by what counts as no room."""
+    goal, work = goal_of(draft.spec), draft.work
+    if goal == PRODUCT or draft.bound is None:
+        return draft.bound
+    share = shares(goal, work.tasks)
+    room = EXACT * float(work.network.deadlines.max()) / float(share[share > 0].min())
+    return max(draft.bound, value) if value <= draft.bound + room else draft.bound

@@ -44,9 +44,9 @@ def _linear(spec: Spec, solve: Callable[..., Answer]) -> Outcome:
         return Outcome(answer.termination)
     tasks = tasks_of(spec)
     network = network_of(tasks)
-    slack = kept(network, slacks_in(model))
-    return Outcome(answer.termination, answer.solution, plan_of(tasks, network, slack),
-                   value_of(goal_of(spec), tasks, network, slack), answer.bound)
+    plan = plan_of(tasks, network, kept(network, slacks_in(model)))
+    return Outcome(answer.termination, answer.solution, plan,
+                   value_of(goal_of(spec), tasks, network, plan.delay - network.duration), answer.bound)
 
 
 class _Cuts:
