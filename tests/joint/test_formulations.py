@@ -185,3 +185,18 @@ def test_the_rounded_form_keeps_comparisons() -> None:
     spec = loads(THREE_PERIODS.replace("COMPARISON", "vms <= 50"))
     result = solve(spec, "highs", "P2-rounded")
     assert quantity(spec, result.plan, "vms", "") <= 50  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("formulation", ["P0", "P1", "P2"])
+@pytest.mark.parametrize("concurrency", ["whole", "fractional"])
+def test_whole_variables_have_whole_bounds(formulation: str, concurrency: str) -> None:
+    """GAMS refuses others."""
+    import pyomo.environ as pyo
+
+    from mrdsl.solving.run import build_model
+
+    for seed in range(6):
+        model = build_model(positive(random_spec(seed, concurrency=concurrency)), formulation)
+        whole = [one for one in model.component_data_objects(pyo.Var) if one.is_integer()]
+        assert whole
+        assert all(float(end).is_integer() for one in whole for end in one.bounds)
