@@ -24,8 +24,23 @@ class StoppedError(BaseException):
     """Ctrl-C in a command of many solves: unlike KeyboardInterrupt, no single solve makes a result of it."""
 
 
+def open_what_is_closed() -> None:
+    """Puts the null device where standard input, output or errors were closed (``mrdsl solve SPEC >&-``).
+
+    Else the next file that is opened takes the number, and what is meant for the terminal lands in it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
 def run(command: click.Command) -> int:
     """Runs the command line and gives its exit code."""
+    open_what_is_closed()
     PRINTED.set(False)
     try:
         code = command.main(prog_name="mrdsl", standalone_mode=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -57,3 +58,39 @@ def test_an_experiment_of_many_solves_ends_at_once(monkeypatch: pytest.MonkeyPat
         assert run(cli) == 4
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+WITHOUT_UID = """
+import pwd, sys
+def unknown(*_): raise KeyError("uid not found")
+pwd.getpwuid = unknown
+sys.argv = ["mrdsl", *sys.argv[1:]]
+from mrdsl.cli import main
+main()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes file descriptors by the shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("solver", ["highs", "glpk"])
+def test_closed_streams_are_no_fault(closed: str, solver: str, tmp_path: Path) -> None:
+    """And nothing that is printed lands in a file that took the number of a closed stream."""
+    output = tmp_path / "plan.json"
+    line = f'"$0" -m mrdsl solve "$1" --solver {solver} -o "$2" {closed}'
+    done = subprocess.run(["sh", "-c", line, sys.executable, str(REFERENCE), str(output)], capture_output=True,
+                          text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "internal" not in done.stdout + done.stderr
+    assert json.loads(output.read_text(encoding="utf-8"))["termination"] == "optimal"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have numbers")
+@pytest.mark.parametrize("command", [["check"], ["solve"], ["solvers"]], ids=str)
+def test_a_user_without_name_and_home(command: list[str]) -> None:
+    hidden = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MRDSL_CACHE")
+    environment = {key: value for key, value in os.environ.items() if key not in hidden}
+    arguments = command if command == ["solvers"] else [*command, str(REFERENCE)]
+    done = subprocess.run([sys.executable, "-c", WITHOUT_UID, *arguments], capture_output=True, text=True,
+                          env={**environment, "PYTHONPATH": str(ROOT)}, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "internal" not in done.stdout + done.stderr
