@@ -37,8 +37,10 @@ def draws(seed):
     from mrdsl.simulation.task_times import exponential
 
     random = np.random.RandomState(seed)
-    return [(c[0], c[3], times(c[1], c[2], random), times(c[4], c[5], random), exponential(think, random))
-            for c, think in ((TWITTER, 174.0), (SORT, 127.0))]
+    return [
+        (c[0], c[3], times(c[1], c[2], random), times(c[4], c[5], random), exponential(think, random))
+        for c, think in ((TWITTER, 174.0), (SORT, 127.0))
+    ]
 
 
 def ours():
@@ -47,8 +49,10 @@ def ours():
     from mrdsl.simulation.tasks import Work
     from mrdsl.simulation.users import Submitters, observe
 
-    submitters = [Submitters(Work(maps, reduces, m, r, r), think, users)
-                  for (maps, reduces, m, r, think), users in zip(draws(1), USERS, strict=True)]
+    submitters = [
+        Submitters(Work(maps, reduces, m, r, r), think, users)
+        for (maps, reduces, m, r, think), users in zip(draws(1), USERS, strict=True)
+    ]
     started = time.perf_counter()
     seen, simulation = observe([Pool(CORES, [Queue(FewestRunning())])], submitters, [JOBS_PER_USER * u for u in USERS])
     simulation.run()
@@ -122,8 +126,10 @@ def day(jobs):
     random = np.random.RandomState(7)
     m, r = times(20.0, 60.0, random), times(40.0, 90.0, random)
     gaps, sizes = random.exponential(86400.0 / 24000, jobs), random.geometric(1 / 36.0, jobs)
-    arrivals = (Job(0, Work(int(n), max(1, int(n) // 6), m, r, r), at)
-                for n, at in zip(sizes, np.cumsum(gaps).tolist(), strict=True))
+    arrivals = (
+        Job(0, Work(int(n), max(1, int(n) // 6), m, r, r), at)
+        for n, at in zip(sizes, np.cumsum(gaps).tolist(), strict=True)
+    )
     pools = [Pool(300, [Queue(FewestRunning())]), Pool(150, [Queue(FewestRunning())])]
     spent = [0, 0.0]
 
@@ -149,8 +155,10 @@ def peer():
     rates = {name: median(tasks / seconds for tasks, seconds, _, _ in runs) for name, runs in found.items()}
     for name, runs in found.items():
         tasks, _, means, peak = runs[0]
-        print(f"{name:6} {rates[name]:10,.0f} tasks/s, {tasks:,} tasks, mean completion "
-              f"{', '.join(f'{mean:.0f} s' for mean in means)}, peak {peak:.0f} MB")
+        print(
+            f"{name:6} {rates[name]:10,.0f} tasks/s, {tasks:,} tasks, mean completion "
+            f"{', '.join(f'{mean:.0f} s' for mean in means)}, peak {peak:.0f} MB"
+        )
     print(f"ratio  {rates['ours'] / rates['simpy']:.1f}")
 
 
@@ -158,8 +166,10 @@ def whole_day():
     for jobs in (6_000, 24_000, 96_000):
         runs = [measure("day", str(jobs)) for _ in repeat(None, REPEATS if jobs == 24_000 else 1)]
         tasks, _, means, peak = runs[0]
-        print(f"{jobs:7,} jobs, {tasks:9,} tasks: {median(run[1] for run in runs):5.1f} s, mean completion "
-              f"{means[0]:.0f} s, peak {peak:.0f} MB")
+        print(
+            f"{jobs:7,} jobs, {tasks:9,} tasks: {median(run[1] for run in runs):5.1f} s, mean completion "
+            f"{means[0]:.0f} s, peak {peak:.0f} MB"
+        )
 
 
 def main() -> None:

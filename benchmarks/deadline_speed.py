@@ -17,10 +17,10 @@ from collections.abc import Callable
 import numpy as np
 
 import mrdsl
-from mrdsl.outcome import Limits
-from mrdsl.problems.deadline.facts import Dag, DeadlineFacts, Task
-from mrdsl.problems.deadline.network import network_of
-from mrdsl.problems.deadline.workload import tasks_of
+from mrdsl.core.result import Limits
+from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
+from mrdsl.families.deadline.network import network_of
+from mrdsl.families.deadline.workload import tasks_of
 from mrdsl.spec.spec import Goal, Spec
 
 
@@ -41,8 +41,11 @@ def layered(tasks: int, edges: int, layers: int, seed: int, factor: float = 1.5)
     facts = DeadlineFacts(dags=(Dag(name="job", allowable_delay=1.0, tasks=nodes),))
     network = network_of(tasks_of(Spec(problem="deadline", facts=facts)))
     allowed = factor * float(network.earliest(network.duration)[1])
-    return Spec(problem="deadline", goal=Goal("maximize", "slack"),
-                facts=DeadlineFacts(dags=(Dag(name="job", allowable_delay=allowed, tasks=nodes),)))
+    return Spec(
+        problem="deadline",
+        goal=Goal("maximize", "slack"),
+        facts=DeadlineFacts(dags=(Dag(name="job", allowable_delay=allowed, tasks=nodes),)),
+    )
 
 
 def direct(spec: Spec, gap: float) -> tuple[float, float | None]:
@@ -89,8 +92,9 @@ def clarabel(spec: Spec, gap: float) -> tuple[float, float | None]:
     put(base + 3 * task + 2, network.tail, 1.0)
     given[base + 3 * task + 2] -= network.duration / unit
     width = events - fixed + n
-    matrix = sparse.csc_matrix((np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
-                               shape=(len(given), width))
+    matrix = sparse.csc_matrix(
+        (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))), shape=(len(given), width)
+    )
     settings = solver.DefaultSettings()
     settings.verbose = False
     settings.time_limit = 300.0

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mrdsl.api import loads, solve
+from mrdsl.core.result import Limits, SolutionStatus
+from mrdsl.families.energy.models.counted import build
 from mrdsl.language.formatting import format_text
-from mrdsl.outcome import Limits, SolutionStatus
-from mrdsl.problems.energy.counted import build
-from mrdsl.solving.dispatch import solve_model
+from mrdsl.solving.checked_answer import solve_model
 
 SCALES = ("small", "medium", "large")
 MEMORY_PENALTY = 0.35
@@ -80,24 +80,86 @@ class Application:
 
 
 APPLICATIONS = (
-    Application("adjlist", "Adjacency list", 170,
-                (Load(7, 8, "2.5", 300), Load(70, 80, "11.5", 2500), Load(140, 160, "130", 12500)),
-                120, 1.6, 1.5, 3.5),
-    Application("classif", "Classification", 256,
-                (Load(24, 0, "0.5", 150), Load(120, 0, "6", 600), Load(240, 0, "58.33", 2000)), 0, 1.0, 0.8, 1.0),
-    Application("hismov", "Histogram of movies", 128,
-                (Load(16, 0, "0.1666", 100), Load(240, 0, "3.5", 350), Load(480, 0, "33.33", 2000)), 0, 1.0, 0.8, 1.0),
-    Application("invind", "Inverted index", 256,
-                (Load(17, 2, "0.9", 350), Load(100, 16, "10", 1800), Load(200, 32, "100", 7500)), 40, 1.3, 1.2, 2.0),
-    Application("raninvind", "Ranked inverted index", 215,
-                (Load(13, 10, "2.5", 400), Load(130, 100, "16.66", 2000), Load(260, 200, "200", 9000)),
-                100, 1.4, 2.5, 4.0),
-    Application("selfjoin", "Self-join", 205,
-                (Load(9, 6, "1.5", 250), Load(135, 90, "10", 1800), Load(270, 180, "135", 13500)), 90, 1.2, 1.5, 3.0),
-    Application("seqcou", "Sequence count", 256,
-                (Load(6, 8, "1", 180), Load(60, 80, "8.33", 600), Load(120, 160, "75", 5000)), 110, 1.2, 2.0, 3.0),
-    Application("worcou", "Word count", 256,
-                (Load(17, 2, "1.5", 350), Load(100, 16, "9.5", 1400), Load(200, 32, "90", 7500)), 30, 0.9, 1.0, 1.5),
+    Application(
+        "adjlist",
+        "Adjacency list",
+        170,
+        (Load(7, 8, "2.5", 300), Load(70, 80, "11.5", 2500), Load(140, 160, "130", 12500)),
+        120,
+        1.6,
+        1.5,
+        3.5,
+    ),
+    Application(
+        "classif",
+        "Classification",
+        256,
+        (Load(24, 0, "0.5", 150), Load(120, 0, "6", 600), Load(240, 0, "58.33", 2000)),
+        0,
+        1.0,
+        0.8,
+        1.0,
+    ),
+    Application(
+        "hismov",
+        "Histogram of movies",
+        128,
+        (Load(16, 0, "0.1666", 100), Load(240, 0, "3.5", 350), Load(480, 0, "33.33", 2000)),
+        0,
+        1.0,
+        0.8,
+        1.0,
+    ),
+    Application(
+        "invind",
+        "Inverted index",
+        256,
+        (Load(17, 2, "0.9", 350), Load(100, 16, "10", 1800), Load(200, 32, "100", 7500)),
+        40,
+        1.3,
+        1.2,
+        2.0,
+    ),
+    Application(
+        "raninvind",
+        "Ranked inverted index",
+        215,
+        (Load(13, 10, "2.5", 400), Load(130, 100, "16.66", 2000), Load(260, 200, "200", 9000)),
+        100,
+        1.4,
+        2.5,
+        4.0,
+    ),
+    Application(
+        "selfjoin",
+        "Self-join",
+        205,
+        (Load(9, 6, "1.5", 250), Load(135, 90, "10", 1800), Load(270, 180, "135", 13500)),
+        90,
+        1.2,
+        1.5,
+        3.0,
+    ),
+    Application(
+        "seqcou",
+        "Sequence count",
+        256,
+        (Load(6, 8, "1", 180), Load(60, 80, "8.33", 600), Load(120, 160, "75", 5000)),
+        110,
+        1.2,
+        2.0,
+        3.0,
+    ),
+    Application(
+        "worcou",
+        "Word count",
+        256,
+        (Load(17, 2, "1.5", 350), Load(100, 16, "9.5", 1400), Load(200, 32, "90", 7500)),
+        30,
+        0.9,
+        1.0,
+        1.5,
+    ),
 )
 
 
@@ -114,7 +176,7 @@ def text(application: Application, scale: str, scaling: float) -> str:
     load = application.loads[at]
     wide = max(len(machine.name) for machine in MACHINES) + 2
     vms = "\n".join(
-        f'vm {f"{chr(34)}{m.name}{chr(34)}":<{wide}} {{ slots {{ map = {m.slots}, reduce = {m.slots} }}, '
+        f"vm {f'{chr(34)}{m.name}{chr(34)}':<{wide}} {{ slots {{ map = {m.slots}, reduce = {m.slots} }}, "
         f"on_demand {{ price = {m.price} USD/h }}, available = {m.available[at]} }}"
         for m in MACHINES
     )

@@ -12,8 +12,8 @@ from __future__ import annotations
 import sys
 import time
 
-from mrdsl import Limits, solve
-from mrdsl.experiments.energy_runs import WORKLOADS, workload
+from mrdsl import Limits, api, solve
+from mrdsl.families.energy.studies.workloads import WORKLOADS, workload
 
 SOLVERS = ("highs", "cbc", "scip")
 FORMS = ("counted", "per_task")
@@ -25,7 +25,7 @@ def main(seconds: float) -> int:
     print("| workload | optimum [J] |" + "".join(f" {form} {solver} |" for form in FORMS for solver in SOLVERS))
     print("|---|---|" + "---|" * (len(FORMS) * len(SOLVERS)))
     for name, title in WORKLOADS.items():
-        spec = workload(name, "small")
+        spec = workload(api, name, "small")
         best = solve(spec, "highs", formulation="counted", limits=Limits(gap=1e-9)).objective.value
         assert best is not None
         cells = []

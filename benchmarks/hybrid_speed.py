@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from mrdsl.problems.hybrid.facts import Control, HybridFacts, Queue, Vm
-from mrdsl.solving.run import solve
+from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm
+from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 
@@ -17,8 +17,15 @@ def main() -> None:
     slots = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     vms = tuple(Vm(name=f"vm{i}", available=60, preemption_cost=0.5) for i in range(TYPES))
     queues = tuple(
-        Queue(name=f"q{i}", vm=f"vm{i % TYPES}", size=1 + i % 4, delay=40 + i % 20, arrivals_max=14,
-              arrivals=Distribution("poisson", (2.0 + i % 3,)), outsourcing=2.0 + i % 5)
+        Queue(
+            name=f"q{i}",
+            vm=f"vm{i % TYPES}",
+            size=1 + i % 4,
+            delay=40 + i % 20,
+            arrivals_max=14,
+            arrivals=Distribution("poisson", (2.0 + i % 3,)),
+            outsourcing=2.0 + i % 5,
+        )
         for i in range(QUEUES)
     )
     facts = HybridFacts(horizon=slots, vms=vms, queues=queues, control=Control(V=1.0, outsource_limit=60))

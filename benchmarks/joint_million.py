@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.heuristics.joint_whole import Filled, Search, fill_whole
-from mrdsl.performance.sizing import SlotLimits
-from mrdsl.problems.joint import allocation
-from mrdsl.problems.joint.workload import Execution, Queues, Workload, ceiling
+from mrdsl.families.joint import allocation
+from mrdsl.families.joint.methods.whole import Filled, Search, fill_whole
+from mrdsl.families.joint.workload import Execution, Queues, Workload, ceiling
+from mrdsl.formulas.sizing import SlotLimits
 
 
 def instance(units: int) -> Workload:
@@ -33,7 +33,12 @@ def instance(units: int) -> Workload:
     return Workload(
         class_names=range(units),  # type: ignore[arg-type]
         service_names=(),
-        low=low, high=high, vms_per_demand=one, penalty=draw.uniform(0.0, 1.0, units), vm_cost=0.02, size=size,
+        low=low,
+        high=high,
+        vms_per_demand=one,
+        penalty=draw.uniform(0.0, 1.0, units),
+        vm_cost=0.02,
+        size=size,
         share=None,
         execution=Execution(one, 0 * one, 0 * one, one, one, one, one, SlotLimits(one, one, 0 * one, 0 * one)),
         queues=Queues(none, none, none),
@@ -45,8 +50,15 @@ def whole_jobs(units: int) -> Workload:
     work = instance(units)
     each = np.random.default_rng(2).uniform(1, 10, units)
     run = replace(work.execution, A=each, limits=SlotLimits(0 * each, np.full(units, np.inf), 0 * each, 0 * each))
-    work = replace(work, execution=run, vms_per_demand=each, low=work.low / each, high=work.high / each, whole=True,
-                   penalty=work.penalty * each)
+    work = replace(
+        work,
+        execution=run,
+        vms_per_demand=each,
+        low=work.low / each,
+        high=work.high / each,
+        whole=True,
+        penalty=work.penalty * each,
+    )
     least, most = (work.whole_vms(demand).sum() for demand in (work.low, work.high))
     return replace(work, size=int(least + 0.4 * (most - least)))
 

@@ -18,10 +18,10 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.contrib.appsi.solvers.highs import Highs
 
-from mrdsl.experiments.joint_instances import instance
-from mrdsl.experiments.joint_sizes import compare
-from mrdsl.problems.joint.sizes import sweep
-from mrdsl.problems.joint.workload import Workload, workload
+from mrdsl.families.joint.sizes import sweep
+from mrdsl.families.joint.studies.cluster_sizes import compare
+from mrdsl.families.joint.studies.instances import instance
+from mrdsl.families.joint.workload import Workload, workload
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
@@ -77,8 +77,10 @@ def main() -> None:
 
     runs = [timed(lambda: sweep(work, sizes, relax=True).total) for _ in range(chosen.runs)]
     greedy, costs = statistics.median(seconds for seconds, _ in runs), runs[0][1]
-    print(f"{chosen.family}: {len(work.worth)} classes, {work.periods} hours, {len(sizes)} sizes: "
-          f"{work.periods * len(sizes)} LPs")
+    print(
+        f"{chosen.family}: {len(work.worth)} classes, {work.periods} hours, {len(sizes)} sizes: "
+        f"{work.periods * len(sizes)} LPs"
+    )
     print(f"greedy sweep                 {greedy:9.4f} s   (median of {chosen.runs})")
     whole = workload(instance(chosen.family, 1))
     whole_sizes = compare(whole, steps=chosen.sizes).sizes

@@ -21,8 +21,8 @@ import numpy as np
 from lark import Lark, Token
 from measure import Case, compare, show
 
+from mrdsl.core.resources import resource
 from mrdsl.language.loading import load_text
-from mrdsl.resources import resource
 
 CLASSES, ROWS, TURNS = 10_000, 100_000, 3
 HEAD = "problem capacity\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
@@ -31,8 +31,17 @@ CLASS = (
     "avg = 37 s, max = 40 s }}, reduce {{ tasks = 64, avg = 22 s, max = 44 s }}, slots {{ map = 2, reduce = 1 }}, "
     "jobs = 9..10, deadline = 15 min, penalty = 12.50 USD }}\n"
 )
-COLUMNS = ("coefficients.A [s]", "coefficients.B [s]", "coefficients.C [s]", "slots.map", "slots.reduce", "jobs.low",
-           "jobs.high", "deadline [min]", "penalty [USD]")
+COLUMNS = (
+    "coefficients.A [s]",
+    "coefficients.B [s]",
+    "coefficients.C [s]",
+    "slots.map",
+    "slots.reduce",
+    "jobs.low",
+    "jobs.high",
+    "deadline [min]",
+    "penalty [USD]",
+)
 
 
 class Separators:
@@ -61,7 +70,9 @@ def content(i: int) -> dict[str, object]:
         "shuffle": {"first_avg": 8.0, "first_max": 11.0, "avg": 37.0, "max": 40.0},
         "reduce": {"tasks": 64, "avg": 22.0, "max": 44.0},
         "slots": {"map": 2, "reduce": 1},
-        "jobs": [9, 10], "deadline": 900.0, "penalty": 12.5,
+        "jobs": [9, 10],
+        "deadline": 900.0,
+        "penalty": 12.5,
     }
 
 
@@ -96,37 +107,67 @@ def main() -> None:
     text = HEAD + "".join(CLASS.format(i=i, t=300 + i % 100) for i in range(CLASSES))
     document = {f"c{i}": content(i) for i in range(CLASSES)}
     as_json, as_toml = json.dumps(document), toml_text()
-    bare = Lark(resource("grammar/mrspec.lark").read_text(), parser="lalr", lexer="basic", start="document",
-                maybe_placeholders=False, postlex=Separators(), propagate_positions=True)
-    found = medians({
-        "Lark's bare tree, positions on": lambda: bare.parse(text),
-        "mrdsl: text to Spec": lambda: load_text(text).spec,
-        "tomllib": lambda: tomllib.loads(as_toml),
-        "json": lambda: json.loads(as_json),
-    })
+    bare = Lark(
+        resource("grammar/mrspec.lark").read_text(),
+        parser="lalr",
+        lexer="basic",
+        start="document",
+        maybe_placeholders=False,
+        postlex=Separators(),
+        propagate_positions=True,
+    )
+    found = medians(
+        {
+            "Lark's bare tree, positions on": lambda: bare.parse(text),
+            "mrdsl: text to Spec": lambda: load_text(text).spec,
+            "tomllib": lambda: tomllib.loads(as_toml),
+            "json": lambda: json.loads(as_json),
+        }
+    )
     report(f"Text of {CLASSES:,} classes", found, "Lark's bare tree, positions on", CLASSES)
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "classes.csv"
-        table.write_text("name," + ",".join(COLUMNS) + "\n"
-                         + "".join(f"c{i},{5000 + i % 997},1250,95,4,2,4,6,10,20\n" for i in range(ROWS)))
+        table.write_text(
+            "name,"
+            + ",".join(COLUMNS)
+            + "\n"
+            + "".join(f"c{i},{5000 + i % 997},1250,95,4,2,4,6,10,20\n" for i in range(ROWS))
+        )
         spec = HEAD + 'classes from "classes.csv"\n'
-        found = medians({
-            "numpy.genfromtxt": lambda: np.genfromtxt(table, delimiter=",", skip_header=1, usecols=range(1, 10)),
-            "numpy.loadtxt": lambda: np.loadtxt(table, delimiter=",", skiprows=1, usecols=range(1, 10)),
-            "mrdsl: CSV to Spec": lambda: load_text(spec, folder=folder).spec,
-        })
+        found = medians(
+            {
+                "numpy.genfromtxt": lambda: np.genfromtxt(table, delimiter=",", skip_header=1, usecols=range(1, 10)),
+                "numpy.loadtxt": lambda: np.loadtxt(table, delimiter=",", skiprows=1, usecols=range(1, 10)),
+                "mrdsl: CSV to Spec": lambda: load_text(spec, folder=folder).spec,
+            }
+        )
         report(f"A table of {ROWS:,} classes", found, "numpy.loadtxt", ROWS)
     models = resource("models")
     python = sys.executable
     print("\nWhole processes\n")
-    print(show(compare([
-        Case("import lark", [python, "-c", "import lark"]),
-        Case("check, quickstart", [python, "-m", "mrdsl", "check", str(models / "capacity/quickstart.mrspec")]),
-        Case("check, the largest reference spec",
-             [python, "-m", "mrdsl", "check", str(models / "joint/reference.mrspec")]),
-        Case("fmt --check", [python, "-m", "mrdsl", "fmt", "--check", str(models / "capacity/quickstart.mrspec")],
-             codes=(0, 1)),
-    ]), against="import lark"))
+    print(
+        show(
+            compare(
+                [
+                    Case("import lark", [python, "-c", "import lark"]),
+                    Case(
+                        "check, quickstart",
+                        [python, "-m", "mrdsl", "check", str(models / "capacity/quickstart.mrspec")],
+                    ),
+                    Case(
+                        "check, the largest reference spec",
+                        [python, "-m", "mrdsl", "check", str(models / "joint/reference.mrspec")],
+                    ),
+                    Case(
+                        "fmt --check",
+                        [python, "-m", "mrdsl", "fmt", "--check", str(models / "capacity/quickstart.mrspec")],
+                        codes=(0, 1),
+                    ),
+                ]
+            ),
+            against="import lark",
+        )
+    )
 
 
 if __name__ == "__main__":

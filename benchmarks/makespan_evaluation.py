@@ -14,10 +14,10 @@ from time import process_time
 import numpy as np
 
 import mrdsl
-from mrdsl.experiments.makespan import DISTRIBUTIONS
-from mrdsl.problems.makespan.batch import Batch, batch_of
-from mrdsl.problems.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
-from mrdsl.problems.makespan.schedule import simulate, whole_cluster
+from mrdsl.families.makespan.batch import Batch, batch_of
+from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
+from mrdsl.families.makespan.schedule import simulate, whole_cluster
+from mrdsl.families.makespan.studies.production import DISTRIBUTIONS
 from mrdsl.simulation.slots import makespans
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Slots
@@ -36,9 +36,11 @@ def production(jobs: int, slots: int, seed: int = 1) -> Spec:
             values[low] = stream.normal(mean, deviation, int(low.sum()))
         drawn[name] = values
     batch = tuple(
-        Job(name=f"J{j}",
+        Job(
+            name=f"J{j}",
             map=MapTasks(tasks=round(drawn["map tasks"][j]), time=float(drawn["map time"][j])),
-            reduce=ReduceTasks(tasks=round(drawn["reduce tasks"][j]), time=float(drawn["reduce time"][j])))
+            reduce=ReduceTasks(tasks=round(drawn["reduce tasks"][j]), time=float(drawn["reduce time"][j])),
+        )
         for j in range(jobs)
     )
     cluster = Cluster(slots=Slots(map=slots, reduce=slots))
@@ -116,8 +118,10 @@ def compare(jobs: int, slots: int, population: int) -> None:
     base, tuned = (median(seconds[name]) for name in ("loop over tasks", "tuned loop over tasks"))
     for name, measured in seconds.items():
         one = median(measured)
-        print(f"| {jobs} jobs, {tasks} tasks, {slots} slots | {name} | {1000 * one:.3f} | {base / one:.1f} "
-              f"| {tuned / one:.1f} |")
+        print(
+            f"| {jobs} jobs, {tasks} tasks, {slots} slots | {name} | {1000 * one:.3f} | {base / one:.1f} "
+            f"| {tuned / one:.1f} |"
+        )
 
 
 def whole_pipelines() -> None:

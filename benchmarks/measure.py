@@ -62,20 +62,26 @@ def compare(cases: Sequence[Case], runs: int = 5, memory: bool = False, timeout:
             if turn:
                 seconds[case.name].append(taken)
     peaks = {case.name: peak_memory(case, timeout) for case in cases} if memory else {}
-    return [Measured(case.name, *zip(*seconds[case.name], strict=True), peaks.get(case.name), output[case.name])
-            for case in cases]
+    return [
+        Measured(case.name, *zip(*seconds[case.name], strict=True), peaks.get(case.name), output[case.name])
+        for case in cases
+    ]
 
 
 def show(measured: Sequence[Measured], against: str) -> str:
     """A Markdown table with ratios against the case of that name."""
     base = next(m for m in measured if m.name == against)
-    lines = [f"| case | median s | min .. max s | ratio to {against} | CPU s | CPU ratio | peak MB | ratio |",
-             "|---|---|---|---|---|---|---|---|"]
+    lines = [
+        f"| case | median s | min .. max s | ratio to {against} | CPU s | CPU ratio | peak MB | ratio |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for m in measured:
         peak = "" if m.memory is None else f"{m.memory:.0f}"
         ratio = "" if m.memory is None or not base.memory else f"{m.memory / base.memory:.2f}"
-        lines.append(f"| {m.name} | {m.median:.3f} | {min(m.seconds):.3f} .. {max(m.seconds):.3f} | "
-                     f"{m.median / base.median:.2f} | {m.cpu:.3f} | {m.cpu / base.cpu:.2f} | {peak} | {ratio} |")
+        lines.append(
+            f"| {m.name} | {m.median:.3f} | {min(m.seconds):.3f} .. {max(m.seconds):.3f} | "
+            f"{m.median / base.median:.2f} | {m.cpu:.3f} | {m.cpu / base.cpu:.2f} | {peak} | {ratio} |"
+        )
     return "\n".join(lines)
 
 
@@ -89,8 +95,13 @@ def peak_memory(case: Case, timeout: float = 600.0) -> float:
     """The highest memory of the process tree in MB; Linux only, NaN elsewhere."""
     if not Path("/proc/self/smaps_rollup").exists():
         return float("nan")
-    process = subprocess.Popen(case.command, cwd=case.folder, env={**os.environ, **case.environment},
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        case.command,
+        cwd=case.folder,
+        env={**os.environ, **case.environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     peak, done = [0.0], threading.Event()
 
     def watch() -> None:
@@ -110,8 +121,15 @@ def peak_memory(case: Case, timeout: float = 600.0) -> float:
 
 def _timed(case: Case, timeout: float) -> tuple[tuple[float, float], str]:
     before, started = os.times(), time.perf_counter()
-    done = subprocess.run(case.command, cwd=case.folder, env={**os.environ, **case.environment}, text=True,
-                          capture_output=True, timeout=timeout, check=False)
+    done = subprocess.run(
+        case.command,
+        cwd=case.folder,
+        env={**os.environ, **case.environment},
+        text=True,
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+    )
     taken, after = time.perf_counter() - started, os.times()
     cpu = after.children_user - before.children_user + after.children_system - before.children_system
     if done.returncode not in case.codes:

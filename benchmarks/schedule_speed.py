@@ -20,10 +20,10 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE / "schedule_peers")]
 
 from measure import Case, compare, show  # noqa: E402
-
 from mrdsl.heuristics.schedule import simulation  # noqa: E402
-from mrdsl.language.loading import load_file  # noqa: E402
 from mrdsl.problems.schedule.stream import jobs  # noqa: E402
+
+from mrdsl.language.loading import load_file  # noqa: E402
 from mrdsl.spec.schema import Source  # noqa: E402
 from mrdsl.spec.spec import Spec  # noqa: E402
 
@@ -53,12 +53,22 @@ def run(case: str, trace: str) -> dict[str, float]:
         from simpy_mdasa import simulate
 
         machine = facts.vms[0]
-        return simulate(list(jobs(facts, 1)), machine_slots(machine), machine.paid_by.period, machine.on_demand.price,
-                        facts.policy.sizing)
+        return simulate(
+            list(jobs(facts, 1)),
+            machine_slots(machine),
+            machine.paid_by.period,
+            machine.on_demand.price,
+            facts.policy.sizing,
+        )
     count = int(case)
     seen = simulation(facts, 1, jobs=days(facts, count) if count > 1 else jobs(facts, 1)).run()
-    return {"jobs": seen.jobs, "late": seen.tardy, "cost": seen.bill.on_demand, "tasks": seen.tasks,
-            "rented": seen.rented}
+    return {
+        "jobs": seen.jobs,
+        "late": seen.tardy,
+        "cost": seen.bill.on_demand,
+        "tasks": seen.tasks,
+        "rented": seen.rented,
+    }
 
 
 def machine_slots(machine: Any) -> tuple[int, int]:
@@ -68,6 +78,7 @@ def machine_slots(machine: Any) -> tuple[int, int]:
 
 def main(trace: str) -> None:
     """Measures and prints both tables."""
+
     def case(name: str, what: str) -> Case:
         return Case(name, [sys.executable, __file__, trace, what])
 

@@ -30,10 +30,10 @@ def model(folder: Path) -> None:
     from pyomo.contrib.appsi.solvers import Highs
 
     import mrdsl
-    from mrdsl.problems.capacity.instance import instance_of
-    from mrdsl.solving.extract import linear_program
-    from mrdsl.solving.highs import model_of
-    from mrdsl.solving.run import build_model
+    from mrdsl.families.capacity.instance import instance_of
+    from mrdsl.planning.solve_spec import build_model
+    from mrdsl.solving.arrays import linear_program
+    from mrdsl.solving.backends.highs import model_of
 
     write(folder, 10_000)
     spec = mrdsl.load(folder / "table.mrspec")
@@ -57,15 +57,19 @@ def model(folder: Path) -> None:
         hand.d = pyo.Var(domain=pyo.NonNegativeIntegers)
         hand.r = pyo.Var(domain=pyo.NonNegativeIntegers, bounds=(0, 40))
         hand.enough = pyo.Constraint(expr=sum(gamma[i] * hand.h[i] for i in classes) <= hand.r + hand.d)
-        hand.cost = pyo.Objective(expr=0.192 * hand.d + 0.121 * hand.r + sum(
-            penalty[i] * (high[i] - hand.h[i]) for i in classes))
+        hand.cost = pyo.Objective(
+            expr=0.192 * hand.d + 0.121 * hand.r + sum(penalty[i] * (high[i] - hand.h[i]) for i in classes)
+        )
         solver = Highs()
         solver.set_instance(hand)
         return int(solver._solver_model.getNumCol())
 
     assert ours() == plain() == len(np.array(gamma)) + 2
-    table("Build P2 with 10,000 classes and hand it to HiGHS", {"plain Pyomo, appsi HiGHS": plain, "mrdsl": ours},
-          "plain Pyomo, appsi HiGHS")
+    table(
+        "Build P2 with 10,000 classes and hand it to HiGHS",
+        {"plain Pyomo, appsi HiGHS": plain, "mrdsl": ours},
+        "plain Pyomo, appsi HiGHS",
+    )
 
 
 def loop(folder: Path) -> None:
@@ -87,8 +91,11 @@ def loop(folder: Path) -> None:
     def again() -> float | None:
         return problem.update(peak=1 + next(step) / 1000).solve("highs").objective.value
 
-    table("Solve again after one param changed, 1,000 classes", {"load, compile, solve": anew, "update, solve": again},
-          "load, compile, solve")
+    table(
+        "Solve again after one param changed, 1,000 classes",
+        {"load, compile, solve": anew, "update, solve": again},
+        "load, compile, solve",
+    )
 
 
 def rounds(folder: Path) -> None:
@@ -103,7 +110,7 @@ def rounds(folder: Path) -> None:
     for i in range(1, 1001):
         problem.update(peak=1 + i / 10_000).solve("highs")
         if i in (100, 250, 490, 990):
-            pid = worker._workers()["mrdsl.solving.highs:solve"].pid
+            pid = worker._workers()["mrdsl.solving.backends.highs:solve"].pid
             print(f"| {i} | {resident(os.getpid()):.1f} | {resident(pid):.1f} | {time.perf_counter() - started:.1f} |")
 
 
@@ -119,8 +126,21 @@ def sweep(folder: Path) -> None:
     path.write_text(text.replace("15 min", "15 min * peak") + "\nparam peak = 1.0\n", encoding="utf-8")
 
     def case(jobs: int) -> Case:
-        command = [sys.executable, "-m", "mrdsl", "sweep", str(path), "--over", "peak=1:1.999:0.001", "--solver",
-                   "highs", "-o", str(folder / f"out{jobs}.csv"), "-j", str(jobs)]
+        command = [
+            sys.executable,
+            "-m",
+            "mrdsl",
+            "sweep",
+            str(path),
+            "--over",
+            "peak=1:1.999:0.001",
+            "--solver",
+            "highs",
+            "-o",
+            str(folder / f"out{jobs}.csv"),
+            "-j",
+            str(jobs),
+        ]
         return Case(f"{jobs} process{'es' * (jobs > 1)}", command, environment={"PYTHONPATH": str(ROOT)})
 
     print("\n## A sweep of 1,000 solves\n")
@@ -139,8 +159,10 @@ def table(title: str, cases: dict[str, Callable[[], Any]], against: str, runs: i
     medians = {name: statistics.median(found) for name, found in wall.items()}
     print(f"\n## {title}\n\n| case | median s | min .. max s | ratio to {against} |\n|---|---|---|---|")
     for name, found in wall.items():
-        print(f"| {name} | {medians[name]:.3f} | {min(found):.3f} .. {max(found):.3f} | "
-              f"{medians[name] / medians[against]:.2f} |")
+        print(
+            f"| {name} | {medians[name]:.3f} | {min(found):.3f} .. {max(found):.3f} | "
+            f"{medians[name] / medians[against]:.2f} |"
+        )
 
 
 PARTS = {"model": model, "loop": loop, "rounds": rounds, "sweep": sweep}

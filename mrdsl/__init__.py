@@ -6,18 +6,18 @@ The names below are loaded when they are first used: importing the package loads
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.version import __version__
+from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
     from mrdsl.api import check, compile, load, loads, simulate, solve
-    from mrdsl.diagnostics import Diagnostic, MrdslError
-    from mrdsl.outcome import Limits, Plan, Result, SolutionStatus, Termination
+    from mrdsl.core.diagnostics import Diagnostic, MrdslError
+    from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
     from mrdsl.spec.spec import Constraint, Goal, Method, Spec
 
 _HOMES = {
     **dict.fromkeys(("check", "compile", "load", "loads", "simulate", "solve"), "mrdsl.api"),
-    **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.diagnostics"),
-    **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.outcome"),
+    **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
+    **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
     **dict.fromkeys(("Constraint", "Goal", "Method", "Spec"), "mrdsl.spec.spec"),
 }
 

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.finiteness import finite
+from mrdsl.contracts.family import kind_words
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.finiteness import finite
+from mrdsl.core.result import Limits, Result
+from mrdsl.core.version import __version__
+from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.language.loading import Loaded, load_file, load_text
-from mrdsl.outcome import Limits, Outcome, Result
-from mrdsl.problems.diagnosis import diagnose, find_family
-from mrdsl.problems.family import kind_words
-from mrdsl.problems.family import load as load_reference
 from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from mrdsl.solving.problem import Problem
+    from mrdsl.planning.compiled_model import Problem
 
 Parameters = Mapping[str, Any]
 
@@ -47,6 +47,16 @@ def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tupl
         return unknown.diagnostics
 
 
+def fmt(text: str) -> str:
+    """The text of a spec in its canonical form. Raises MrdslError where it does not parse."""
+    from mrdsl.language.formatting import format_text
+
+    formatted, problems = format_text(text, "<text>")
+    if formatted is None:
+        raise MrdslError(problems)
+    return formatted
+
+
 def solve(
     spec: Spec,
     solver: str = "auto",
@@ -60,19 +70,22 @@ def solve(
     Raises MrdslError where the spec is wrong, the solver is missing or cannot do the problem; a problem without a plan
     is a result, not an error.
     """
-    from mrdsl.solving.run import solve as run
+    from mrdsl.planning.solve_spec import solve as run
 
     return run(spec, solver, formulation, relax, limits or Limits())
 
 
 def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) -> Problem:
-    """The spec as a Pyomo model that can be changed and solved again: see :class:`mrdsl.solving.problem.Problem`."""
-    from mrdsl.solving.problem import Problem
+    """The spec as a Pyomo model that can be changed and solved again.
+
+    See :class:`mrdsl.planning.compiled_model.Problem`.
+    """
+    from mrdsl.planning.compiled_model import Problem
 
     return Problem(spec, formulation=formulation, relax=relax)
 
 
-def simulate(spec: Spec, *, runs: int = 10, seed: int | None = None, jobs: int | None = None) -> Outcome:
+def simulate(spec: Spec, *, runs: int = 10, seed: int | None = None, jobs: int | None = None) -> Result:
     """Runs the spec as a simulation, where its family has one.
 
     ``jobs`` is how many each user completes in a run. Raises MrdslError where the spec or a number is wrong, and where
@@ -81,12 +94,15 @@ def simulate(spec: Spec, *, runs: int = 10, seed: int | None = None, jobs: int |
     family = find_family(spec)
     if not family.simulate:
         raise MrdslError([error("no-simulation", f"{kind_words(spec.problem)} problem cannot be simulated", spec.span)])
+    from mrdsl.planning.solve_spec import labelled
+
     require_options(SIMULATION, {"runs": runs, "jobs": jobs, "seed": seed})
     broken = tuple(d for d in diagnose(spec) if d.severity == "error" and not d.impossible)
     if broken:
         raise MrdslError(broken)
-    outcome: Outcome = load_reference(family.simulate)(spec, runs, spec.seed if seed is None else seed, jobs)
-    return finite(outcome)
+    seed = spec.seed if seed is None else seed
+    observed = finite(family.simulate(spec, runs, seed, jobs))
+    return labelled(spec, family, observed, {"name": "simulation", "version": __version__}, seed or 0)
 
 
 def _spec(loaded: Loaded) -> Spec:

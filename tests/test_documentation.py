@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mrdsl.language.loading import load_text
-from mrdsl.language.rendering import as_text
+from mrdsl.reporting.diagnostics import as_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]

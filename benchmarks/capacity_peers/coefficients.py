@@ -6,7 +6,8 @@ import numpy as np
 def read(path):
     names = np.loadtxt(path, delimiter=",", skiprows=1, usecols=0, dtype=str)
     nm, mavg, mmax, s1avg, s1max, savg, smax, nr, ravg, rmax, cm, cr, low, high, deadline, penalty = np.loadtxt(
-        path, delimiter=",", skiprows=1, usecols=range(1, 17), unpack=True)
+        path, delimiter=",", skiprows=1, usecols=range(1, 17), unpack=True
+    )
     a = nm * mavg - mmax
     b = nr * (savg + ravg) - smax - rmax
     c = (s1avg - savg + s1max + 2 * (smax + mmax + rmax)) / 2

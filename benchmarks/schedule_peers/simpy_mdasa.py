@@ -1,6 +1,6 @@
 """MDASA on demand as one writes it with simpy: an object per VM and slot, a process per slot's work, an event per task.
 
-Same rules as ``mrdsl.heuristics.schedule_policies.Malleable``; a task is a timeout, a VM's billing a process.
+Same rules as ``mrdsl.families.schedule.methods.policies.Malleable``; a task is a timeout, a VM's billing a process.
 Run by ``benchmarks/schedule_speed.py``.
 """
 
@@ -109,18 +109,24 @@ def job(cluster: Cluster, one: Any, slots: tuple[int, int]) -> Iterator[Any]:
 
 
 def arrivals(cluster: Cluster, jobs: list[Any], sizing: str) -> Iterator[Any]:
-    from mrdsl.heuristics.schedule_sizing import slots_for
+    from mrdsl.families.schedule.methods.sizing import slots_for
 
     for one in jobs:
         yield cluster.env.timeout(max(one.submit - cluster.env.now, 0.0))
         cluster.env.process(job(cluster, one, slots_for(one.profile, one.due - one.submit, sizing)))
 
 
-def simulate(jobs: list[Any], slots: tuple[int, int], period: float, price: float, sizing: str,
-             idle: str = "all") -> dict[str, float]:
+def simulate(
+    jobs: list[Any], slots: tuple[int, int], period: float, price: float, sizing: str, idle: str = "all"
+) -> dict[str, float]:
     env = simpy.Environment()
     cluster = Cluster(env, slots, period, idle)
     env.process(arrivals(cluster, jobs, sizing))
     env.run()
-    return {"jobs": cluster.jobs, "late": cluster.late, "cost": cluster.periods * period * price,
-            "tasks": cluster.tasks, "rented": cluster.rented}
+    return {
+        "jobs": cluster.jobs,
+        "late": cluster.late,
+        "cost": cluster.periods * period * price,
+        "tasks": cluster.tasks,
+        "rented": cluster.rented,
+    }

@@ -3,30 +3,127 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from mrdsl.problems.family import load
-from mrdsl.version import __version__
+from mrdsl.core.version import __version__
 
-COMMANDS = {
-    "check": "mrdsl.cli.check:check",
-    "new": "mrdsl.cli.new:new",
-    "fmt": "mrdsl.cli.fmt:fmt",
-    "explain": "mrdsl.cli.explain:explain",
-    "show": "mrdsl.cli.show:show",
-    "lsp": "mrdsl.cli.lsp:lsp",
-    "solve": "mrdsl.cli.solve:solve",
-    "simulate": "mrdsl.cli.simulate:simulate",
-    "why": "mrdsl.cli.why:why",
-    "compare": "mrdsl.cli.compare:compare",
-    "export": "mrdsl.cli.export:export",
-    "compile": "mrdsl.cli.compile:compile_command",
-    "read": "mrdsl.cli.read:read",
-    "solvers": "mrdsl.cli.solvers:solvers",
-    "sweep": "mrdsl.cli.sweep:sweep",
-    "experiment": "mrdsl.cli.experiment:experiment",
+
+def _check() -> click.Command:
+    from mrdsl.cli.check import check
+
+    return check
+
+
+def _new() -> click.Command:
+    from mrdsl.cli.new import new
+
+    return new
+
+
+def _fmt() -> click.Command:
+    from mrdsl.cli.fmt import fmt
+
+    return fmt
+
+
+def _explain() -> click.Command:
+    from mrdsl.cli.explain import explain
+
+    return explain
+
+
+def _show() -> click.Command:
+    from mrdsl.cli.show import show
+
+    return show
+
+
+def _lsp() -> click.Command:
+    from mrdsl.cli.lsp import lsp
+
+    return lsp
+
+
+def _solve() -> click.Command:
+    from mrdsl.cli.solve import solve
+
+    return solve
+
+
+def _simulate() -> click.Command:
+    from mrdsl.cli.simulate import simulate
+
+    return simulate
+
+
+def _why() -> click.Command:
+    from mrdsl.cli.why import why
+
+    return why
+
+
+def _compare() -> click.Command:
+    from mrdsl.cli.compare import compare
+
+    return compare
+
+
+def _export() -> click.Command:
+    from mrdsl.cli.export import export
+
+    return export
+
+
+def _compile() -> click.Command:
+    from mrdsl.cli.compile import compile_command
+
+    return compile_command
+
+
+def _read() -> click.Command:
+    from mrdsl.cli.read import read
+
+    return read
+
+
+def _solvers() -> click.Command:
+    from mrdsl.cli.solvers import solvers
+
+    return solvers
+
+
+def _sweep() -> click.Command:
+    from mrdsl.cli.sweep import sweep
+
+    return sweep
+
+
+def _experiment() -> click.Command:
+    from mrdsl.cli.experiment import experiment
+
+    return experiment
+
+
+COMMANDS: Mapping[str, Callable[[], click.Command]] = {
+    "check": _check,
+    "new": _new,
+    "fmt": _fmt,
+    "explain": _explain,
+    "show": _show,
+    "lsp": _lsp,
+    "solve": _solve,
+    "simulate": _simulate,
+    "why": _why,
+    "compare": _compare,
+    "export": _export,
+    "compile": _compile,
+    "read": _read,
+    "solvers": _solvers,
+    "sweep": _sweep,
+    "experiment": _experiment,
 }
 
 
@@ -37,12 +134,12 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        reference = COMMANDS.get(cmd_name)
-        return load(reference) if reference is not None else None
+        command = COMMANDS.get(cmd_name)
+        return command() if command is not None else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from mrdsl.language.suggest import did_you_mean
+            from mrdsl.core.suggestions import did_you_mean
 
             ctx.fail(f"there is no command '{args[0]}'; {did_you_mean(args[0], COMMANDS, 'commands: ')}")
         return super().resolve_command(ctx, args)

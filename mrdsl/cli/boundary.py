@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import click
 
-from mrdsl.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.language.rendering import as_json, as_text, colour, plain
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED = 0, 1, 2, 3, 4
 
@@ -60,8 +60,9 @@ def run(command: click.Command) -> int:
         return PLAN
     except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
         hint = "write to a folder that is there and takes files"
-        return _failed([error("unwritable-file", f"`{failure.filename}` is refused: {failure.strerror}", None, hint)],
-                       WRONG_INPUT)
+        return _failed(
+            [error("unwritable-file", f"`{failure.filename}` is refused: {failure.strerror}", None, hint)], WRONG_INPUT
+        )
     except (OSError, MemoryError, RecursionError) as failure:
         return _failed([_refused(failure)], SOLVER_FAILED)
     except Exception as failure:

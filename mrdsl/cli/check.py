@@ -11,9 +11,9 @@ import click
 
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import parameters
-from mrdsl.diagnostics import Diagnostic, Severity
+from mrdsl.core.diagnostics import Diagnostic, Severity
 from mrdsl.language.loading import load_file
-from mrdsl.language.rendering import as_github, as_json, as_text, colour, plain
+from mrdsl.reporting.diagnostics import as_github, as_json, as_text, colour, plain
 
 SUFFIX = ".mrspec"
 

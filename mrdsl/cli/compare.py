@@ -12,8 +12,8 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, solver_folder
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.cli.solve import exit_code
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.outcome import Result
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.result import Result
 
 
 @click.command()
@@ -32,7 +32,7 @@ from mrdsl.outcome import Result
 @force_option
 def compare(first: Path, second: Path, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
     """Solve the specs FIRST and SECOND and show where their plans differ."""
-    from mrdsl.comparison import compare as put_beside
+    from mrdsl.reporting.comparison import compare as put_beside
     from mrdsl.reporting.document import to_json
     from mrdsl.reporting.text import print_tables, status_text
 
@@ -57,7 +57,7 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None, force
 
 
 def _solve(path: Path, options: dict[str, Any], outputs: Outputs) -> Result:
-    from mrdsl.solving.run import solve as run
+    from mrdsl.planning.solve_spec import solve as run
 
     loaded = load_spec(path, options["defines"], options["data"], options["seed"], options["allow_outside"])
     outputs.check(*loaded.files)

@@ -11,24 +11,34 @@ from mrdsl.cli.boundary import PLAN
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, spec_options
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
-from mrdsl.diagnostics import MrdslError
+from mrdsl.core.diagnostics import MrdslError
 
 
 @click.command(name="compile")
 @spec_options
 @click.option("--formulation", metavar="P", help="Which formulation of the problem to write.")
 @click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
-@click.option("-o", "--output", type=OutputFile(), required=True,
-              help="The file to write: .lp, .mps, .nl or .gms; NAME.names.json beside it maps names to lines. - prints "
-              "the model alone.")
-@click.option("--format", "form", type=click.Choice(["lp", "mps", "nl", "gms"]),
-              help="The format, where the file's name does not say it.")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(),
+    required=True,
+    help="The file to write: .lp, .mps, .nl or .gms; NAME.names.json beside it maps names to lines. - prints "
+    "the model alone.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["lp", "mps", "nl", "gms"]),
+    help="The format, where the file's name does not say it.",
+)
 @force_option
-def compile_command(formulation: str | None, relax: bool, output: Path, form: str | None, force: bool, **options: Any
-                    ) -> int:
+def compile_command(
+    formulation: str | None, relax: bool, output: Path, form: str | None, force: bool, **options: Any
+) -> int:
     """Write the model of the spec in FILE, for any solver."""
-    from mrdsl.solving.compile import paths_of, write_model
-    from mrdsl.solving.run import compile_model
+    from mrdsl.planning.model_files import paths_of, write_model
+    from mrdsl.planning.solve_spec import compile_model
 
     outputs = Outputs({path.name: path for path in paths_of(output, form)}, force)
     outputs.check(options["file"], options["data"])

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
+from mrdsl import api
 from mrdsl.cli.boundary import StoppedError
 from mrdsl.cli.outputs import force_option, refuse_folder
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.problems import family, family_names
-from mrdsl.problems.family import Experiment, load
-from mrdsl.writing.files import claimed
+from mrdsl.contracts.family import Experiment
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.writer import claimed
+from mrdsl.families import family, family_names
 
 
 @click.command()
@@ -43,7 +44,7 @@ def experiment(name: str | None, output: Path | None, force: bool, settings: tup
     refuse_folder(folder, force=force, inputs=[Path(value) for value in options.values() if isinstance(value, str)])
     with claimed(folder):
         signal.signal(signal.SIGINT, _stop)
-        for table in load(study.run)(folder, **options):
+        for table in study.run(folder, api, **options):
             click.echo(print_tables([table]))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.resources import resource
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.resources import resource
+from mrdsl.core.suggestions import did_you_mean
 
 
 @click.command()

@@ -13,11 +13,11 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, solver_folder, spec_options
 from mrdsl.cli.outputs import Outputs, force_option, refuse_folder
 from mrdsl.cli.solve import exit_code
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.problems import family as find_family
-from mrdsl.problems.family import Export, Family, kind_words, load
-from mrdsl.writing.files import Together, is_standard_output, make_folder
+from mrdsl.contracts.family import Export, Family, kind_words
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.writer import Together, is_standard_output, make_folder
+from mrdsl.families import family as find_family
 
 
 @click.command()
@@ -25,13 +25,18 @@ from mrdsl.writing.files import Together, is_standard_output, make_folder
 @click.argument("form")
 @click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
 @solver_folder
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=".",
-              help="The folder to write into, made where it is missing; - prints a plan of one file.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=".",
+    help="The folder to write into, made where it is missing; - prints a plan of one file.",
+)
 @force_option
 def export(form: str, solver: str, output: Path, force: bool, **options: Any) -> int:
     """Solve the spec in FILE and write its plan as FORM, such as `yarn`."""
+    from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.interruption import kept
-    from mrdsl.solving.run import solve as run
 
     refuse_folder(output)
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
@@ -54,8 +59,16 @@ def _write(files: dict[str, str], folder: Path, force: bool, inputs: Iterable[Pa
     """All files or none, into a folder that is made where it is missing; one file to standard output where asked."""
     if is_standard_output(folder):
         if len(files) > 1:
-            raise MrdslError([error("wrong-option", f"the plan has {len(files)} files: {', '.join(files)}", None,
-                                    "name a folder for them")])
+            raise MrdslError(
+                [
+                    error(
+                        "wrong-option",
+                        f"the plan has {len(files)} files: {', '.join(files)}",
+                        None,
+                        "name a folder for them",
+                    )
+                ]
+            )
         click.echo(next(iter(files.values())), nl=False)
         return
     make_folder(folder)
@@ -70,10 +83,18 @@ def _write(files: dict[str, str], folder: Path, force: bool, inputs: Iterable[Pa
 
 def _files(writer: Export, spec: Any, plan: Any) -> dict[str, str]:
     try:
-        return dict(load(writer.write)(spec, plan))
+        return dict(writer.write(spec, plan))
     except ValueError as problem:
-        raise MrdslError([error("nothing-to-export", f"the plan has no {writer.name} form: {problem}", spec.span,
-                                "`mrdsl solve` shows the plan")]) from None
+        raise MrdslError(
+            [
+                error(
+                    "nothing-to-export",
+                    f"the plan has no {writer.name} form: {problem}",
+                    spec.span,
+                    "`mrdsl solve` shows the plan",
+                )
+            ]
+        ) from None
 
 
 def _writer(family: Family, form: str) -> Export:

@@ -10,11 +10,11 @@ import click
 
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
 from mrdsl.cli.check import specs_below
-from mrdsl.diagnostics import error
+from mrdsl.core.diagnostics import error
+from mrdsl.core.source import Span
+from mrdsl.core.writer import write_text
+from mrdsl.exchange.text import decode
 from mrdsl.language.formatting import format_text
-from mrdsl.reading.text import decode
-from mrdsl.source import Span
-from mrdsl.writing.files import write_text
 
 STANDARD_INPUT = "-"
 

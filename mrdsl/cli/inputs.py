@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import click
 
-from mrdsl import budgets, units
-from mrdsl.diagnostics import MrdslError, error
+from mrdsl.core import budgets, units
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.language.evaluate import MistakeError, Report, Scope, evaluate
 from mrdsl.language.loading import Loaded, load_file
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.tree import FileNames
-from mrdsl.regular_files import UnreadableError, read_bytes
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,8 +38,15 @@ def spec_options(command: F) -> F:
 
 def solver_folder(command: F) -> F:
     """``--solvers DIR``: solver files of one's own, which are looked at nowhere else but where the user says so."""
-    return click.option("--solvers", "_solvers", metavar="DIR", expose_value=False, callback=_look_in, is_eager=True,
-                        help="A folder of solver files of your own.")(command)
+    return click.option(
+        "--solvers",
+        "_solvers",
+        metavar="DIR",
+        expose_value=False,
+        callback=_look_in,
+        is_eager=True,
+        help="A folder of solver files of your own.",
+    )(command)
 
 
 def _look_in(_: click.Context, __: click.Parameter, folder: str | None) -> None:
@@ -88,8 +95,9 @@ def _from_file(path: Path) -> dict[str, Any]:
         text = read_bytes(path, budgets.DOCUMENT_BYTES, own_descriptors=True).decode("utf-8-sig")
         found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except RecursionError:
-        raise MrdslError([error("wrong-value", f"`{path}` is nested too deeply", None,
-                                'write `peak = 1.1`, one param a line')]) from None
+        raise MrdslError(
+            [error("wrong-value", f"`{path}` is nested too deeply", None, "write `peak = 1.1`, one param a line")]
+        ) from None
     except (UnreadableError, ValueError) as problem:
         raise MrdslError(
             [

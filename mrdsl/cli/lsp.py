@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from mrdsl.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error
 
 
 @click.command()

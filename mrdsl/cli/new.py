@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.problems import SHIPPED, family
-from mrdsl.resources import resource
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.resources import resource
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.families import SHIPPED, family
 
 
 @click.command()

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.writing.files import (
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.writer import (
     LOCK,
     STANDARD_OUTPUT,
     is_standard_output,
@@ -63,12 +63,28 @@ class Outputs:
         named = {option: path for option, path in self.files.items() if path is not None}
         for (first, one), (second, other) in combinations(named.items(), 2):
             if same_output(one, other):
-                raise MrdslError([error("wrong-option", f"`{first}` and `{second}` name the same file, `{one}`", None,
-                                        "give each a name of its own")])
+                raise MrdslError(
+                    [
+                        error(
+                            "wrong-option",
+                            f"`{first}` and `{second}` name the same file, `{one}`",
+                            None,
+                            "give each a name of its own",
+                        )
+                    ]
+                )
         taken = self.to_standard_output
         if self.printed and taken not in (None, "-o"):
-            raise MrdslError([error("wrong-option", f"`--json` and `{taken}` both write to standard output", None,
-                                    "give one of them a file's name")])
+            raise MrdslError(
+                [
+                    error(
+                        "wrong-option",
+                        f"`--json` and `{taken}` both write to standard output",
+                        None,
+                        "give one of them a file's name",
+                    )
+                ]
+            )
         read = [path for path in inputs if path is not None]
         found = [each for path in named.values() for each in refusals(path, force=self.force, inputs=read)]
         if found:
@@ -90,15 +106,39 @@ def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = 
         return
     reason = _no_folder(folder)
     if reason:
-        raise MrdslError([error("unwritable-file", f"`{folder}` takes no files: {reason}", None,
-                                "name a folder that is there, or can be made")])
+        raise MrdslError(
+            [
+                error(
+                    "unwritable-file",
+                    f"`{folder}` takes no files: {reason}",
+                    None,
+                    "name a folder that is there, or can be made",
+                )
+            ]
+        )
     within = [path for path in inputs if os.path.isfile(path) and path.resolve().is_relative_to(folder.resolve())]
     if within:
-        raise MrdslError([error("output-is-input", f"`{folder}` holds `{within[0]}`, which this command reads", None,
-                                "write to another folder")])
+        raise MrdslError(
+            [
+                error(
+                    "output-is-input",
+                    f"`{folder}` holds `{within[0]}`, which this command reads",
+                    None,
+                    "write to another folder",
+                )
+            ]
+        )
     if not force and folder.exists() and any(entry.name != LOCK for entry in folder.iterdir()):
-        raise MrdslError([error("file-exists", f"the folder `{folder}` is there already and not empty", None,
-                                "choose another name, or say --force")])
+        raise MrdslError(
+            [
+                error(
+                    "file-exists",
+                    f"the folder `{folder}` is there already and not empty",
+                    None,
+                    "choose another name, or say --force",
+                )
+            ]
+        )
 
 
 def _no_folder(folder: Path) -> str:

@@ -12,15 +12,19 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, share, spec_options
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.cli.solve import show, write_files
-from mrdsl.diagnostics import MrdslError
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.language.loading import sort
 
 
 @click.command()
 @spec_options
 @click.option("--solution", type=click.Path(path_type=Path), required=True, help="The solver's solution file.")
-@click.option("--format", "form", type=click.Choice(["cbc", "glpk", "highs", "scip"]),
-              help="Whose file it is; by default its own look decides.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["cbc", "glpk", "highs", "scip"]),
+    help="Whose file it is; by default its own look decides.",
+)
 @click.option("--formulation", metavar="P", help="The formulation that was compiled.")
 @click.option("--relax", is_flag=True, help="The relaxation was compiled.")
 @click.option("--names", type=click.Path(path_type=Path), help="The model's names.json: without it nothing is proven.")
@@ -29,10 +33,21 @@ from mrdsl.language.loading import sort
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 @click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
 @force_option
-def read(solution: Path, form: str | None, formulation: str | None, relax: bool, names: Path | None, gap: float | None,
-         bound: float | None, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
+def read(
+    solution: Path,
+    form: str | None,
+    formulation: str | None,
+    relax: bool,
+    names: Path | None,
+    gap: float | None,
+    bound: float | None,
+    as_json: bool,
+    output: Path | None,
+    force: bool,
+    **options: Any,
+) -> int:
     """Turn a solution of the compiled model of FILE into its plan, checked like any other."""
-    from mrdsl.solving.read_back import Proof, read_solution
+    from mrdsl.planning.solution_files import Proof, read_solution
 
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(options["file"], options["data"], solution, names)

@@ -11,10 +11,10 @@ import click
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code
 from mrdsl.cli.inputs import load_spec, spec_options
-from mrdsl.diagnostics import MrdslError
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.exchange.text import decode
 from mrdsl.language import tree
 from mrdsl.language.parsing import parse
-from mrdsl.reading.text import decode
 from mrdsl.spec.columns import Columns
 
 
@@ -36,7 +36,7 @@ def show(stage: str, formulation: str | None, relax: bool, **options: Any) -> in
         return 0
     from io import StringIO
 
-    from mrdsl.solving.run import build_model
+    from mrdsl.planning.solve_spec import build_model
 
     out = StringIO()
     build_model(loaded.spec, formulation, relax).pprint(ostream=out)
@@ -50,7 +50,7 @@ def _show_tree(path: Path) -> int:
     except OSError as failure:
         text, problem = None, failure.strerror or "the system refuses"
     if text is None:
-        from mrdsl.diagnostics import error
+        from mrdsl.core.diagnostics import error
 
         raise MrdslError([error("unreadable-file", f"`{path}` cannot be read: {problem}")])
     document, problems = parse(text, str(path))

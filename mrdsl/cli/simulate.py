@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mrdsl import __version__
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, spec_options
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.cli.solve import drawn_chart, fail, nothing_to_write, show, write_files
-from mrdsl.csv_text import csv_text
-from mrdsl.diagnostics import MrdslError
+from mrdsl.core.csv_text import csv_text
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Result
 from mrdsl.language.loading import Loaded, sort
-from mrdsl.outcome import Objective, Outcome, Result, relative_gap
-from mrdsl.spec.spec import Spec
 
 
 @click.command()
@@ -30,8 +29,15 @@ from mrdsl.spec.spec import Spec
 @click.option("--trace", type=OutputFile(), help="Write the first run, event by event, to a CSV file.")
 @force_option
 @click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
-def simulate(as_json: bool, output: Path | None, gantt: Path | None, trace: Path | None, force: bool,
-             verbose: bool, **options: Any) -> int:
+def simulate(
+    as_json: bool,
+    output: Path | None,
+    gantt: Path | None,
+    trace: Path | None,
+    force: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
     """Run the spec in FILE and report what happens."""
     outputs = Outputs({"-o": output, "--gantt": gantt, "--trace": trace}, force, as_json)
     outputs.check(options["file"], options["data"])
@@ -47,33 +53,17 @@ def simulate(as_json: bool, output: Path | None, gantt: Path | None, trace: Path
     except MrdslError as problem:
         return fail(problem, loaded, outputs, parsed)
     seconds = {**parsed, "simulate": time.perf_counter() - started - parsed["parse"]}
-    result = _result(loaded.spec, outcome, loaded, seconds)
+    diagnostics = tuple(sort((*loaded.diagnostics, *outcome.diagnostics)))
+    result = replace(outcome, diagnostics=diagnostics, seconds=seconds)
     show(result, loaded, outputs, verbose)
     return write_files(result, outputs, {"--gantt": drawn_chart, "--trace": _csv})
 
 
-def _run(loaded: Loaded, options: dict[str, Any]) -> Outcome:
+def _run(loaded: Loaded, options: dict[str, Any]) -> Result:
     from mrdsl.api import simulate as run
 
     assert loaded.spec is not None
     return run(loaded.spec, runs=options["runs"], jobs=options["jobs"])
-
-
-def _result(spec: Spec, outcome: Outcome, loaded: Loaded, seconds: dict[str, float]) -> Result:
-    from mrdsl.problems.diagnosis import find_family
-    from mrdsl.solving.run import goal_of
-
-    family = find_family(spec)
-    goal = goal_of(spec, family)
-    unit = spec.currency if goal.unit == "currency" else goal.unit
-    objective = Objective(goal.sense, goal.quantity, outcome.value, unit, outcome.bound,
-                          relative_gap(outcome.value, outcome.bound))
-    return Result(
-        problem=spec.problem, title=spec.title, formulation=None,
-        solver={"name": "simulation", "version": __version__}, seed=spec.seed or 0, termination=outcome.termination,
-        solution=outcome.solution, objective=objective, plan=outcome.plan,
-        diagnostics=tuple(sort((*loaded.diagnostics, *outcome.diagnostics))), seconds=seconds,
-    )
 
 
 def _csv(result: Result) -> str:

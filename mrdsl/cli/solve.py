@@ -15,13 +15,13 @@ from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STO
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, seconds, share, solver_folder, spec_options
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
-from mrdsl.diagnostics import MrdslError, error
+from mrdsl.contracts.family import kind_words
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.core.writer import STANDARD_OUTPUT
 from mrdsl.language.loading import Loaded, sort
-from mrdsl.outcome import Limits, Result, Termination
-from mrdsl.problems.family import kind_words
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
-from mrdsl.writing.files import STANDARD_OUTPUT
 
 EXPLAIN_FOR = 5.0
 """Seconds that `solve` spends on saying why there is no plan; `why` takes its time."""
@@ -43,8 +43,15 @@ EXPLAIN_FOR = 5.0
 @click.option("--graph", type=OutputFile(), help="Draw the plan's tasks and their order as SVG.")
 @force_option
 @click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
-def solve(as_json: bool, output: Path | None, gantt: Path | None, graph: Path | None, force: bool, verbose: bool,
-          **options: Any) -> int:
+def solve(
+    as_json: bool,
+    output: Path | None,
+    gantt: Path | None,
+    graph: Path | None,
+    force: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
     """Find the plan for the spec in FILE."""
     outputs = Outputs({"-o": output, "--gantt": gantt, "--graph": graph}, force, as_json)
     outputs.check(options["file"], options["data"])
@@ -65,8 +72,8 @@ def solve(as_json: bool, output: Path | None, gantt: Path | None, graph: Path | 
 
 
 def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
+    from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.interruption import kept
-    from mrdsl.solving.run import solve as run
 
     assert loaded.spec is not None
     limits = Limits(options["time_limit"], options["gap"], options["nodes"], options["threads"], None)
@@ -80,7 +87,7 @@ def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
 
 def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool]) -> Result:
     """The result with the reasons, in short, in place of the bare fact that there is no plan."""
-    from mrdsl.solving.infeasibility import as_diagnostic, explain
+    from mrdsl.explain.infeasibility import as_diagnostic, explain
 
     reason = as_diagnostic(spec, explain(spec, *method, seconds=EXPLAIN_FOR))
     return replace(result, diagnostics=tuple(reason if d.code == "no-plan" else d for d in result.diagnostics))
@@ -157,7 +164,7 @@ def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str
 
 def drawn_chart(result: Result) -> str:
     """The plan's Gantt chart. Raises MrdslError ``nothing-to-write`` where it has none."""
-    from mrdsl.drawing import gantt
+    from mrdsl.reporting.drawing import gantt
 
     bars = result.plan.bars() if result.plan is not None else ()
     if not bars:
@@ -175,5 +182,13 @@ def drawn_graph(result: Result) -> str:
 
 def nothing_to_write(what: str, result: Result, lacks: str) -> MrdslError:
     """The refusal of a file that would be empty."""
-    return MrdslError([error("nothing-to-write", f"{what}: {kind_words(result.problem)} plan has {lacks}", None,
-                             "leave the option out; the plan is printed without it")])
+    return MrdslError(
+        [
+            error(
+                "nothing-to-write",
+                f"{what}: {kind_words(result.problem)} plan has {lacks}",
+                None,
+                "leave the option out; the plan is printed without it",
+            )
+        ]
+    )

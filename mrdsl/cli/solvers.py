@@ -8,7 +8,7 @@ import click
 
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
 from mrdsl.cli.inputs import solver_folder
-from mrdsl.diagnostics import Diagnostic
+from mrdsl.core.diagnostics import Diagnostic
 
 
 @click.command()
@@ -18,8 +18,8 @@ from mrdsl.diagnostics import Diagnostic
 @solver_folder
 def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
     """List the solvers and pipelines, or tell all of NAME."""
+    from mrdsl.planning.solver_inventory import entries
     from mrdsl.reporting.document import to_json
-    from mrdsl.solving.inventory import entries
 
     found, problems = entries(name, try_out)
     if as_json:

@@ -11,13 +11,18 @@ import click
 from mrdsl.cli.boundary import PLAN, STOPPED
 from mrdsl.cli.inputs import parameters, seconds, share, solver_folder
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
-from mrdsl.outcome import Limits
+from mrdsl.core.result import Limits
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--over", "axes", multiple=True, metavar="NAME=VALUES",
-              help="A param and its values: `peak=0.8:1.4:0.1` (the end included) or `scale=1,2`. Repeatable.")
+@click.option(
+    "--over",
+    "axes",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="A param and its values: `peak=0.8:1.4:0.1` (the end included) or `scale=1,2`. Repeatable.",
+)
 @click.option("--seeds", metavar="A..B", help="Run every combination with each of these seeds.")
 @click.option("-o", "--output", type=OutputFile(), required=True, help="A .csv, .jsonl or .parquet file.")
 @force_option
@@ -35,20 +40,34 @@ from mrdsl.outcome import Limits
 @click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
 def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, force: bool, **options: Any) -> int:
     """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""
-    from mrdsl.sweep import Setting
-    from mrdsl.sweep import sweep as run
-    from mrdsl.sweep_axes import parse_axis, parse_seeds
-    from mrdsl.sweep_table import check_ending
+    from mrdsl.sweeping.axes import parse_axis, parse_seeds
+    from mrdsl.sweeping.sweep import Setting
+    from mrdsl.sweeping.sweep import sweep as run
+    from mrdsl.sweeping.table import check_ending
 
     check_ending(output)
     Outputs({"-o": output}, force=True).check(file, options["data"])
     limits = Limits(options["time_limit"], options["gap"], None, options["threads"], None)
-    setting = Setting(str(file), options["solver"], options["formulation"], options["relax"], limits,
-                      options["allow_outside"], parameters(options["defines"], options["data"]))
+    setting = Setting(
+        str(file),
+        options["solver"],
+        options["formulation"],
+        options["relax"],
+        limits,
+        options["allow_outside"],
+        parameters(options["defines"], options["data"]),
+    )
     with _Bar() as progress:
-        done = run(setting, [parse_axis(text) for text in axes], parse_seeds(seeds) if seeds else (), output,
-                   workers=options["jobs"], executor=options["executor"], progress=progress,
-                   force=force)
+        done = run(
+            setting,
+            [parse_axis(text) for text in axes],
+            parse_seeds(seeds) if seeds else (),
+            output,
+            workers=options["jobs"],
+            executor=options["executor"],
+            progress=progress,
+            force=force,
+        )
     resumed = f", {done.resumed} of them from before" if done.resumed else ""
     click.echo(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
     if done.interrupted:
@@ -67,8 +86,9 @@ class _Bar:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self.progress = Progress(TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-                                 console=Console(stderr=True))
+        self.progress = Progress(
+            TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=Console(stderr=True)
+        )
         self.progress.start()
         task = self.progress.add_task("runs", total=None)
         return lambda done, total: self.progress.update(task, completed=done, total=total)

@@ -11,10 +11,9 @@ from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, seconds, solver_folder, spec_options
 from mrdsl.cli.solve import exit_code
-from mrdsl.diagnostics import MrdslError
-from mrdsl.outcome import Limits, Result, Table, Termination
-from mrdsl.problems import family as find_family
-from mrdsl.problems.family import load
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Limits, Result, Table, Termination
+from mrdsl.families import family as find_family
 from mrdsl.spec.spec import Spec
 
 PATIENCE = 30.0
@@ -28,12 +27,13 @@ PATIENCE = 30.0
 @click.option("--relax", is_flag=True, help="Explain the relaxation, its shadow prices included.")
 @click.option("--time-limit", callback=seconds, metavar="T", help="How long to look for reasons; 30 s by default.")
 @click.option("--worth/--no-worth", default=True, help="Measure what each promise is worth by moving it a step.")
-def why(solver: str, formulation: str | None, relax: bool, time_limit: float | None, worth: bool, **options: Any
-        ) -> int:
+def why(
+    solver: str, formulation: str | None, relax: bool, time_limit: float | None, worth: bool, **options: Any
+) -> int:
     """Explain the plan for the spec in FILE, or why it has none and what would have to give way."""
+    from mrdsl.planning.solve_spec import solve as run
     from mrdsl.reporting.text import print_tables
     from mrdsl.solving.interruption import kept
-    from mrdsl.solving.run import solve as run
 
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     if loaded.spec is None:
@@ -52,19 +52,20 @@ def why(solver: str, formulation: str | None, relax: bool, time_limit: float | N
 
 
 def _without_plan(spec: Spec, method: tuple[str, str | None, bool], patience: float) -> Iterable[Table | str]:
-    from mrdsl.solving.infeasibility import as_tables, explain
+    from mrdsl.explain.infeasibility import as_tables, explain
 
     return tuple(as_tables(spec, explain(spec, *method, seconds=patience)))
 
 
-def _of_plan(spec: Spec, result: Result, method: tuple[str, str | None, bool], worth: bool, patience: float
-             ) -> Iterable[Table | str]:
-    from mrdsl.solving.worth import shadow_prices, steps, table
+def _of_plan(
+    spec: Spec, result: Result, method: tuple[str, str | None, bool], worth: bool, patience: float
+) -> Iterable[Table | str]:
+    from mrdsl.explain.sensitivity import shadow_prices, steps, table
 
     family = find_family(spec.problem)
     assert family is not None
-    if family.why:
-        yield from load(family.why)(spec, result)
+    if family.why is not None:
+        yield from family.why(spec, result)
     if result.plan is None:
         return
     if method[2] and family.formulations:

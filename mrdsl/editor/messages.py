@@ -25,8 +25,9 @@ class Messages:
     ``understood`` raises where a message has not the form of its method; ``is_open`` tells of a document's URI.
     """
 
-    def __init__(self, source: BinaryIO, answers: BinaryIO, understood: Callable[[bytes], object],
-                 is_open: Callable[[str], bool]) -> None:
+    def __init__(
+        self, source: BinaryIO, answers: BinaryIO, understood: Callable[[bytes], object], is_open: Callable[[str], bool]
+    ) -> None:
         self._source, self._answers = source, answers
         self._understood, self._is_open = understood, is_open
         self._ready = [b""]

@@ -1,4 +1,4 @@
-"""The language server: thin over :mod:`mrdsl.language.assist`, the checker and the formatter."""
+"""The language server: thin over :mod:`mrdsl.editor.assist`, the checker and the formatter."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
-from mrdsl.diagnostics import Diagnostic, Severity
+from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core.source import Span
+from mrdsl.core.version import __version__
+from mrdsl.editor import assist
 from mrdsl.editor.messages import Messages
-from mrdsl.language import assist
 from mrdsl.language.formatting import format_text
 from mrdsl.language.loading import load_text
-from mrdsl.source import Span
-from mrdsl.version import __version__
 
 _SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,

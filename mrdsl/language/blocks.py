@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrdsl.diagnostics import Related, error
+from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope
 from mrdsl.language.items import Files, convert, plain_number
 from mrdsl.language.random_values import Draws
-from mrdsl.language.suggest import did_you_mean, nearest
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
-from mrdsl.source import Span
 from mrdsl.spec.schema import Block, Item, Node, Source
 
 _BROKEN: Any = object()
@@ -135,8 +135,14 @@ def _resolve_item(
         values[field_name] = _BROKEN
 
 
-def _resolve_short(short: tuple[str, Block, Item], key: str, statement: tree.Assignment, place: Place,
-                   values: dict[str, Any], written: dict[str, Any]) -> None:
+def _resolve_short(
+    short: tuple[str, Block, Item],
+    key: str,
+    statement: tree.Assignment,
+    place: Place,
+    values: dict[str, Any],
+    written: dict[str, Any],
+) -> None:
     """``word = value`` for a block of which it gives one item."""
     field_name, declared, item = short
     scope = place.scope
@@ -383,7 +389,7 @@ def _list_words(words: list[str]) -> str:
 
 
 def _example(item: Item, currency: str) -> str:
-    from mrdsl.units import KINDS
+    from mrdsl.core.units import KINDS
 
     if item.form == "choice":
         return item.choices[0]

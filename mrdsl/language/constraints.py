@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mrdsl import units
+from mrdsl.contracts.family import Family, QuantityKind, kind_words
+from mrdsl.core import units
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.units import Dimension
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope, evaluate
 from mrdsl.language.formatting import inline_text
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.problems.family import Family, QuantityKind, kind_words
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
 from mrdsl.spec.spec import Constraint
-from mrdsl.units import Dimension
 
 
 def resolve_constraints(block: tree.Block, family: Family, facts: Any, scope: Scope) -> tuple[Constraint, ...]:

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from lark import Token
 
-from mrdsl import budgets, units
-from mrdsl.diagnostics import Diagnostic, Related, error
+from mrdsl.core import budgets, units
+from mrdsl.core.diagnostics import Diagnostic, Related, error
+from mrdsl.core.printable import is_printable
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.units import NUMBER, Dimension
 from mrdsl.language import tree
 from mrdsl.language.random_values import Draws, OutOfRangeError
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.printable import is_printable
-from mrdsl.source import Span
 from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
 from mrdsl.spec.schema import Distribution
-from mrdsl.units import NUMBER, Dimension
 
 FUNCTIONS = ("min", "max", "ceil", "floor", "round", "sum")
 
@@ -83,8 +83,7 @@ class Scope:
 def require_printable(token: Token, scope: Scope) -> None:
     """Raises MistakeError where a quoted text means a control character."""
     if token.type == "STRING" and not is_printable(tree.word_text(token)):
-        raise scope.mistake("control-character", f"the text {token} holds a control character", token,
-                            "leave it out")
+        raise scope.mistake("control-character", f"the text {token} holds a control character", token, "leave it out")
 
 
 def evaluate(node: Any, scope: Scope) -> Value:

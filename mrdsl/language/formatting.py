@@ -13,11 +13,11 @@ from typing import Any
 
 from lark import Token
 
-from mrdsl import units
-from mrdsl.diagnostics import Diagnostic, error
+from mrdsl.core import units
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.parsing import comments, parse
-from mrdsl.source import Span
 
 WIDTH = 140
 INDENT = "  "
@@ -59,8 +59,11 @@ def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...
 
 def _says_the_same(document: tree.Document, found: Sequence[Token], made: str, file: str) -> bool:
     again, problems = parse(made, file)
-    return (not problems and _without_places(again.statements) == _without_places(document.statements)
-            and [each.rstrip() for each in comments(made)] == [each.rstrip() for each in found])
+    return (
+        not problems
+        and _without_places(again.statements) == _without_places(document.statements)
+        and [each.rstrip() for each in comments(made)] == [each.rstrip() for each in found]
+    )
 
 
 def _without_places(node: Any) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mrdsl.diagnostics import error
+from mrdsl.core.diagnostics import error
+from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.blocks import Place, require, unknown_block, unknown_item
 from mrdsl.language.evaluate import MistakeError
 from mrdsl.language.items import convert
 from mrdsl.language.vocabulary import vocabulary
-from mrdsl.source import Span
 from mrdsl.spec.columns import Columns, Everywhere
 from mrdsl.spec.schema import Node, Range
 

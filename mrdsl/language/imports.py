@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mrdsl import budgets
-from mrdsl.diagnostics import Related, error
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.regular_files import shown_name
+from mrdsl.exchange.text import read_document
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Report, Scope
 from mrdsl.language.items import Files, outside_error
 from mrdsl.language.parsing import parse
-from mrdsl.reading.text import read_document
-from mrdsl.regular_files import shown_name
 
 NO_PARAMETERS = ("problem", "minimize", "maximize", "estimate", "solve")
 

@@ -8,11 +8,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from mrdsl import units
+from mrdsl.core import units
+from mrdsl.core.regular_files import FOLDER, MISSING, problem_of, reason, shown_name
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate, require_printable
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.regular_files import FOLDER, MISSING, problem_of, reason, shown_name
 from mrdsl.spec.declared import LARGEST_WHOLE, WHOLE_TOLERANCE, acceptable, example, out_of_range, whole_mistake
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
@@ -283,7 +283,5 @@ def _words(key: str, node: Any, scope: Scope) -> tuple[str, ...]:
 
 def _list(key: str, item: Item, node: Any, scope: Scope) -> tuple[float, ...]:
     if not isinstance(node, tree.List):
-        raise scope.mistake(
-            "wrong-value", f"`{key}` is a list", node, f"write `{key} = [{_example(item, scope)}]`"
-        )
+        raise scope.mistake("wrong-value", f"`{key}` is a list", node, f"write `{key} = [{_example(item, scope)}]`")
     return tuple(quantity_value(key, item, part, scope) for part in node.items)

@@ -9,20 +9,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mrdsl import budgets
-from mrdsl.diagnostics import Diagnostic, Severity, error, has_errors, note
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, note
+from mrdsl.core.regular_files import shown_name
+from mrdsl.core.source import Span
+from mrdsl.exchange.text import read_document, within_budget
+from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.parsing import parse
 from mrdsl.language.resolving import resolve
-from mrdsl.problems.diagnosis import diagnose
-from mrdsl.reading.text import read_document, within_budget
-from mrdsl.regular_files import shown_name
-from mrdsl.source import Span
 from mrdsl.spec.spec import Checked, Spec
 from mrdsl.spec.validation import mark_valid
 
 TEXT_NAME = "<text>"
-_FOLLOW_UPS = frozenset({"missing-item", "missing-block", "unknown-name", "missing-problem", "unused",
-                         "shares-do-not-add-up"})
+_FOLLOW_UPS = frozenset(
+    {"missing-item", "missing-block", "unknown-name", "missing-problem", "unused", "shares-do-not-add-up"}
+)
 
 
 @dataclass(frozen=True)

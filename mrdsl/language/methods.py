@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.diagnostics import MrdslError, Related, error
+from mrdsl.contracts.family import Family
+from mrdsl.core.diagnostics import MrdslError, Related, error
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans, Place
 from mrdsl.language.evaluate import MistakeError, Scope
 from mrdsl.language.items import convert
-from mrdsl.language.once import report_repeats
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.problems.family import Family
+from mrdsl.language.single_statements import report_repeats
 from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE, Method

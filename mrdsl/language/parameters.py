@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mrdsl import units
-from mrdsl.diagnostics import Related, error
+from mrdsl.core import units
+from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.printable import shortened
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Report, Scope, Value, evaluate
 from mrdsl.language.parsing import parse_expression
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.printable import shortened
 from mrdsl.spec.declared import Mistake, python_number_mistake
 from mrdsl.spec.schema import Item
 
@@ -84,16 +84,20 @@ class Parameters:
         for name, given in values.items():
             if name not in self._nodes:
                 hint = did_you_mean(name, self.names, "params: ") or f"add `param {name} = ...` to the spec"
-                report.add(replace(error("unknown-param", f"the spec has no param `{name}`", None, hint),
-                                   path=_path(name)))
+                report.add(
+                    replace(error("unknown-param", f"the spec has no param `{name}`", None, hint), path=_path(name))
+                )
                 continue
             mistake = None
             if not isinstance(given, str):
                 mistake = python_number_mistake(name, _NUMBER, given)
             node = parse_expression(given) if isinstance(given, str) else None
             if isinstance(given, str) and node is None:
-                mistake = Mistake("wrong-value", f"`{shortened(given)}` is no value for the param `{name}`",
-                                  f'write it like `-D {name}=1.1` or `-D {name}="15 min"`')
+                mistake = Mistake(
+                    "wrong-value",
+                    f"`{shortened(given)}` is no value for the param `{name}`",
+                    f'write it like `-D {name}=1.1` or `-D {name}="15 min"`',
+                )
             if mistake is not None:
                 report.add(replace(error(mistake.code, mistake.message, None, mistake.hint), path=_path(name)))
                 continue

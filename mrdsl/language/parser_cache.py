@@ -21,9 +21,9 @@ from lark import Lark
 from lark.grammar import Rule
 from lark.lexer import TerminalDef
 
-from mrdsl.diagnostics import MrdslError
-from mrdsl.regular_files import UnreadableError, read_bytes
-from mrdsl.resources import cache_folder
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.resources import cache_folder
 
 NAME = "parser.json"
 FORMAT = 1
@@ -87,7 +87,7 @@ def _read(path: Path, key: str) -> Any:
 
 
 def _write(folder: Path, key: str, parser: Any) -> None:
-    from mrdsl.writing.files import write_text
+    from mrdsl.core.writer import write_text
 
     data, memo = parser.memo_serialize([TerminalDef, Rule])
     kept = {name: value for name, value in data["options"].items() if name in _OPTIONS}

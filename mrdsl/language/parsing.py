@@ -7,12 +7,12 @@ from typing import Any
 
 from lark import Lark, Token, Transformer
 
-from mrdsl import budgets
-from mrdsl.diagnostics import Diagnostic
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.resources import resource_text
 from mrdsl.language import tree
-from mrdsl.language.automaton import Automaton, UnparsedError
+from mrdsl.language.fast_parser import Automaton, UnparsedError
 from mrdsl.language.parser_cache import cached
-from mrdsl.resources import resource_text
 
 MAX_NESTING = budgets.NESTING
 

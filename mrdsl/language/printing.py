@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from mrdsl.core.units import KINDS
+from mrdsl.families import family as find_family
 from mrdsl.language.methods import options_of
 from mrdsl.language.vocabulary import vocabulary
-from mrdsl.problems import family as find_family
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
 from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source
 from mrdsl.spec.spec import Constraint, Spec
-from mrdsl.units import KINDS
 
 INDENT = "  "
 

@@ -13,10 +13,10 @@ from typing import Any
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-from mrdsl.diagnostics import Diagnostic, Related, error
+from mrdsl.core.diagnostics import Diagnostic, Related, error
+from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.parsing import MAX_NESTING, grammar
-from mrdsl.source import Span
 
 MAX_SYNTAX_ERRORS = 50
 _ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER")

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from mrdsl import budgets
-from mrdsl.diagnostics import Related, error
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.units import NUMBER
 from mrdsl.language import tree
 from mrdsl.language.blocks import Place, resolve_block
 from mrdsl.language.evaluate import MistakeError, evaluate, require_printable
 from mrdsl.language.generators import resolve_generator
-from mrdsl.language.suggest import did_you_mean
 from mrdsl.spec.columns import Joined, names_of
 from mrdsl.spec.schema import Block, Node, Source
-from mrdsl.units import NUMBER
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,15 @@ def _no_duplicates(word: str, nodes: Sequence[Node], place: Place) -> None:
     for index, name in enumerate(names_of(nodes)):
         first = seen.setdefault(name, index)
         if first != index:
-            place.scope.report.add(error("duplicate", f"`{word} {name}` is defined twice", nodes[index].span,
-                                         "give each its own name", Related("first defined here", nodes[first].span)))
+            place.scope.report.add(
+                error(
+                    "duplicate",
+                    f"`{word} {name}` is defined twice",
+                    nodes[index].span,
+                    "give each its own name",
+                    Related("first defined here", nodes[first].span),
+                )
+            )
             return
 
 

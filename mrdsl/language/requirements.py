@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from math import isclose
 from typing import Any
 
-from mrdsl import units
-from mrdsl.diagnostics import Related, error
+from mrdsl.core import units
+from mrdsl.core.diagnostics import Related, error
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate
 from mrdsl.language.formatting import inline_text

@@ -8,8 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl import budgets, units
-from mrdsl.diagnostics import Diagnostic, error, note
+from mrdsl.contracts.family import Family, kind_words
+from mrdsl.core import budgets, units
+from mrdsl.core.diagnostics import Diagnostic, error, note
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.families import family as find_family
+from mrdsl.families import family_names
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans, Place, resolve_block
 from mrdsl.language.constraints import resolve_constraints
@@ -17,14 +22,9 @@ from mrdsl.language.evaluate import MistakeError, Report, Scope, TooManyMistakes
 from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files
 from mrdsl.language.methods import resolve_method
-from mrdsl.language.once import report_repeats
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.requirements import check_requirements, is_requirement
-from mrdsl.language.suggest import did_you_mean
-from mrdsl.problems import family as find_family
-from mrdsl.problems import family_names
-from mrdsl.problems.family import Family, kind_words
-from mrdsl.source import Span
+from mrdsl.language.single_statements import report_repeats
 from mrdsl.spec.spec import Goal, Spec
 
 SENSES = ("minimize", "maximize", "estimate")

@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mrdsl import units
-from mrdsl.diagnostics import error
+from mrdsl.core import units
+from mrdsl.core.diagnostics import error
+from mrdsl.core.printable import is_printable
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean, nearest
+from mrdsl.exchange.cells import CellReader, RawTable, read_raw
 from mrdsl.language.blocks import Place
 from mrdsl.language.evaluate import MistakeError, evaluate
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
 from mrdsl.language.parsing import parse_expression
-from mrdsl.language.suggest import did_you_mean, nearest
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.language.vocabulary import vocabulary
-from mrdsl.printable import is_printable
-from mrdsl.reading.cells import CellReader, RawTable, read_raw
-from mrdsl.source import Span
 from mrdsl.spec.columns import Columns
 from mrdsl.spec.declared import acceptable
 from mrdsl.spec.schema import Item, Node, Source

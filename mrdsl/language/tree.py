@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lark import Token
 
-from mrdsl.source import Span
+from mrdsl.core.source import Span
 
 
 class Number(NamedTuple):

@@ -14,7 +14,8 @@ from typing import Any
 
 from lark import Token
 
-from mrdsl.diagnostics import MrdslError, has_errors
+from mrdsl.core.diagnostics import MrdslError, has_errors
+from mrdsl.families import family as find_family
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans
 from mrdsl.language.constraints import resolve_constraints
@@ -25,7 +26,6 @@ from mrdsl.language.parameters import Parameters
 from mrdsl.language.parsing import parse
 from mrdsl.language.requirements import check_requirements
 from mrdsl.language.resolving import resolve, sort_statements
-from mrdsl.problems import family as find_family
 from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.schema import Block, Node, declarations
 from mrdsl.spec.spec import Spec
@@ -34,8 +34,9 @@ from mrdsl.spec.spec import Spec
 class Updater:
     """The syntax tree of a spec's text, and which items of its facts mention which params."""
 
-    def __init__(self, text: str, name: str, folder: Path, path: Path | None, given: Mapping[str, Any],
-                 seed: int | None = None) -> None:
+    def __init__(
+        self, text: str, name: str, folder: Path, path: Path | None, given: Mapping[str, Any], seed: int | None = None
+    ) -> None:
         self.folder, self.path, self.given, self.seed, self.outside = folder, path, given, seed, True
         outside = self.outside
         self.document, syntax = parse(text, name)
@@ -79,12 +80,18 @@ class Updater:
         facts = _rebuilt(self.spec.facts, changed) if not has_errors(report.found) else self.spec.facts
         family = find_family(self.spec.problem)
         assert family is not None
-        constraints = tuple(found for block in self.parts.subject
-                            for found in resolve_constraints(block, family, facts, scope))
+        constraints = tuple(
+            found for block in self.parts.subject for found in resolve_constraints(block, family, facts, scope)
+        )
         if has_errors(report.found):
             raise MrdslError(report.found)
-        return replace(self.spec, facts=facts, constraints=constraints, parameters=MappingProxyType(values),
-                       given=MappingProxyType(dict(overrides)))
+        return replace(
+            self.spec,
+            facts=facts,
+            constraints=constraints,
+            parameters=MappingProxyType(values),
+            given=MappingProxyType(dict(overrides)),
+        )
 
     def _all_is_accounted_for(self, statements: Sequence[Any]) -> bool:
         """Whether every mention of a param stands in a known item, a param or a comparison."""
@@ -133,8 +140,11 @@ def _items_with_params(facts: Any, names: frozenset[str]) -> dict[int, tuple[Nod
     found = {}
     for node in _nodes(facts):
         if isinstance(node.spans, ItemSpans):
-            keys = {key: statement for key, statement in node.spans.nodes.items()
-                    if isinstance(statement, tree.Assignment) and next(_mentions(statement, names, None), None)}
+            keys = {
+                key: statement
+                for key, statement in node.spans.nodes.items()
+                if isinstance(statement, tree.Assignment) and next(_mentions(statement, names, None), None)
+            }
             if keys:
                 found[id(node)] = (node, keys)
     return found

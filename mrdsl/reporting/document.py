@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mrdsl.diagnostics import Diagnostic, has_errors
-from mrdsl.language.rendering import as_document
-from mrdsl.outcome import Result, Termination, plain
-from mrdsl.printable import json_printable
+from mrdsl.core.diagnostics import Diagnostic, has_errors
+from mrdsl.core.printable import json_printable
+from mrdsl.core.result import Result, Termination, plain
+from mrdsl.core.version import __version__
+from mrdsl.reporting.diagnostics import as_document
 from mrdsl.spec.spec import Spec
-from mrdsl.version import __version__
 
 FORMAT = 1
 
@@ -35,8 +35,9 @@ def result_document(result: Result) -> dict[str, Any]:
     }
 
 
-def failure_document(diagnostics: tuple[Diagnostic, ...], seconds: Mapping[str, float], spec: Spec | None = None
-                     ) -> dict[str, Any]:
+def failure_document(
+    diagnostics: tuple[Diagnostic, ...], seconds: Mapping[str, float], spec: Spec | None = None
+) -> dict[str, Any]:
     """The object for a spec that could not be solved at all: the same keys, no plan, the reasons."""
     proven = has_errors(diagnostics) and all(d.impossible for d in diagnostics if d.severity == "error")
     return {

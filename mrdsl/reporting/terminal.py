@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from mrdsl.outcome import Result, SolutionStatus, Table
-from mrdsl.printable import printable
+from mrdsl.core.printable import printable
+from mrdsl.core.result import Result, SolutionStatus, Table
 from mrdsl.reporting.text import cell_text, status_text
 
 

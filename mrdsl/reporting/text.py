@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mrdsl.outcome import Result, SolutionStatus, Table, Termination
-from mrdsl.printable import printable
+from mrdsl.core.printable import printable
+from mrdsl.core.result import Result, SolutionStatus, Table, Termination
 
 _STOPS = {
     Termination.OPTIMAL: "optimal",

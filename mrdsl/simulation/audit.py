@@ -49,8 +49,11 @@ def audit(entries: Iterable[Entry], machine: MachineType, jobs: Iterable[Job], c
     found += _audit_jobs(log, cohorts, list(jobs))
     for number, cohort in cohorts.items():
         found += [f"cohort {number}: {what}" for what in _audit_cohort(cohort, machine, log[-1].time)]
-    paid = sum(vms * periods * machine.billing * price
-               for cohort in cohorts.values() for _, vms, periods, price in cohort.payments)
+    paid = sum(
+        vms * periods * machine.billing * price
+        for cohort in cohorts.values()
+        for _, vms, periods, price in cohort.payments
+    )
     if abs(paid - cost) > TOLERANCE * max(1.0, abs(cost)):
         found.append(f"payments come to {paid}, the bill says {cost}")
     return found

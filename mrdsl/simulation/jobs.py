@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from mrdsl.performance.waves import WaveProfile
+from mrdsl.formulas.waves import WaveProfile
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,9 @@ class Job:
     @cached_property
     def profile(self) -> WaveProfile:
         """The same as the wave model takes it."""
-        return WaveProfile.of_equal_tasks(self.map_tasks, self.map_time, self.reduce_tasks, self.shuffle_time,
-                                          self.reduce_time)
+        return WaveProfile.of_equal_tasks(
+            self.map_tasks, self.map_time, self.reduce_tasks, self.shuffle_time, self.reduce_time
+        )
 
     @cached_property
     def tasks(self) -> tuple[int, int]:

@@ -69,8 +69,11 @@ class Preemption:
             if _count(jobs) < min(int(entitled[key] + EPSILON), claim.demand)
         )
         while missing >= 1:
-            victims = [(_count(jobs) - entitled[key], key) for key, (_, jobs) in parties.items()
-                       if _count(jobs) >= entitled[key] + 1.0 - EPSILON]
+            victims = [
+                (_count(jobs) - entitled[key], key)
+                for key, (_, jobs) in parties.items()
+                if _count(jobs) >= entitled[key] + 1.0 - EPSILON
+            ]
             if not victims:
                 return
             _, worst = max(victims)

@@ -26,8 +26,9 @@ def stream(seed: int, *place: object) -> np.random.RandomState:
     return np.random.RandomState(np.frombuffer(key, dtype="<u4").tolist())
 
 
-def draws(value: Distribution | float, random: np.random.RandomState, count: int, low: float = -inf,
-          high: float = inf) -> NDArray[np.float64]:
+def draws(
+    value: Distribution | float, random: np.random.RandomState, count: int, low: float = -inf, high: float = inf
+) -> NDArray[np.float64]:
     """``count`` values; a plain number is itself, and values outside [low, high] are drawn again.
 
     A mixture's values are positive, as the language says. Raises ValueError where the interval is hardly ever hit.
@@ -45,8 +46,9 @@ def draws(value: Distribution | float, random: np.random.RandomState, count: int
     raise ValueError(f"{value.name}{value.parameters} hardly ever gives a value between {low} and {high}")
 
 
-def series(value: Distribution | float, random: np.random.RandomState, low: float = -inf, high: float = inf,
-           chunk: int = CHUNK) -> Iterator[float]:
+def series(
+    value: Distribution | float, random: np.random.RandomState, low: float = -inf, high: float = inf, chunk: int = CHUNK
+) -> Iterator[float]:
     """An endless series of values, drawn a chunk at a time."""
     if not isinstance(value, Distribution):
         while True:

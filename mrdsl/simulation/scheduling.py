@@ -96,8 +96,14 @@ class Observed:
 class Simulation:
     """One run of one policy over one stream of jobs, sorted by submit time."""
 
-    def __init__(self, machine: MachineType, prices: PriceProcess | None, jobs: Iterable[Job], policy: Policy,
-                 observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        machine: MachineType,
+        prices: PriceProcess | None,
+        jobs: Iterable[Job],
+        policy: Policy,
+        observer: Observer | None = None,
+    ) -> None:
         self.machine = machine
         self.prices = prices
         self.observer = observer
@@ -158,9 +164,19 @@ class Simulation:
         cohort.pieces[self._sequence] = piece
         self._push(piece.end, PIECE, (self._sequence, piece))
         if self.observer:
-            self.observer("place", self.now, {
-                "job": run.job.name, "phase": ("map", "reduce")[phase], "cohort": cohort.number, "slots": lanes,
-                "tasks_each": tasks, "start": start, "end": piece.end})
+            self.observer(
+                "place",
+                self.now,
+                {
+                    "job": run.job.name,
+                    "phase": ("map", "reduce")[phase],
+                    "cohort": cohort.number,
+                    "slots": lanes,
+                    "tasks_each": tasks,
+                    "start": start,
+                    "end": piece.end,
+                },
+            )
 
     def rent(self, count: int, bid: float | None) -> Cohort:
         """Rents so many VMs now, on demand or, with a bid of at least the market price, on the spot market."""
@@ -174,8 +190,11 @@ class Simulation:
         self.seen.rented += count
         self._push(self.now + self.machine.billing, PERIOD, cohort)
         if self.observer:
-            self.observer("rent", self.now, {"cohort": cohort.number, "vms": count,
-                                             "kind": "spot" if spot else "on_demand", "bid": bid})
+            self.observer(
+                "rent",
+                self.now,
+                {"cohort": cohort.number, "vms": count, "kind": "spot" if spot else "on_demand", "bid": bid},
+            )
         return cohort
 
     def tell(self, what: str, **facts: Any) -> None:
@@ -229,8 +248,11 @@ class Simulation:
         self._arrived += 1
         self.active[run.number] = run
         if self.observer:
-            self.observer("arrive", self.now, {
-                "job": job.name, "due": job.due, "map_tasks": job.map_tasks, "reduce_tasks": job.reduce_tasks})
+            self.observer(
+                "arrive",
+                self.now,
+                {"job": job.name, "due": job.due, "map_tasks": job.map_tasks, "reduce_tasks": job.reduce_tasks},
+            )
         self._told.append(run)
 
     def _price_moves(self, _: None) -> None:
@@ -310,8 +332,9 @@ class Simulation:
         price = self.prices.current if cohort.spot and self.prices is not None else self.machine.price
         periods = charge(self.seen.bill, cohort, self.now, price, self.machine.billing)
         if self.observer and periods:
-            self.observer("pay", self.now, {"cohort": cohort.number, "vms": cohort.count, "periods": periods,
-                                            "price": price})
+            self.observer(
+                "pay", self.now, {"cohort": cohort.number, "vms": cohort.count, "periods": periods, "price": price}
+            )
 
     def _next_arrival(self) -> None:
         job = next(self._arrivals, None)

@@ -177,8 +177,9 @@ class Lists:
     counts: Floats
 
 
-def free_makespans(phases: Phases, maps: Lists, reduces: Lists, map_slots: int,
-                   reduce_slots: int) -> tuple[Floats, Floats]:
+def free_makespans(
+    phases: Phases, maps: Lists, reduces: Lists, map_slots: int, reduce_slots: int
+) -> tuple[Floats, Floats]:
     """Makespans of free lists of tasks, where a job may come up several times; and when each job's map phase ends.
 
     Tasks start in the sequence of their list, none before one that stands earlier. The makespans, shape (2, rows),

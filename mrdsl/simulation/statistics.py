@@ -10,8 +10,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 BATCHES = 20
-_T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-         2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042)
+_T_95 = (
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+    2.120,
+    2.110,
+    2.101,
+    2.093,
+    2.086,
+    2.080,
+    2.074,
+    2.069,
+    2.064,
+    2.060,
+    2.056,
+    2.052,
+    2.048,
+    2.045,
+    2.042,
+)
 _NORMAL_95 = 1.959964
 
 
@@ -37,8 +67,13 @@ def summarize(runs: Sequence[Sequence[float]]) -> Summary:
         raise ValueError("nothing was observed")
     values = np.concatenate(seen)
     means = np.array([run.mean() for run in seen]) if len(seen) > 1 else _batch_means(seen[0])
-    return Summary(len(values), float(values.mean()), float(np.percentile(values, 50)),
-                   float(np.percentile(values, 95)), half_width(means))
+    return Summary(
+        len(values),
+        float(values.mean()),
+        float(np.percentile(values, 50)),
+        float(np.percentile(values, 95)),
+        half_width(means),
+    )
 
 
 def half_width(means: NDArray[np.float64]) -> float | None:

@@ -50,8 +50,25 @@ class Job:
     holds, -1 for none, None while it waits for one.
     """
 
-    __slots__ = ("ended", "kind", "left", "limit", "map_ended", "master", "number", "pending", "queued", "redo",
-                 "running", "stage", "started", "submitted", "time", "user", "work")
+    __slots__ = (
+        "ended",
+        "kind",
+        "left",
+        "limit",
+        "map_ended",
+        "master",
+        "number",
+        "pending",
+        "queued",
+        "redo",
+        "running",
+        "stage",
+        "started",
+        "submitted",
+        "time",
+        "user",
+        "work",
+    )
 
     def __init__(self, kind: int, work: Work, submitted: float, user: int = -1) -> None:
         self.kind = kind

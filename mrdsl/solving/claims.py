@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mrdsl.outcome import Limits, SolutionStatus, Termination, relative_gap
-from mrdsl.solving.answer import Answer
-from mrdsl.solving.program import Array
+from mrdsl.core.answer import Answer
+from mrdsl.core.linear_program import Array
+from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
 from mrdsl.solving.request import Reply
 
 TOLERANCE = 1e-5
@@ -29,8 +29,15 @@ class Point:
     size: float = 0.0
 
 
-def answer_of(solver: str, version: str | None, reply: Reply, point: Point | None, limits: Limits, maximize: bool,
-              duals: Mapping[str, float]) -> Answer:
+def answer_of(
+    solver: str,
+    version: str | None,
+    reply: Reply,
+    point: Point | None,
+    limits: Limits,
+    maximize: bool,
+    duals: Mapping[str, float],
+) -> Answer:
     """The answer that a reply and its checked point come to; no more is called optimal than the bound proves."""
     doubts: tuple[str, ...] = ()
     if point is None:
@@ -40,11 +47,23 @@ def answer_of(solver: str, version: str | None, reply: Reply, point: Point | Non
         return Answer(termination, SolutionStatus.NONE, None, reply.bound, solver, version, message, duals)
     bound = _refined(reply, point.value, limits, maximize)
     if bound is not None and contradicts(bound, point.value, maximize, point.size):
-        doubts = (f"it claims that no plan is {'above' if maximize else 'below'} {bound:g}, and gives one worth "
-                  f"{point.value:g}: its bound is left out",)
+        doubts = (
+            f"it claims that no plan is {'above' if maximize else 'below'} {bound:g}, and gives one worth "
+            f"{point.value:g}: its bound is left out",
+        )
         bound = None
-    answer = Answer(reply.termination, SolutionStatus.FEASIBLE, point.value, drawn_back(bound, point.value, maximize),
-                    solver, version, reply.message, duals, doubts, point.size)
+    answer = Answer(
+        reply.termination,
+        SolutionStatus.FEASIBLE,
+        point.value,
+        drawn_back(bound, point.value, maximize),
+        solver,
+        version,
+        reply.message,
+        duals,
+        doubts,
+        point.size,
+    )
     return graded(answer, limits)
 
 

@@ -13,8 +13,8 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.source import Span
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.source import Span
 
 FORMATS = ("lp", "mps")
 KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")
@@ -129,8 +129,11 @@ class SolverFile:
 
     def distrusted(self, version: str | None, kind: str) -> tuple[Distrust, ...]:
         """What is known against a version on a kind of model; one that does not tell its version is under suspicion."""
-        return tuple(d for d in self.distrust if (not d.kinds or kind in d.kinds)
-                     and (version is None or re.fullmatch(d.versions, version)))
+        return tuple(
+            d
+            for d in self.distrust
+            if (not d.kinds or kind in d.kinds) and (version is None or re.fullmatch(d.versions, version))
+        )
 
     def careful(self, version: str | None, kind: str) -> SolverFile:
         """The same solver with the options that keep a distrusted version from erring."""
@@ -148,8 +151,22 @@ class SolverFile:
 
 
 _TABLES: Mapping[str, type] = MappingProxyType({"worker": Worker, "command": Command, "pyomo": ThroughPyomo})
-_OF_SOLVER = ("kind", "name", "title", "summary", "homepage", "install", "solves", "offers", "worker", "command",
-              "pyomo", "limits", "options", "distrust")
+_OF_SOLVER = (
+    "kind",
+    "name",
+    "title",
+    "summary",
+    "homepage",
+    "install",
+    "solves",
+    "offers",
+    "worker",
+    "command",
+    "pyomo",
+    "limits",
+    "options",
+    "distrust",
+)
 _OF_PIPELINE = ("kind", "name", "title", "summary", "homepage", "install", "requires", "pipelines")
 
 

@@ -9,16 +9,23 @@ from pathlib import Path
 
 import numpy as np
 
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.solving.program import LinearProgram
-from mrdsl.source import Span
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.linear_program import LinearProgram
+from mrdsl.core.source import Span
 
 
 def fingerprint(program: LinearProgram, columns: Sequence[str]) -> str:
     """``sha256:…`` over every number of the program, prices included, and the names of its columns."""
     digest = hashlib.sha256("\n".join([*columns, "maximize" if program.maximize else "minimize"]).encode())
-    for numbers in (program.costs, np.array([program.offset]), program.lower, program.upper, program.coefficients,
-                    program.row_lower, program.row_upper):
+    for numbers in (
+        program.costs,
+        np.array([program.offset]),
+        program.lower,
+        program.upper,
+        program.coefficients,
+        program.row_lower,
+        program.row_upper,
+    ):
         digest.update((np.asarray(numbers, dtype="<f8") + 0.0).tobytes() + b";")
     for places in (program.integer, program.starts, program.columns):
         digest.update(np.asarray(places, dtype="<i8").tobytes() + b";")
@@ -32,9 +39,24 @@ def require_match(path: Path, program: LinearProgram, columns: Sequence[str]) ->
         found = json.loads(path.read_text(encoding="utf-8"))
         known = found["fingerprint"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise MrdslError([error("unreadable-names", f"{path} is no names.json of a linear model", place,
-                                "give the one that mrdsl compile wrote beside the model, or compile and solve again")
-                          ]) from None
+        raise MrdslError(
+            [
+                error(
+                    "unreadable-names",
+                    f"{path} is no names.json of a linear model",
+                    place,
+                    "give the one that mrdsl compile wrote beside the model, or compile and solve again",
+                )
+            ]
+        ) from None
     if known != fingerprint(program, columns):
-        raise MrdslError([error("stale-model", f"{path} belongs to another model than this spec has now", place,
-                                "compile and solve again, or leave out --names to read the plan without its proof")])
+        raise MrdslError(
+            [
+                error(
+                    "stale-model",
+                    f"{path} belongs to another model than this spec has now",
+                    place,
+                    "compile and solve again, or leave out --names to read the plan without its proof",
+                )
+            ]
+        )

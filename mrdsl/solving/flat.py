@@ -9,8 +9,8 @@ import pyomo.core as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 from pyomo.core.expr.visitor import replace_expressions
 
-from mrdsl.solving.extract import constraints_of, objective_of
-from mrdsl.solving.program import LinearProgram
+from mrdsl.core.linear_program import LinearProgram
+from mrdsl.solving.arrays import constraints_of, objective_of
 
 
 def of_program(program: LinearProgram) -> Any:

@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from mrdsl.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.source import Span
 from mrdsl.solving.declaration import Command, SolverFile, ThroughPyomo, Worker
 from mrdsl.solving.processes import end, start
-from mrdsl.source import Span
 
 _PATIENCE = 3.0
 
@@ -93,7 +93,7 @@ def require(solver: SolverFile, span: Span | None = None) -> str:
 def version(solver: SolverFile) -> str | None:
     """The solver's version, None where it does not tell."""
     if solver.is_pipeline:
-        from mrdsl.version import __version__
+        from mrdsl.core.version import __version__
 
         return __version__ if not solver.requires else _module_version(solver.requires)
     reach = solver.reach

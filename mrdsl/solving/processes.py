@@ -19,10 +19,15 @@ from pathlib import Path
 from typing import IO, Any
 
 _SET_PARENT_DEATH_SIGNAL = 1
-_DEFERRED = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2")
-                  if hasattr(signal, name))
-_LAUNCHER = ("import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
-             "os.getppid() == int(sys.argv[1]) or os._exit(1); os.execv(sys.argv[2], sys.argv[2:])")
+_DEFERRED = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)
+)
+_LAUNCHER = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
+    "os.getppid() == int(sys.argv[1]) or os._exit(1); os.execv(sys.argv[2], sys.argv[2:])"
+)
 
 
 def _load_libc() -> Any:
@@ -54,18 +59,28 @@ def begin_as_child(parent: int) -> None:
     die_with_parent(parent)
 
 
-def start(line: Sequence[str], environment: Mapping[str, str], output: IO[bytes] | int, folder: str | None = None
-          ) -> subprocess.Popen[bytes]:
+def start(
+    line: Sequence[str], environment: Mapping[str, str], output: IO[bytes] | int, folder: str | None = None
+) -> subprocess.Popen[bytes]:
     """A program in a session of its own, its output in ``output``, which the guard knows and :func:`end` ends."""
     parent = os.getpid()
     prepare, started = None, list(line)
     if _LIBC is not None and threading.active_count() == 1:
+
         def prepare() -> None:
             die_with_parent(parent)
     elif _LIBC is not None:  # a function between fork and exec is not safe beside other threads
         started = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(parent), *line]
-    process = subprocess.Popen(started, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
-                               env={**os.environ, **environment}, start_new_session=True, preexec_fn=prepare)
+    process = subprocess.Popen(
+        started,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        env={**os.environ, **environment},
+        start_new_session=True,
+        preexec_fn=prepare,
+    )
     watch_group(process.pid)
     return process
 
@@ -163,9 +178,14 @@ def _start_guard() -> int:
     from_parent, to_guard = os.pipe()
     try:
         _Guard.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(guard.__file__), str(from_parent), str(os.getpid())], cwd="/",
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(from_parent,),
-            start_new_session=True)
+            [sys.executable, "-I", "-S", str(guard.__file__), str(from_parent), str(os.getpid())],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(from_parent,),
+            start_new_session=True,
+        )
     except OSError:
         os.close(to_guard)
         return os.open(os.devnull, os.O_WRONLY)

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mrdsl.diagnostics import MrdslError, error
-from mrdsl.resources import resource
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.resources import resource
+from mrdsl.core.source import Span
 from mrdsl.solving.declaration import SHIPPED, SolverFile, declare
 from mrdsl.solving.trusted import read_trusted
-from mrdsl.source import Span
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 
 ENTRY_POINTS = "mrdsl.solvers"
@@ -43,8 +43,9 @@ def look_in(folder: Path | str) -> None:
     """
     path = Path(folder).absolute()
     if not path.is_dir():
-        raise MrdslError([error("wrong-option", f"{folder} is no folder of solver files",
-                                hint="give a folder that holds NAME.toml")])
+        raise MrdslError(
+            [error("wrong-option", f"{folder} is no folder of solver files", hint="give a folder that holds NAME.toml")]
+        )
     known = os.environ.get("MRDSL_SOLVERS", "")
     os.environ["MRDSL_SOLVERS"] = os.pathsep.join(filter(None, (str(path), known)))
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from mrdsl.outcome import SolutionStatus, Termination
-from mrdsl.solving.program import Array, LinearProgram
+from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.result import SolutionStatus, Termination
 
 DEFAULT_GAP = 1e-6
 

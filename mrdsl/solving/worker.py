@@ -28,7 +28,7 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
-from mrdsl.outcome import Termination
+from mrdsl.core.result import Termination
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import (
     begin_as_child,
@@ -157,8 +157,18 @@ class Worker:
 
 
 _BROKEN_PIPE = (EOFError, OSError)
-_GARBAGE = (pickle.UnpicklingError, AttributeError, ImportError, IndexError, KeyError, TypeError, ValueError,
-            UnicodeDecodeError, OverflowError, MemoryError)
+_GARBAGE = (
+    pickle.UnpicklingError,
+    AttributeError,
+    ImportError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+    UnicodeDecodeError,
+    OverflowError,
+    MemoryError,
+)
 
 
 _LONGEST_WAIT = 86400.0
@@ -287,8 +297,15 @@ def _spawn(call: str, output: int) -> _Started:
     from_parent, to_child = os.pipe()
     from_child, to_parent = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from mrdsl.solving.worker import serve_pipes; serve_pipes()", call, str(from_parent),
-         str(to_parent), str(os.getpid())],
+        [
+            sys.executable,
+            "-c",
+            "from mrdsl.solving.worker import serve_pipes; serve_pipes()",
+            call,
+            str(from_parent),
+            str(to_parent),
+            str(os.getpid()),
+        ],
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=output,

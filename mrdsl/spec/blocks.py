@@ -17,23 +17,29 @@ class MapPhase(Node):
     tasks: int = quantity("number", "number of map tasks of one job", at_least=1, whole=True, symbol="N_M")
     avg: float = quantity("time", "average duration of a map task", above=0.0, symbol="M_avg")
     max: float = quantity("time", "longest duration of a map task", above=0.0, symbol="M_max")
-    min: float | None = quantity("time", "shortest duration of a map task", default=None, at_least=0.0,
-                                 symbol="M_min")
+    min: float | None = quantity("time", "shortest duration of a map task", default=None, at_least=0.0, symbol="M_min")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflePhase(Node):
     """The transfers to the reduce tasks; the first wave counts only what does not overlap the map phase."""
 
-    first_avg: float | None = quantity("time", "average duration of a first-wave shuffle; default first_max",
-                                       default=None, at_least=0.0, symbol="Sh1_avg")
+    first_avg: float | None = quantity(
+        "time",
+        "average duration of a first-wave shuffle; default first_max",
+        default=None,
+        at_least=0.0,
+        symbol="Sh1_avg",
+    )
     first_max: float = quantity("time", "longest duration of a first-wave shuffle", at_least=0.0, symbol="Sh1_max")
     avg: float = quantity("time", "average duration of a typical shuffle", at_least=0.0, symbol="Sh_avg")
     max: float = quantity("time", "longest duration of a typical shuffle", at_least=0.0, symbol="Sh_max")
-    first_min: float | None = quantity("time", "shortest duration of a first-wave shuffle", default=None,
-                                       at_least=0.0, symbol="Sh1_min")
-    min: float | None = quantity("time", "shortest duration of a typical shuffle", default=None, at_least=0.0,
-                                 symbol="Sh_min")
+    first_min: float | None = quantity(
+        "time", "shortest duration of a first-wave shuffle", default=None, at_least=0.0, symbol="Sh1_min"
+    )
+    min: float | None = quantity(
+        "time", "shortest duration of a typical shuffle", default=None, at_least=0.0, symbol="Sh_min"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +49,9 @@ class ReducePhase(Node):
     tasks: int = quantity("number", "number of reduce tasks of one job", at_least=0, whole=True, symbol="N_R")
     avg: float = quantity("time", "average duration of a reduce task", default=0.0, at_least=0.0, symbol="R_avg")
     max: float = quantity("time", "longest duration of a reduce task", default=0.0, at_least=0.0, symbol="R_max")
-    min: float | None = quantity("time", "shortest duration of a reduce task", default=None, at_least=0.0,
-                                 symbol="R_min")
+    min: float | None = quantity(
+        "time", "shortest duration of a reduce task", default=None, at_least=0.0, symbol="R_min"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +75,16 @@ class Slots(Node):
 class OnDemand(Node):
     """A VM rented by the hour."""
 
-    price: float = quantity("price", "price of one VM on demand; 0 for machines of one's own", at_least=0.0,
-                            symbol="delta")
+    price: float = quantity(
+        "price", "price of one VM on demand; 0 for machines of one's own", at_least=0.0, symbol="delta"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reserved(Node):
     """VMs under a long contract."""
 
-    price: float = quantity("price", "price of one reserved VM; 0 for machines of one's own", at_least=0.0,
-                            symbol="rho")
+    price: float = quantity(
+        "price", "price of one reserved VM; 0 for machines of one's own", at_least=0.0, symbol="rho"
+    )
     available: int = quantity("vms", "how many VMs are reserved", at_least=0, whole=True, symbol="r-bar")

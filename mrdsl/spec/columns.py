@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from mrdsl.source import Span
+from mrdsl.core.source import Span
 from mrdsl.spec.schema import Block, Item, Node, Range, declarations
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def _build(node_type: type[N], tree: Mapping[str, Any], index: int, name: str, s
     for key, value in tree.items():
         declaration = declared[key]
         if isinstance(declaration, Block):
-            items[key] = value if isinstance(value, Sequence | Node) else _build(
-                declaration.node, value, index, "", span
+            items[key] = (
+                value if isinstance(value, Sequence | Node) else _build(declaration.node, value, index, "", span)
             )
         elif isinstance(value, Mapping):
             items[key] = Range(float(_at(value["low"], index)), float(_at(value["high"], index)))

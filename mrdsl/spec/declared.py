@@ -6,7 +6,7 @@ from math import ceil, isclose, isfinite
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from mrdsl import units
+from mrdsl.core import units
 from mrdsl.spec.schema import Item
 
 WHOLE_TOLERANCE = 1e-9
@@ -50,8 +50,11 @@ def limits(item: Item, currency: str) -> str:
 def number_mistake(key: str, item: Item, number: float, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:
     """What is wrong with a number as a value of ``key``: not finite, outside the limits, not whole; None if nothing."""
     if not isfinite(number):
-        return Mistake("number-too-large" if number == number else "not-a-number",
-                       f"`{key}` is {number}, which nothing can be planned with", f"write {example(item, currency)}")
+        return Mistake(
+            "number-too-large" if number == number else "not-a-number",
+            f"`{key}` is {number}, which nothing can be planned with",
+            f"write {example(item, currency)}",
+        )
     if not acceptable(item, number):
         return out_of_range(key, item, number, currency)
     return whole_mistake(key, number) if item.whole else None
@@ -60,26 +63,36 @@ def number_mistake(key: str, item: Item, number: float, currency: str = units.DE
 def out_of_range(key: str, item: Item, number: float, currency: str) -> Mistake:
     """That a number is outside the declared limits."""
     shown = units.show(float(number), item.kind, currency)
-    return Mistake("out-of-range", f"`{key}` is {shown}, but must be {limits(item, currency)}",
-                   f"write {units.KINDS[item.kind].noun} {limits(item, currency)}")
+    return Mistake(
+        "out-of-range",
+        f"`{key}` is {shown}, but must be {limits(item, currency)}",
+        f"write {units.KINDS[item.kind].noun} {limits(item, currency)}",
+    )
 
 
 def whole_mistake(key: str, number: float) -> Mistake | None:
     """What is wrong with a number that must be whole; None if nothing."""
     if abs(number) > LARGEST_WHOLE:
-        return Mistake("number-too-large", f"`{key}` is {number:g}, but whole numbers are exact only up to 2^53",
-                       "write a smaller number")
+        return Mistake(
+            "number-too-large",
+            f"`{key}` is {number:g}, but whole numbers are exact only up to 2^53",
+            "write a smaller number",
+        )
     if not isclose(number, round(number), rel_tol=WHOLE_TOLERANCE, abs_tol=WHOLE_TOLERANCE):
-        return Mistake("not-whole", f"`{key}` is {number:g}, but must be a whole number",
-                       f"write `{key} = {ceil(number)}`")
+        return Mistake(
+            "not-whole", f"`{key}` is {number:g}, but must be a whole number", f"write `{key} = {ceil(number)}`"
+        )
     return None
 
 
 def python_number_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:
     """:func:`number_mistake` of any Python object, which may be no number at all; a whole number is an ``int``."""
     if not isinstance(value, Real) or isinstance(value, bool):
-        return Mistake("wrong-value", f"`{key}` is {units.KINDS[item.kind].noun}, not {described(value)}",
-                       f"give a number{_in_si(item, currency)}")
+        return Mistake(
+            "wrong-value",
+            f"`{key}` is {units.KINDS[item.kind].noun}, not {described(value)}",
+            f"give a number{_in_si(item, currency)}",
+        )
     try:
         number = float(value)
     except OverflowError:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl import budgets
-from mrdsl.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.spec.declared import python_number_mistake
 from mrdsl.spec.schema import Item
 
@@ -36,13 +36,14 @@ LIMITS = MappingProxyType(
         "seed": METHOD_OPTIONS["seed"],
     }
 )
-"""The fields of :class:`mrdsl.outcome.Limits`."""
+"""The fields of :class:`mrdsl.core.result.Limits`."""
 
 SIMULATION = MappingProxyType(
     {
         "runs": Item("quantity", "independent runs", at_least=1.0, at_most=budgets.RUNS, whole=True),
-        "jobs": Item("quantity", "completed jobs per user in each run", at_least=2.0, at_most=budgets.SIMULATED_JOBS,
-                     whole=True),
+        "jobs": Item(
+            "quantity", "completed jobs per user in each run", at_least=2.0, at_most=budgets.SIMULATED_JOBS, whole=True
+        ),
         "seed": SEED,
     }
 )

@@ -21,7 +21,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.source import Span
+from mrdsl.core.source import Span
 
 ITEM_KEY = "mrdsl"
 
@@ -90,7 +90,7 @@ class Item:
     """The declaration of one ``name = value``.
 
     ``form`` is one of ``quantity``, ``range``, ``choice``, ``text``, ``path``, ``name``, ``names``,
-    ``distribution``, ``list``; ``kind`` is the quantity's kind in ``mrdsl.units.KINDS``.
+    ``distribution``, ``list``; ``kind`` is the quantity's kind in ``mrdsl.core.units.KINDS``.
     """
 
     form: str
@@ -181,8 +181,15 @@ def references(doc: str, *, default: Any = ()) -> Any:
     return _item(Item("names", doc, default=default))
 
 
-def quantities(kind: str, doc: str, *, default: Any = REQUIRED, symbol: str = "", above: float | None = None,
-               at_least: float | None = None) -> Any:
+def quantities(
+    kind: str,
+    doc: str,
+    *,
+    default: Any = REQUIRED,
+    symbol: str = "",
+    above: float | None = None,
+    at_least: float | None = None,
+) -> Any:
     """A list of numbers of one kind, as a tuple of floats."""
     return _item(Item("list", doc, kind, symbol, default, above, at_least))
 
@@ -210,8 +217,9 @@ def block(node: type[Node], doc: str, *, required: bool = False, sources: Sequen
     return field(metadata={ITEM_KEY: declared}) if required else field(default=None, metadata={ITEM_KEY: declared})
 
 
-def blocks(node: type[Node], word: str, doc: str, *, plural: str = "", required: bool = False,
-           sources: Sequence[str] = ()) -> Any:
+def blocks(
+    node: type[Node], word: str, doc: str, *, plural: str = "", required: bool = False, sources: Sequence[str] = ()
+) -> Any:
     """Repeated named blocks ``word NAME {...}``, ``word NAME[a..b] {...}`` and ``plural from "table.csv"``.
 
     The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators. ``sources``

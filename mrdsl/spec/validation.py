@@ -9,17 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mrdsl import units
-from mrdsl.diagnostics import Diagnostic, error
-from mrdsl.printable import is_printable
+from mrdsl.core import units
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.printable import is_printable
 from mrdsl.spec.columns import Columns, names_of, parts_of
-from mrdsl.spec.declared import (
-    Mistake,
-    acceptable,
-    described,
-    number_mistake,
-    python_number_mistake,
-)
+from mrdsl.spec.declared import Mistake, acceptable, described, number_mistake, python_number_mistake
 from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
 from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source, declarations
 
@@ -35,8 +29,16 @@ def validate(facts: Any, facts_type: type[Node], currency: str = units.DEFAULT_C
     if isinstance(facts, facts_type) and _VALID in facts.__dict__:
         return ()
     if not isinstance(facts, facts_type):
-        return (_told(Mistake("wrong-value", f"the facts are {described(facts)}, not {facts_type.__name__}",
-                              f"build a {facts_type.__name__}"), "facts"),)
+        return (
+            _told(
+                Mistake(
+                    "wrong-value",
+                    f"the facts are {described(facts)}, not {facts_type.__name__}",
+                    f"build a {facts_type.__name__}",
+                ),
+                "facts",
+            ),
+        )
     found = tuple(_first(MAX_REPORTED, _node(facts, "", currency)))
     if not found:
         mark_valid(facts)
@@ -157,8 +159,13 @@ def item_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT
             return Mistake("unknown-choice", f"`{key}` cannot be {described(value)}", hint)
         case "path":
             right = isinstance(value, Source)
-            return None if right else Mistake("wrong-value", f"`{key}` is a Source, not {described(value)}",
-                                              "give mrdsl.spec.schema.Source")
+            return (
+                None
+                if right
+                else Mistake(
+                    "wrong-value", f"`{key}` is a Source, not {described(value)}", "give mrdsl.spec.schema.Source"
+                )
+            )
         case "text":
             return None if isinstance(value, str) else name_mistake(key, value)
         case "name":
@@ -171,10 +178,14 @@ def _range_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake |
     if not isinstance(value, Range):
         return Mistake("wrong-value", f"`{key}` is a Range, not {described(value)}", "give Range(low, high)")
     found = python_number_mistake(key, item, value.low, currency) or (
-        python_number_mistake(key, item, value.high, currency))
+        python_number_mistake(key, item, value.high, currency)
+    )
     if found is None and value.low > value.high:
-        return Mistake("reversed-range", f"the range of `{key}` is reversed: {value.low:g} is above {value.high:g}",
-                       "give the lower end first")
+        return Mistake(
+            "reversed-range",
+            f"the range of `{key}` is reversed: {value.low:g} is above {value.high:g}",
+            "give the lower end first",
+        )
     return found
 
 
@@ -207,8 +218,9 @@ def _many_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | 
 def _columns(declared: Block, nodes: Columns[Any], path: str, start: int, currency: str) -> Iterator[Diagnostic]:
     """As for nodes, on arrays: one diagnostic for the first wrong row of each column."""
     if not issubclass(nodes.node_type, declared.node):
-        yield _told(Mistake("wrong-value", f"`{path}` holds {nodes.node_type.__name__}",
-                            f"give {declared.node.__name__}"), path)
+        yield _told(
+            Mistake("wrong-value", f"`{path}` holds {nodes.node_type.__name__}", f"give {declared.node.__name__}"), path
+        )
         return
     for index, name in enumerate((nodes.group,) if nodes.group else nodes.names, start):
         mistake = name_mistake("name", name)
@@ -263,4 +275,5 @@ def _column_mistake(dotted: str, item: Item, value: Any, rows: int, currency: st
         return None
     row = int(wrong[0])
     return row, number_mistake(dotted, item, float(value[row]), currency) or Mistake(
-        "not-whole", f"`{dotted}` is {value[row]!r}, but must be a whole number", "round it")
+        "not-whole", f"`{dotted}` is {value[row]!r}, but must be a whole number", "round it"
+    )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.resources import resource
+from mrdsl.core.resources import resource
 from tests.solving.test_limits import fake_program, running
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,9 +26,13 @@ def test_a_solver_does_not_outlive_its_user(stop: signal.Signals, tmp_path: Path
     pids = tmp_path / "pids"
     fake_program(tmp_path, "cbc", f'[ "$1" = -quit ] && exit 0\ntrap "" INT TERM\necho $$ > {pids}\nsleep 600\n')
     process = subprocess.Popen(
-        [sys.executable, "-m", "mrdsl", "solve", str(REFERENCE), "--solver", "fake-cbc", "--json"], text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MRDSL_SOLVERS": str(tmp_path)}, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        [sys.executable, "-m", "mrdsl", "solve", str(REFERENCE), "--solver", "fake-cbc", "--json"],
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MRDSL_SOLVERS": str(tmp_path)},
+        start_new_session=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     while not pids.exists() or not pids.read_text(encoding="utf-8").strip():
         assert process.poll() is None
         time.sleep(0.02)
@@ -45,15 +49,17 @@ def test_an_experiment_of_many_solves_ends_at_once(monkeypatch: pytest.MonkeyPat
     """A solve makes a result of KeyboardInterrupt; an experiment must not go on with the next one."""
     from mrdsl.cli import cli
     from mrdsl.cli.boundary import run
+    from mrdsl.contracts.family import Experiment
 
-    def study(folder: Path, **options: object) -> list[object]:
+    def study(folder: Path, bench: object, **options: object) -> list[object]:
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         raise AssertionError("goes on")
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("mrdsl.cli.experiment.load", lambda reference: study)
-    monkeypatch.setattr(sys, "argv", ["mrdsl", "experiment", "joint-sizes", "-o", str(tmp_path)])
+    experiments = (Experiment("many", "a study that is interrupted", study),)
+    monkeypatch.setattr("mrdsl.cli.experiment._studies", lambda kind: experiments)
+    monkeypatch.setattr(sys, "argv", ["mrdsl", "experiment", "many", "-o", str(tmp_path)])
     try:
         assert run(cli) == 4
     finally:
@@ -77,8 +83,14 @@ def test_closed_streams_are_no_fault(closed: str, solver: str, tmp_path: Path) -
     """And nothing that is printed lands in a file that took the number of a closed stream."""
     output = tmp_path / "plan.json"
     line = f'"$0" -m mrdsl solve "$1" --solver {solver} -o "$2" {closed}'
-    done = subprocess.run(["sh", "-c", line, sys.executable, str(REFERENCE), str(output)], capture_output=True,
-                          text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60, check=False)
+    done = subprocess.run(
+        ["sh", "-c", line, sys.executable, str(REFERENCE), str(output)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "internal" not in done.stdout + done.stderr
     assert json.loads(output.read_text(encoding="utf-8"))["termination"] == "optimal"
@@ -90,7 +102,13 @@ def test_a_user_without_name_and_home(command: list[str]) -> None:
     hidden = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "MRDSL_CACHE")
     environment = {key: value for key, value in os.environ.items() if key not in hidden}
     arguments = command if command == ["solvers"] else [*command, str(REFERENCE)]
-    done = subprocess.run([sys.executable, "-c", WITHOUT_UID, *arguments], capture_output=True, text=True,
-                          env={**environment, "PYTHONPATH": str(ROOT)}, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_UID, *arguments],
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "internal" not in done.stdout + done.stderr

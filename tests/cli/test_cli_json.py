@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.resources import resource
+from mrdsl.core.resources import resource
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = str(resource("models") / "capacity" / "quickstart.mrspec")
@@ -38,8 +38,15 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_one_object_says_what_is_wrong(case: str, tmp_path: Path) -> None:
     arguments, code, diagnostic = WRONG[case]
-    done = subprocess.run([sys.executable, "-m", "mrdsl", *arguments], capture_output=True, text=True, cwd=tmp_path,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "mrdsl", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
     found = json.loads(done.stdout)
     assert done.returncode == code
     assert [each["code"] for each in found["diagnostics"]] == [diagnostic]
@@ -47,8 +54,9 @@ def test_one_object_says_what_is_wrong(case: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_plan_is_printed_before_a_file_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch,
-                                                                capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_printed_before_a_file_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from mrdsl.cli import cli
     from mrdsl.cli.boundary import run
 
@@ -64,23 +72,32 @@ def test_a_plan_is_printed_before_a_file_that_cannot_be_written(monkeypatch: pyt
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a pipe and a full device")
-@pytest.mark.parametrize(("arguments", "target", "code"), [
-    ("explain", "| head -n 1", 0),
-    (f"solve {QUICK} --json", "| head -n 1", 0),
-    (f"solve {QUICK} --json", "> /dev/full", 3),
-])
+@pytest.mark.parametrize(
+    ("arguments", "target", "code"),
+    [
+        ("explain", "| head -n 1", 0),
+        (f"solve {QUICK} --json", "| head -n 1", 0),
+        (f"solve {QUICK} --json", "> /dev/full", 3),
+    ],
+)
 def test_a_reader_that_leaves(arguments: str, target: str, code: int) -> None:
     """The exit code is mrdsl's, not the reader's: a pipe that closes is no failure, a full disk is."""
     line = f"set -o pipefail; {sys.executable} -m mrdsl {arguments} {target}"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=False,
-                          env={**os.environ, "PYTHONPATH": str(ROOT)})
+    done = subprocess.run(
+        ["bash", "-c", line],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert done.returncode == code
     assert "Traceback" not in done.stderr
 
 
 def test_a_date_is_no_value_of_a_param(tmp_path: Path) -> None:
     from mrdsl.cli.inputs import parameters
-    from mrdsl.diagnostics import MrdslError
+    from mrdsl.core.diagnostics import MrdslError
 
     (tmp_path / "data.toml").write_text("peak = 2026-01-01\n", encoding="utf-8")
     with pytest.raises(MrdslError, match="holds more than names and values"):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.resources import resource
+from mrdsl.core.resources import resource
 from tests.solving.test_limits import fake_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,10 +51,19 @@ def test_nothing_is_left_of_a_killed_command(command: str, tmp_path: Path) -> No
 def _start(command: str, folder: Path, mark: str) -> subprocess.Popen[bytes]:
     (folder / f"tmp-{mark}").mkdir()
     words = {"SPEC": str(folder / "a.mrspec"), "OUT.csv": str(folder / f"{mark}.csv")}
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MRDSL_SOLVERS": str(folder),
-                   "TMPDIR": f"{folder}/tmp-{mark}", "MRDSL_TEST_MARK": f"{folder}/{mark}"}
-    return subprocess.Popen([sys.executable, "-m", "mrdsl", *(words.get(word, word) for word in COMMANDS[command])],
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "MRDSL_SOLVERS": str(folder),
+        "TMPDIR": f"{folder}/tmp-{mark}",
+        "MRDSL_TEST_MARK": f"{folder}/{mark}",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "mrdsl", *(words.get(word, word) for word in COMMANDS[command])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+    )
 
 
 def _await_its_first_child(process: subprocess.Popen[bytes], mark: bytes) -> None:

@@ -10,21 +10,29 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.resources import resource
+from mrdsl.core.resources import resource
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = resource("models") / "capacity" / "reference.mrspec"
 
 
 def mrdsl(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "mrdsl", *map(str, arguments)], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, "-m", "mrdsl", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        timeout=60,
+        check=False,
+    )
 
 
 def test_solvers_lists_what_is_installed_and_how_to_install_the_rest(tmp_path: Path) -> None:
     (tmp_path / "toy.toml").write_text(
         'kind = "solver"\nname = "toy"\nsummary = "a toy"\nsolves = ["LP"]\ninstall = "pip install toy"\n'
-        '[command]\nprogram = "no-such-program"\narguments = []\nreads = "a:b"\n', encoding="utf-8")
+        '[command]\nprogram = "no-such-program"\narguments = []\nreads = "a:b"\n',
+        encoding="utf-8",
+    )
     done = mrdsl("solvers", "--json", MRDSL_SOLVERS=str(tmp_path))
     found = {entry["name"]: entry for entry in json.loads(done.stdout)["solvers"]}
     assert done.returncode == 0
@@ -78,8 +86,9 @@ def test_no_text_of_a_spec_runs_a_program(tmp_path: Path) -> None:
     evil.parent.mkdir()
     evil.write_text(
         'kind = "solver"\nname = "evil"\nsummary = "evil"\nsolves = ["LP", "MILP"]\ninstall = "none"\n'
-        f'[command]\nprogram = "{tmp_path / "run"}"\narguments = []\nreads = "mrdsl.solving.readers.glpk:read"\n',
-        encoding="utf-8")
+        f'[command]\nprogram = "{tmp_path / "run"}"\narguments = []\nreads = "mrdsl.exchange.solutions.glpk:read"\n',
+        encoding="utf-8",
+    )
     (tmp_path / "run").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n", encoding="utf-8")
     (tmp_path / "run").chmod(0o755)
     text = REFERENCE.read_text(encoding="utf-8")

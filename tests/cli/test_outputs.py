@@ -16,7 +16,7 @@ import pytest
 
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
-from mrdsl.resources import resource
+from mrdsl.core.resources import resource
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = resource("models")
@@ -91,9 +91,17 @@ def test_an_export_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> No
     assert set(files()) == set(before)
 
 
-@pytest.mark.parametrize("case", ["solve q.mrspec -o there", "simulate bounds.mrspec --runs 1 --trace there",
-                                  "compare q.mrspec q.mrspec -o there", "compile q.mrspec -o there.lp",
-                                  "sweep q.mrspec --seeds 1..2 -o there.csv -j 1", "new capacity -o there"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "solve q.mrspec -o there",
+        "simulate bounds.mrspec --runs 1 --trace there",
+        "compare q.mrspec q.mrspec -o there",
+        "compile q.mrspec -o there.lp",
+        "sweep q.mrspec --seeds 1..2 -o there.csv -j 1",
+        "new capacity -o there",
+    ],
+)
 def test_force_writes_over_it(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert mrdsl(monkeypatch, *case.split(), "--force") == 0
     target = next(word for word in case.split() if word.startswith("there"))
@@ -132,9 +140,12 @@ def test_an_input_is_never_written(case: str, monkeypatch: pytest.MonkeyPatch, c
 
 def test_a_table_is_an_input(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     shutil.copytree(MODELS / "joint", "joint")
-    spec, table = next((path, table) for path in sorted(Path("joint").glob("*.mrspec"))
-                       for table in sorted(Path("joint").glob("*.csv"))
-                       if f'"{table.name}"' in path.read_text(encoding="utf-8"))
+    spec, table = next(
+        (path, table)
+        for path in sorted(Path("joint").glob("*.mrspec"))
+        for table in sorted(Path("joint").glob("*.csv"))
+        if f'"{table.name}"' in path.read_text(encoding="utf-8")
+    )
     before = files()
     assert mrdsl(monkeypatch, "solve", str(spec), "-o", str(table), "--force") == 2
     assert f"`{table}` is read by this command" in capsys.readouterr().err
@@ -142,8 +153,14 @@ def test_a_table_is_an_input(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> 
 
 
 def test_one_file_takes_one_output(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
-    for arguments in ("-o x --gantt x", "-o x --gantt ./x", "--gantt x --graph x", "-o - --gantt -", "--json --gantt -",
-                      "-o - --gantt /dev/stdout"):
+    for arguments in (
+        "-o x --gantt x",
+        "-o x --gantt ./x",
+        "--gantt x --graph x",
+        "-o - --gantt -",
+        "--json --gantt -",
+        "-o - --gantt /dev/stdout",
+    ):
         assert mrdsl(monkeypatch, "solve", "makespan.mrspec", *arguments.split()) == 2
         assert "wrong-option" in "".join(capsys.readouterr())
     assert not Path("x").exists()
@@ -193,9 +210,13 @@ def test_nothing_to_write_is_no_success(case: str, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_missing_folder_is_told_before_the_work(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
-    for arguments in ("solve q.mrspec -o missing/x", "compile q.mrspec -o missing/x.lp",
-                      "sweep q.mrspec -o missing/x.csv", "new capacity -o missing/x",
-                      "simulate bounds.mrspec --trace missing/x"):
+    for arguments in (
+        "solve q.mrspec -o missing/x",
+        "compile q.mrspec -o missing/x.lp",
+        "sweep q.mrspec -o missing/x.csv",
+        "new capacity -o missing/x",
+        "simulate bounds.mrspec --trace missing/x",
+    ):
         assert mrdsl(monkeypatch, *arguments.split()) == 2
         shown = capsys.readouterr()
         assert "there is no folder" in shown.err
@@ -214,8 +235,9 @@ def test_a_journal_that_is_none_is_kept(monkeypatch: pytest.MonkeyPatch, capsys:
 def slow_sweep() -> Iterator[subprocess.Popen[str]]:
     """A sweep of many runs that has begun to write."""
     command = [sys.executable, "-m", "mrdsl", "sweep", "q.mrspec", "--seeds", "1..5000", "-o", "out.csv", "-j", "1"]
-    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True)
+    process = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     journal = Path("out.csv.part")
     while not journal.exists() or journal.stat().st_size < 300:
         assert process.poll() is None
@@ -227,8 +249,9 @@ def slow_sweep() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks are POSIX's")
-def test_two_sweeps_into_one_table_do_not_mix(slow_sweep: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch,
-                                              capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_sweeps_into_one_table_do_not_mix(
+    slow_sweep: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for seeds in ("1..5000", "1..2"):
         assert mrdsl(monkeypatch, "sweep", "q.mrspec", "--seeds", seeds, "-o", "out.csv", "-j", "1", "--force") == 2
         assert "busy-output" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mrdsl.cli import COMMANDS
-from mrdsl.resources import resource
+from mrdsl.core.resources import resource
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = resource("models")
@@ -77,8 +77,17 @@ def ordinary(world: Path) -> list[str]:
         pytest.skip("root becomes an ordinary user by setpriv, which is not here")
     for path in (world, *world.rglob("*")):
         os.chown(path, 65534, 65534, follow_symlinks=False)
-    return [program, "--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all,+dac_read_search",
-            "--ambient-caps=-all,+dac_read_search", "--bounding-set=-all,+dac_read_search"]
+    return [
+        program,
+        "--reuid",
+        "65534",
+        "--regid",
+        "65534",
+        "--clear-groups",
+        "--inh-caps=-all,+dac_read_search",
+        "--ambient-caps=-all,+dac_read_search",
+        "--bounding-set=-all,+dac_read_search",
+    ]
 
 
 @pytest.mark.parametrize("user", ["as it is", "ordinary"])
@@ -86,17 +95,33 @@ def test_nothing_else_changes(world: Path, user: str) -> None:
     if user == "ordinary" and not AS_ROOT:
         pytest.skip("the tests run as an ordinary user already")
     before = ordinary(world) if user == "ordinary" else []
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(world / "home"), "LANG": "C.UTF-8",
-                   "TMPDIR": str(world / "temporary"), "MRDSL_CACHE": str(world / "cache"),
-                   "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([*before, sys.executable, "-m", "tests.cli.tree_driver"], cwd=world / "work", text=True,
-                          input=json.dumps([command.split() for command, _, _ in RUNS]), env=environment,
-                          capture_output=True, timeout=300, check=False)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(world / "home"),
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(world / "temporary"),
+        "MRDSL_CACHE": str(world / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run(
+        [*before, sys.executable, "-m", "tests.cli.tree_driver"],
+        cwd=world / "work",
+        text=True,
+        input=json.dumps([command.split() for command, _, _ in RUNS]),
+        env=environment,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     for (command, code, changed), found in zip(RUNS, json.loads(done.stdout), strict=True):
         assert found["code"] == code, (command, found)
-        names = [name for name in found["changed"] if not any(
-            name == wanted or (wanted.endswith("/*") and name.startswith(wanted[:-1])) for wanted in changed)]
+        names = [
+            name
+            for name in found["changed"]
+            if not any(name == wanted or (wanted.endswith("/*") and name.startswith(wanted[:-1])) for wanted in changed)
+        ]
         assert not names, (command, names)
         assert {wanted for wanted in changed if "*" not in wanted} <= set(found["changed"]), (command, found)
     mode = (world / "work" / "untidy.mrspec").stat().st_mode & 0o777

@@ -44,8 +44,10 @@ def main() -> int:
             if given.keep is not None:
                 given.keep.mkdir(parents=True, exist_ok=True)
                 (given.keep / f"{family}-{seed}.mrspec").write_text(text, encoding="utf-8")
-    print(f"{done} specs, {sum(failed.values())} whose answers disagree {dict(failed)}, "
-          f"{time.monotonic() - started:.0f} s")
+    print(
+        f"{done} specs, {sum(failed.values())} whose answers disagree {dict(failed)}, "
+        f"{time.monotonic() - started:.0f} s"
+    )
     return 1 if failed else 0
 
 

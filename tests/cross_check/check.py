@@ -7,19 +7,29 @@ from dataclasses import dataclass
 from random import Random
 
 import mrdsl
-from mrdsl.diagnostics import MrdslError
-from mrdsl.outcome import Limits, Result, SolutionStatus, Termination
-from mrdsl.problems import family as family_named
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
+from mrdsl.families import family as family_named
+from mrdsl.planning.solve_spec import goal_of
 from mrdsl.solving import registry
-from mrdsl.solving.run import goal_of
 from mrdsl.spec.spec import Spec
 
 SOLVERS = ("highs", "glpk", "cbc", "scip")
 SECONDS = 4.0
 CLOSE = 2e-5
 """How far value and bound of two answers may cross, relative to them: points hold to 1e-5, and gaps to 1e-6."""
-REFUSALS = frozenset(("unable-solver", "unserved-family", "needs-minimum", "needs-formulation", "unknown-formulation",
-                      "off-grid", "too-large", "no-delay-bound"))
+REFUSALS = frozenset(
+    (
+        "unable-solver",
+        "unserved-family",
+        "needs-minimum",
+        "needs-formulation",
+        "unknown-formulation",
+        "off-grid",
+        "too-large",
+        "no-delay-bound",
+    )
+)
 """What a method may say of a spec that is right: that it is not made for it."""
 ONE_RELAXATION = frozenset(("capacity", "bounds", "deadline"))
 """Families whose formulations have the same relaxation; elsewhere one may be tighter than another."""
@@ -57,8 +67,11 @@ def ways(spec: Spec, quick: bool = True) -> Iterator[Way]:
     for relax in (False, True):
         for formulation in family.formulations:
             kind = formulation.needs(spec, relax).kind
-            yield from (Way(name, formulation.name, relax, kind in ("NLP", "MINLP")) for name, d in declared.items()
-                        if kind in d.solves)
+            yield from (
+                Way(name, formulation.name, relax, kind in ("NLP", "MINLP"))
+                for name, d in declared.items()
+                if kind in d.solves
+            )
         for name in registry.names():
             pipeline = registry.find(name).pipelines.get(spec.problem)
             if pipeline is not None and (pipeline.relax or not relax) and not (quick and name in SLOW):
@@ -84,8 +97,9 @@ def disagreements(text: str, quick: bool = True, sample: Random | None = None) -
 
 def _asked(spec: Spec, way: Way, found: list[str]) -> Result | None:
     try:
-        result = mrdsl.solve(spec, way.solver, formulation=way.formulation or None, relax=way.relax,
-                             limits=Limits(time=SECONDS))
+        result = mrdsl.solve(
+            spec, way.solver, formulation=way.formulation or None, relax=way.relax, limits=Limits(time=SECONDS)
+        )
     except MrdslError as refusal:
         strange = [d for d in refusal.diagnostics if d.code not in REFUSALS]
         found.extend(f"{way}: {d.code}: {d.message}" for d in strange)
@@ -122,8 +136,11 @@ def _compared(spec: Spec, answers: dict[Way, Result]) -> Iterator[str]:
 
 def _crossed(claims: dict[Way, Result], plans: dict[Way, Result], sign: float) -> Iterator[str]:
     """Claims that a plan contradicts: a bound that it passes, "optimal" above it, "infeasible" where it stands."""
-    known = {w: sign * r.objective.value for w, r in plans.items()
-             if r.plan is not None and r.objective.value is not None and w.solver not in ANOTHER_QUESTION}
+    known = {
+        w: sign * r.objective.value
+        for w, r in plans.items()
+        if r.plan is not None and r.objective.value is not None and w.solver not in ANOTHER_QUESTION
+    }
     if not known:
         return
     best = min(known, key=known.__getitem__)

@@ -15,7 +15,9 @@ def capacity(draw: Random) -> str:
     reserved = ""
     if draw.random() < 0.6:
         share = draw.choice([0.1, 0.63, 0.999])
-        reserved = f"\n  reserved {{ price = {_number(float(price) * share)} USD/h, available = {_pick(draw, 0, 1, 7, 400)} }}"
+        reserved = (
+            f"\n  reserved {{ price = {_number(float(price) * share)} USD/h, available = {_pick(draw, 0, 1, 7, 400)} }}"
+        )
     lines = ['problem capacity "drawn"', f"vm m {{\n  on_demand {{ price = {price} USD/h }}{reserved}\n}}"]
     for name in _names(draw, "c", 1, 4):
         high = _pick(draw, 1, 2, 3, 20, 500)
@@ -23,8 +25,10 @@ def capacity(draw: Random) -> str:
         body, least = _profile(draw) if draw.random() < 0.6 else _coefficients(draw)
         deadline = least + _pick(draw, 0.5, 5.0, 60.0, 600.0, 1e5) * draw.uniform(0.9, 1.1)
         penalty = _pick(draw, 0.0, 1.0, draw.uniform(0.01, 2.0), 300.0) * float(price)
-        lines.append(f"class {name} {{\n{body}\n  slots {{ map = {_pick(draw, 1, 1, 2, 8)}, reduce = {_pick(draw, 1, 2, 3)} }}"
-                     f"\n  jobs = {low} .. {high}\n  deadline = {_number(deadline)} s\n  penalty = {_number(penalty)} USD\n}}")
+        lines.append(
+            f"class {name} {{\n{body}\n  slots {{ map = {_pick(draw, 1, 1, 2, 8)}, reduce = {_pick(draw, 1, 2, 3)} }}"
+            f"\n  jobs = {low} .. {high}\n  deadline = {_number(deadline)} s\n  penalty = {_number(penalty)} USD\n}}"
+        )
     return _text(*lines, "minimize cost")
 
 
@@ -35,8 +39,10 @@ def bounds(draw: Random) -> str:
         body, least = _profile(draw)
         guarantee = _pick(draw, "lower", "average", "upper", "fractional_waves")
         deadline = least + _pick(draw, 5.0, 60.0, 600.0, 1e4) * draw.uniform(0.9, 1.1)
-        lines.append(f"class {name} {{\n{body}\n  jobs = {_pick(draw, 1, 1, 2, 9)}\n  deadline = {_number(deadline)} s"
-                     f"\n  guarantee = {guarantee}\n}}")
+        lines.append(
+            f"class {name} {{\n{body}\n  jobs = {_pick(draw, 1, 1, 2, 9)}\n  deadline = {_number(deadline)} s"
+            f"\n  guarantee = {guarantee}\n}}"
+        )
     return _text(*lines, "minimize slots")
 
 
@@ -44,38 +50,56 @@ def joint(draw: Random) -> str:
     """One or two classes and services on a cluster that may be too small or far too large, shared or split."""
     size = _pick(draw, 1, 3, 8, 30, 500)
     sharing = _pick(draw, "shared", "shared", "partitioned")
-    at_once = _pick(draw, "concurrency = whole", "concurrency = whole", "concurrency = fractional",
-                    "concurrency = fractional, reuse = floor")
-    cluster = [f"  size = {size} vms", f"  vm_cost = {_number(10 ** draw.uniform(-2, 1))} cent/h", "  period = 1 h",
-               f"  sharing = {sharing}", f"  {at_once}"]
+    at_once = _pick(
+        draw,
+        "concurrency = whole",
+        "concurrency = whole",
+        "concurrency = fractional",
+        "concurrency = fractional, reuse = floor",
+    )
+    cluster = [
+        f"  size = {size} vms",
+        f"  vm_cost = {_number(10 ** draw.uniform(-2, 1))} cent/h",
+        "  period = 1 h",
+        f"  sharing = {sharing}",
+        f"  {at_once}",
+    ]
     lines = ['problem joint "drawn"', "cluster {\n" + "\n".join(cluster) + "\n}"]
     for name in _names(draw, "c", 1 if sharing == "partitioned" else 0, 2):
         a, b, c = draw.uniform(1, 3000), draw.uniform(1, 3000), draw.uniform(0, 200)
         high = _pick(draw, 0.4, 1.0, 2.0, 7.5)
         low = high * _pick(draw, 0.0, 0.5, 1.0)
         deadline = c + _pick(draw, 60.0, 600.0, 3000.0) * draw.uniform(0.9, 1.1)
-        lines.append(f"class {name} {{\n  coefficients {{ A = {_number(a)} s, B = {_number(b)} s, C = {_number(c)} s }}"
-                     f"\n  slots {{ map = {_pick(draw, 1, 2, 5)}, reduce = {_pick(draw, 1, 2, 5)} }}"
-                     f"\n  jobs = {_number(low)} .. {_number(high)}\n  deadline = {_number(deadline)} s"
-                     f"\n  penalty = {_number(10 ** draw.uniform(-2, 2))} cent\n}}")
+        lines.append(
+            f"class {name} {{\n  coefficients {{ A = {_number(a)} s, B = {_number(b)} s, C = {_number(c)} s }}"
+            f"\n  slots {{ map = {_pick(draw, 1, 2, 5)}, reduce = {_pick(draw, 1, 2, 5)} }}"
+            f"\n  jobs = {_number(low)} .. {_number(high)}\n  deadline = {_number(deadline)} s"
+            f"\n  penalty = {_number(10 ** draw.uniform(-2, 2))} cent\n}}"
+        )
     for name in _names(draw, "s", 1, 2):
         speed, delay = draw.uniform(1, 30), _pick(draw, 0.01, 0.2)
         response = delay + _pick(draw, 1.05, 2.0, 20.0) / speed
         high = speed * _pick(draw, 0.1, 1.0, 3.3)
         low = high * _pick(draw, 0.0, 0.5, 1.0)
-        lines.append(f"service {name} {{\n  rate = {_number(low)}/s .. {_number(high)}/s\n  service_rate = {_number(speed)}/s"
-                     f"\n  delay = {_number(delay)} s\n  response = {_number(response)} s"
-                     f"\n  penalty = {_number(10 ** draw.uniform(-4, 0))} cent\n}}")
+        lines.append(
+            f"service {name} {{\n  rate = {_number(low)}/s .. {_number(high)}/s\n  service_rate = {_number(speed)}/s"
+            f"\n  delay = {_number(delay)} s\n  response = {_number(response)} s"
+            f"\n  penalty = {_number(10 ** draw.uniform(-4, 0))} cent\n}}"
+        )
     return _text(*lines, "minimize cost")
 
 
 def energy(draw: Random) -> str:
     """One job on a few machines, with deadlines and budgets from hopeless to idle, for any of the three goals."""
-    types = [(name, _pick(draw, 1, 1, 2, 3), _number(draw.uniform(0.01, 0.3)), _pick(draw, 1, 1, 2))
-             for name in _names(draw, "v", 1, 2)]
+    types = [
+        (name, _pick(draw, 1, 1, 2, 3), _number(draw.uniform(0.01, 0.3)), _pick(draw, 1, 1, 2))
+        for name in _names(draw, "v", 1, 2)
+    ]
     lines = ['problem energy "drawn"']
-    lines += [f"vm {n} {{\n  slots {{ map = {s}, reduce = {s} }}\n  on_demand {{ price = {p} USD/h }}\n  available = {a}\n}}"
-              for n, s, p, a in types]
+    lines += [
+        f"vm {n} {{\n  slots {{ map = {s}, reduce = {s} }}\n  on_demand {{ price = {p} USD/h }}\n  available = {a}\n}}"
+        for n, s, p, a in types
+    ]
     lines.append(f"network {{ speed = {_pick(draw, 1, 1, 10)} Gbit/s, io_power = {_pick(draw, 0, 20)} W }}")
     maps, reduces = _pick(draw, 1, 2, 4, 5), _pick(draw, 0, 0, 1, 3)
     block = _pick(draw, 0, 64, 1000)
@@ -86,7 +110,9 @@ def energy(draw: Random) -> str:
     body += _maybe(draw, f"  budget = {_number(_pick(draw, 0.02, 0.2, 1.0) * draw.uniform(0.5, 1.5))} cent")
     for name, *_ in types:
         reduce = f", reduce {{ time = {draw.randint(1, 50)} s, energy = {draw.randint(1, 99)} J }}" if reduces else ""
-        body.append(f"  on {name} {{ map {{ time = {draw.randint(1, 50)} s, energy = {draw.randint(1, 99)} J }}{reduce} }}")
+        body.append(
+            f"  on {name} {{ map {{ time = {draw.randint(1, 50)} s, energy = {draw.randint(1, 99)} J }}{reduce} }}"
+        )
     lines.append("job j {\n" + "\n".join(body) + "\n}")
     return _text(*lines, f"minimize {_pick(draw, 'energy', 'energy', 'cost', 'uptime')}")
 
@@ -103,38 +129,60 @@ def deadline(draw: Random) -> str:
         tasks.append(f"  task t{i} {{ duration = {_number(duration)} s{weight}{order} }}")
     allowed = max(max(ends.values()), 0.1) * _pick(draw, 0.9, 1.001, 1.2, 3.0, 100.0)
     body = "\n".join([f"  allowable_delay = {_number(allowed)} s", *tasks])
-    return _text('problem deadline "drawn"', f"dag d {{\n{body}\n}}",
-                 f"maximize {_pick(draw, 'slack', 'slack', 'slack_ratio', 'min_slack')}")
+    return _text(
+        'problem deadline "drawn"',
+        f"dag d {{\n{body}\n}}",
+        f"maximize {_pick(draw, 'slack', 'slack', 'slack_ratio', 'min_slack')}",
+    )
 
 
 def makespan(draw: Random) -> str:
     """One to four jobs in whole seconds, some map-only, on one to three slots of a kind."""
-    lines = ['problem makespan "drawn"',
-             f"cluster {{ slots {{ map = {_pick(draw, 1, 1, 2, 3)}, reduce = {_pick(draw, 1, 1, 2)} }} }}"]
+    lines = [
+        'problem makespan "drawn"',
+        f"cluster {{ slots {{ map = {_pick(draw, 1, 1, 2, 3)}, reduce = {_pick(draw, 1, 1, 2)} }} }}",
+    ]
     for name in _names(draw, "j", 1, 4):
         second = f", reduce {{ tasks = {_pick(draw, 1, 2, 3)}, time = {_pick(draw, 1, 2, 7)} s }}"
-        lines.append(f"job {name} {{ map {{ tasks = {_pick(draw, 1, 1, 2, 4)}, time = {_pick(draw, 1, 3, 5, 8)} s }}"
-                     f"{second if draw.random() < 0.8 else ''} }}")
+        lines.append(
+            f"job {name} {{ map {{ tasks = {_pick(draw, 1, 1, 2, 4)}, time = {_pick(draw, 1, 3, 5, 8)} s }}"
+            f"{second if draw.random() < 0.8 else ''} }}"
+        )
     return _text(*lines, "minimize makespan")
 
 
 def hybrid(draw: Random) -> str:
     """One or two queues on one VM type over a short horizon."""
-    lines = ['problem hybrid "drawn"', f"seed = {draw.randint(1, 999)}", f"horizon = {_pick(draw, 20, 60)} slots",
-             f"vm v {{ available = {_pick(draw, 1, 5, 40)}, preemption_cost = {_pick(draw, 0.1, 1.0)} USD }}"]
+    lines = [
+        'problem hybrid "drawn"',
+        f"seed = {draw.randint(1, 999)}",
+        f"horizon = {_pick(draw, 20, 60)} slots",
+        f"vm v {{ available = {_pick(draw, 1, 5, 40)}, preemption_cost = {_pick(draw, 0.1, 1.0)} USD }}",
+    ]
     for name in _names(draw, "q", 1, 2):
         size, mean = _pick(draw, 1, 1, 3), _pick(draw, 1, 2, 6)
-        lines.append(f"queue {name} {{ vm = v, size = {size} slots, delay = {_pick(draw, 20, 60, 300)} slots, "
-                     f"arrivals = poisson({mean}), arrivals_max = {mean * 3}, outsourcing = {_pick(draw, 1.0, 9.5)} USD }}")
-    lines.append(f"control {{ V = {_pick(draw, 0.1, 2, 50)}, preemption_weight = 1.0, acceptance = {_pick(draw, 50, 95)}%, "
-                 f"outsource_limit = {_pick(draw, 20, 60)} }}")
+        lines.append(
+            f"queue {name} {{ vm = v, size = {size} slots, delay = {_pick(draw, 20, 60, 300)} slots, "
+            f"arrivals = poisson({mean}), arrivals_max = {mean * 3}, outsourcing = {_pick(draw, 1.0, 9.5)} USD }}"
+        )
+    lines.append(
+        f"control {{ V = {_pick(draw, 0.1, 2, 50)}, preemption_weight = 1.0, acceptance = {_pick(draw, 50, 95)}%, "
+        f"outsource_limit = {_pick(draw, 20, 60)} }}"
+    )
     return _text(*lines, "minimize cost")
 
 
-DRAWN: Mapping[str, Callable[[Random], str]] = MappingProxyType({
-    "capacity": capacity, "bounds": bounds, "joint": joint, "energy": energy, "deadline": deadline,
-    "makespan": makespan, "hybrid": hybrid,
-})
+DRAWN: Mapping[str, Callable[[Random], str]] = MappingProxyType(
+    {
+        "capacity": capacity,
+        "bounds": bounds,
+        "joint": joint,
+        "energy": energy,
+        "deadline": deadline,
+        "makespan": makespan,
+        "hybrid": hybrid,
+    }
+)
 """Every family but schedule, whose policies have no common optimum: its runs are audited in ``tests/schedule``."""
 
 
@@ -146,17 +194,24 @@ def _profile(draw: Random) -> tuple[str, float]:
     if draw.random() < 0.75:
         shuffle, reduce = draw.uniform(0.5, 30.0), draw.uniform(0.5, 30.0)
         more = _pick(draw, 1.0, 1.5)
-        lines.append(f"  shuffle {{ first_avg = {_number(shuffle)} s, first_max = {_number(shuffle * more)} s, "
-                     f"avg = {_number(shuffle)} s, max = {_number(shuffle * more)} s }}")
-        lines.append(f"  reduce {{ tasks = {_pick(draw, 1, 2, 40)}, avg = {_number(reduce)} s, max = {_number(reduce * more)} s }}")
+        lines.append(
+            f"  shuffle {{ first_avg = {_number(shuffle)} s, first_max = {_number(shuffle * more)} s, "
+            f"avg = {_number(shuffle)} s, max = {_number(shuffle * more)} s }}"
+        )
+        lines.append(
+            f"  reduce {{ tasks = {_pick(draw, 1, 2, 40)}, avg = {_number(reduce)} s, max = {_number(reduce * more)} s }}"
+        )
         least += 3.0 * shuffle * more + 2.0 * reduce * more
     return "\n".join(lines), least
 
 
 def _coefficients(draw: Random) -> tuple[str, float]:
     c = draw.uniform(0, 200)
-    return (f"  coefficients {{ A = {_number(10 ** draw.uniform(0, 4))} s, B = {_number(10 ** draw.uniform(0, 4))} s, "
-            f"C = {_number(c)} s }}", c)
+    return (
+        f"  coefficients {{ A = {_number(10 ** draw.uniform(0, 4))} s, B = {_number(10 ** draw.uniform(0, 4))} s, "
+        f"C = {_number(c)} s }}",
+        c,
+    )
 
 
 def _names(draw: Random, letter: str, least: int, most: int) -> list[str]:
@@ -176,7 +231,7 @@ def _number(value: float) -> str:
     digits = 3
     while value and round(value, digits) < abs(value) * 0.999 and digits < 12:
         digits += 1
-    text = f"{ceil(value * 10 ** digits) / 10 ** digits:.{digits}f}".rstrip("0").rstrip(".")
+    text = f"{ceil(value * 10**digits) / 10**digits:.{digits}f}".rstrip("0").rstrip(".")
     return text or "0"
 
 

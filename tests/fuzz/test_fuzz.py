@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from mrdsl.core.resources import resource
 from mrdsl.language.formatting import format_text
 from mrdsl.language.parsing import parse
-from mrdsl.resources import resource
 from tests.fuzz.making import made, mutated, mutated_bytes, renumbered
 from tests.fuzz.running import budget, faults
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.diagnostics import has_errors
+from mrdsl.core.diagnostics import has_errors
 from mrdsl.language.loading import load_file
-from mrdsl.language.rendering import as_text
+from mrdsl.reporting.diagnostics import as_text
 
 FOLDER = Path(__file__).parent / "bad"
 SPECS = sorted(FOLDER.glob("*.mrspec"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mrdsl.cli.inputs import parameters
-from mrdsl.diagnostics import MrdslError
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.language.evaluate import FUNCTIONS
 from mrdsl.language.loading import load_text
 from mrdsl.spec.distributions import DISTRIBUTIONS
@@ -21,11 +21,40 @@ CLASS = """class a {
   slots { map = 4, reduce = 2 }, jobs = 4..6, deadline = 10 min, penalty = 20 USD
 }
 """
-NUMBERS = ("0", "1", "-1", "0.5", "1e308", "-1e308", "1e309", "1e-320", "1__0", "9" * 400, "9007199254740993", "10%",
-           "1e308 min", "1e308 PB", "1e308 * 10", "[1, 2]", "[1e308, 1e308]", "[]", "(1)", "uniform(1, 2)", "1 h", "x")
-PLACES = ("param q = {}", "require {{ {} <= 1 }}", "seed = {}", "solve with highs {{ threads = {} }}",
-          "subject to {{ cost <= {} }}", "class c[1..{}] {{ deadline = 1 s }}",
-          "class c[1..3] {{ deadline = {}, jobs = {} .. {} }}", "class c {{ slots {{ map = {}, reduce = 1 }} }}")
+NUMBERS = (
+    "0",
+    "1",
+    "-1",
+    "0.5",
+    "1e308",
+    "-1e308",
+    "1e309",
+    "1e-320",
+    "1__0",
+    "9" * 400,
+    "9007199254740993",
+    "10%",
+    "1e308 min",
+    "1e308 PB",
+    "1e308 * 10",
+    "[1, 2]",
+    "[1e308, 1e308]",
+    "[]",
+    "(1)",
+    "uniform(1, 2)",
+    "1 h",
+    "x",
+)
+PLACES = (
+    "param q = {}",
+    "require {{ {} <= 1 }}",
+    "seed = {}",
+    "solve with highs {{ threads = {} }}",
+    "subject to {{ cost <= {} }}",
+    "class c[1..{}] {{ deadline = 1 s }}",
+    "class c[1..3] {{ deadline = {}, jobs = {} .. {} }}",
+    "class c {{ slots {{ map = {}, reduce = 1 }} }}",
+)
 
 
 def told_well(text: str, **given: Any) -> None:
@@ -57,12 +86,24 @@ def test_a_number_of_digits_is_quoted_in_short() -> None:
     told_well(HEAD + "class a { deadline = " + "9" * 100_000 + " }\n")
 
 
-@pytest.mark.parametrize(("given", "code"), [
-    (nan, "not-a-number"), (inf, "number-too-large"), (10**400, "number-too-large"), (None, "wrong-value"),
-    (True, "wrong-value"), ([1], "wrong-value"), ("uniform(1, 3)", "random-value"), ("x" * 1000, "wrong-value"),
-    ("1__0", "wrong-value"), ("", "wrong-value"), ("1e309", "wrong-value"), ("- " * 1000 + "1", "wrong-value"),
-    ("n", "param-cycle"),
-])
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (nan, "not-a-number"),
+        (inf, "number-too-large"),
+        (10**400, "number-too-large"),
+        (None, "wrong-value"),
+        (True, "wrong-value"),
+        ([1], "wrong-value"),
+        ("uniform(1, 3)", "random-value"),
+        ("x" * 1000, "wrong-value"),
+        ("1__0", "wrong-value"),
+        ("", "wrong-value"),
+        ("1e309", "wrong-value"),
+        ("- " * 1000 + "1", "wrong-value"),
+        ("n", "param-cycle"),
+    ],
+)
 def test_a_param_is_given_a_number_or_refused(given: Any, code: str) -> None:
     told_well(HEAD + CLASS, parameters={"n": given})
     loaded = load_text(HEAD + CLASS, {"n": given})
@@ -70,8 +111,20 @@ def test_a_param_is_given_a_number_or_refused(given: Any, code: str) -> None:
     assert loaded.spec is None
 
 
-@pytest.mark.parametrize("content", ['{"n": NaN}', '{"n": Infinity}', '{"n": 1' + "0" * 400 + "}", '{"n": null}',
-                                     '{"n": 1' + "0" * 5000 + "}", '{"n": ' + "[" * 100_000, "[1]", "\x00", ""])
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"n": NaN}',
+        '{"n": Infinity}',
+        '{"n": 1' + "0" * 400 + "}",
+        '{"n": null}',
+        '{"n": 1' + "0" * 5000 + "}",
+        '{"n": ' + "[" * 100_000,
+        "[1]",
+        "\x00",
+        "",
+    ],
+)
 def test_a_data_file_holds_numbers_or_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "data.json"
     path.write_text(content)

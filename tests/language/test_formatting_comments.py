@@ -14,11 +14,13 @@ from mrdsl.language.parsing import parse
 from tests.language.test_formatting import check, formatted
 
 SPACE = st.sampled_from(["", "", " ", "  "])
-GAP = st.sampled_from(["", "", " ", "\n", " # why\n", "# a\n# b\n  ",
-                       "\n\n  # alone\n\n", " # \N{PILE OF POO} (\n", "\r\n"])
+GAP = st.sampled_from(
+    ["", "", " ", "\n", " # why\n", "# a\n# b\n  ", "\n\n  # alone\n\n", " # \N{PILE OF POO} (\n", "\r\n"]
+)
 """Between tokens inside brackets, where newlines and comments may stand anywhere."""
-END = st.sampled_from([", ", ",", "\n", "\n\n\n", "  # said\n", ", # after a comma\n", "\n# of its own\n",
-                       "\n, # odd\n", ",\n"])
+END = st.sampled_from(
+    [", ", ",", "\n", "\n\n\n", "  # said\n", ", # after a comma\n", "\n# of its own\n", "\n, # odd\n", ",\n"]
+)
 """Between two statements."""
 WORDS = st.sampled_from(["a", "jobs", "m5", '"two words"', "x_1", '"# no comment"'])
 NUMBERS = st.sampled_from(["1", "2.5", "15 min", "85%", "1_000", "1200 / s"])
@@ -27,7 +29,8 @@ NUMBERS = st.sampled_from(["1", "2.5", "15 min", "85%", "1_000", "1200 / s"])
 def inside(inner: Any) -> Any:
     """Brackets around values, with gaps at every seam."""
     call = st.tuples(st.sampled_from(["max(", "uniform(", "["]), GAP, inner, GAP, st.just(","), GAP, inner, GAP).map(
-        lambda parts: "".join(parts) + ("]" if parts[0] == "[" else ")"))
+        lambda parts: "".join(parts) + ("]" if parts[0] == "[" else ")")
+    )
     group = st.tuples(st.just("("), GAP, inner, GAP, st.just(")")).map("".join)
     wide = st.tuples(st.just("("), inner, GAP, st.sampled_from(["+", "*", "-"]), GAP, inner, st.just(")")).map("".join)
     return st.one_of(call, group, wide)
@@ -38,11 +41,13 @@ RANGES = st.one_of(VALUES, st.tuples(VALUES, VALUES).map(" .. ".join))
 ASSIGNMENTS = st.tuples(WORDS, SPACE, st.just("="), SPACE, RANGES).map("".join)
 DIRECTIVES = st.tuples(WORDS, st.just(" "), WORDS, st.just(" from max("), GAP, NUMBERS, GAP, st.just(")")).map("".join)
 COMPARISONS = st.tuples(st.just("max("), GAP, VALUES, GAP, st.just(")"), st.sampled_from([" <= ", ">="]), VALUES).map(
-    "".join)
+    "".join
+)
 HEADERS = st.one_of(
     st.tuples(WORDS, st.just(" "), WORDS).map("".join),
-    st.tuples(WORDS, st.just(" "), WORDS, st.just("["), GAP, NUMBERS, GAP, st.just(".."), GAP, NUMBERS, GAP,
-              st.just("]")).map("".join),
+    st.tuples(
+        WORDS, st.just(" "), WORDS, st.just("["), GAP, NUMBERS, GAP, st.just(".."), GAP, NUMBERS, GAP, st.just("]")
+    ).map("".join),
     st.tuples(WORDS, st.just(" "), WORDS, st.just(" from max("), GAP, NUMBERS, GAP, st.just(")")).map("".join),
 )
 
@@ -71,14 +76,21 @@ def test_comments_anywhere(text: str) -> None:
 BROKEN_BEFORE = {
     "a value over two lines that shares the second": (
         "class a {\n  jobs = 1..2, deadline = max(5 min, # why\n    10 min), penalty = 20 USD\n}\n",
-        "class a {\n  jobs = 1..2\n  deadline = max(5 min, # why\n    10 min)\n  penalty = 20 USD\n}\n"),
+        "class a {\n  jobs = 1..2\n  deadline = max(5 min, # why\n    10 min)\n  penalty = 20 USD\n}\n",
+    ),
     "a comment in a header": (
-        "class a[1..max( # why\n  2)] { b = 1 }\n", "class a[1..max( # why\n  2)] {\n  b = 1\n}\n"),
+        "class a[1..max( # why\n  2)] { b = 1 }\n",
+        "class a[1..max( # why\n  2)] {\n  b = 1\n}\n",
+    ),
     "a comment after a comma of its own": ("a = 1\n, # why\nb = 2\n", "a = 1\n# why\nb = 2\n"),
     "a comment that belongs to what follows the brace": (
-        "class a { b = max(1, # why\n 2) }\n", "class a {\n  b = max(1, # why\n 2)\n}\n"),
+        "class a { b = max(1, # why\n 2) }\n",
+        "class a {\n  b = max(1, # why\n 2)\n}\n",
+    ),
     "a value that ends where its block does": (
-        "class a { b = (\n# why\n1) } # end\n", "class a {\n  b = (\n# why\n1)\n}  # end\n"),
+        "class a { b = (\n# why\n1) } # end\n",
+        "class a {\n  b = (\n# why\n1)\n}  # end\n",
+    ),
 }
 
 

@@ -27,13 +27,19 @@ class Client:
     """JSON-RPC by hand, so that nothing keeps it from being wrong."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen([sys.executable, "-m", "mrdsl", "lsp"], stdin=subprocess.PIPE, cwd=ROOT,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mrdsl", "lsp"],
+            stdin=subprocess.PIPE,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.kept, self.count = b"", 0
         self.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
         self.note("initialized", {})
-        self.note("textDocument/didOpen", {"textDocument": {"uri": URI, "languageId": "mrspec", "version": 1,
-                                                            "text": TEXT}})
+        self.note(
+            "textDocument/didOpen", {"textDocument": {"uri": URI, "languageId": "mrspec", "version": 1, "text": TEXT}}
+        )
 
     def bytes(self, data: bytes) -> None:
         assert self.process.stdin is not None
@@ -90,7 +96,9 @@ def _lives(client: Client) -> Iterator[None]:
     """After whatever was said: a document that is open is still served, at the right place."""
     yield
     assert client.at("definition", 2, TEXT.split("\n")[2].index("peak") + 3)["result"]["range"] == {
-        "start": {"line": 3, "character": 6}, "end": {"line": 3, "character": 10}}
+        "start": {"line": 3, "character": 6},
+        "end": {"line": 3, "character": 10},
+    }
 
 
 @pytest.mark.parametrize("line", [-1, 0, 2, 99, 2**31 - 1, 2**31, 2**63, 10**400, -(10**400)])
@@ -105,23 +113,46 @@ def test_what_is_no_position_is_refused(client: Client, line: object) -> None:
     assert {"result", "error"} & set(client.at("hover", line, 0))
 
 
-@pytest.mark.parametrize("uri", ["file:///nowhere/x.mrspec", "untitled:1", "", "file:///dev/zero", "http://a/b",
-                                 "file:///" + "a" * 5000])
+@pytest.mark.parametrize(
+    "uri", ["file:///nowhere/x.mrspec", "untitled:1", "", "file:///dev/zero", "http://a/b", "file:///" + "a" * 5000]
+)
 def test_a_document_that_is_not_open(client: Client, uri: str) -> None:
     assert client.at("hover", 0, 0, uri)["result"] is None
-    assert client.request("textDocument/formatting", {"textDocument": {"uri": uri}, "options": {
-        "tabSize": 2, "insertSpaces": True}})["result"] is None
-    client.note("textDocument/didChange", {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{
-        "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "text": "x"}]})
+    assert (
+        client.request(
+            "textDocument/formatting", {"textDocument": {"uri": uri}, "options": {"tabSize": 2, "insertSpaces": True}}
+        )["result"]
+        is None
+    )
+    client.note(
+        "textDocument/didChange",
+        {
+            "textDocument": {"uri": uri, "version": 2},
+            "contentChanges": [
+                {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "text": "x"}
+            ],
+        },
+    )
     client.note("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
-@pytest.mark.parametrize("data", [
-    b"Content-Length: 5\r\n\r\nabcde", b"garbage\r\n\r\n", b"Content-Length: -5\r\n\r\n", b"\0\xff\r\n\r\n",
-    b"Content-Length: 99999999999999\r\n\r\n", b"Content-Length: 0\r\n\r\n", b"Content-Length: 2\r\n\r\n[]",
-    b"Content-Length: 4\r\n\r\nnull", b"Content-Length: 2\r\n\r\n{}", b"Content-Length: 10000\r\n\r\n" + b"[" * 10000,
-    b'Content-Length: 22\r\n\r\n{"id":{},"method":"x"}', b"Content-Length: 99999999999999999999999\r\n\r\n",
-])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"Content-Length: 5\r\n\r\nabcde",
+        b"garbage\r\n\r\n",
+        b"Content-Length: -5\r\n\r\n",
+        b"\0\xff\r\n\r\n",
+        b"Content-Length: 99999999999999\r\n\r\n",
+        b"Content-Length: 0\r\n\r\n",
+        b"Content-Length: 2\r\n\r\n[]",
+        b"Content-Length: 4\r\n\r\nnull",
+        b"Content-Length: 2\r\n\r\n{}",
+        b"Content-Length: 10000\r\n\r\n" + b"[" * 10000,
+        b'Content-Length: 22\r\n\r\n{"id":{},"method":"x"}',
+        b"Content-Length: 99999999999999999999999\r\n\r\n",
+    ],
+)
 def test_what_is_no_message(client: Client, data: bytes) -> None:
     client.bytes(data)
 
@@ -139,7 +170,9 @@ def test_columns_behind_signs_of_two_units(client: Client) -> None:
     line = TEXT.split("\n")[2]
     for character in range(line.index("peak") + 2, line.index("peak") + 6):
         edits = client.at("rename", 2, character, newName="top")["result"]["changes"][URI]
-        places = sorted((e["range"]["start"]["line"], e["range"]["start"]["character"], e["range"]["end"]["character"])
-                        for e in edits)
+        places = sorted(
+            (e["range"]["start"]["line"], e["range"]["start"]["character"], e["range"]["end"]["character"])
+            for e in edits
+        )
         assert places == [(2, line.index("peak") + 2, line.index("peak") + 6), (3, 6, 10)]
     assert client.at("rename", 2, line.index("peak") + 1, newName="top")["result"] is None

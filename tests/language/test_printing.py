@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mrdsl.core.source import Span
+from mrdsl.families import SHIPPED, family
 from mrdsl.language.blocks import Place, resolve_block
 from mrdsl.language.evaluate import Report, Scope
 from mrdsl.language.items import Files
@@ -18,8 +20,6 @@ from mrdsl.language.printing import print_spec
 from mrdsl.language.resolving import resolve
 from mrdsl.language.tree import FileNames
 from mrdsl.language.vocabulary import vocabulary
-from mrdsl.problems import SHIPPED, family
-from mrdsl.source import Span
 from mrdsl.spec.schema import Distribution, Item, Node, Range, Source
 from mrdsl.spec.spec import Spec
 

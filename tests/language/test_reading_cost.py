@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mrdsl import budgets
+from mrdsl.core import budgets
 from mrdsl.language.loading import Loaded, load_file, load_text
 
 HEAD = "problem capacity\nvm m5 { on_demand { price = 0.192 USD/h } }\nminimize cost\n"
@@ -48,8 +48,10 @@ SIZED = {
     "a list": lambda n: "param x = max(" + ", ".join(["1"] * n) + ")\n",
     "a list that is not closed": lambda n: "param x = max(" + ", ".join(["1"] * n) + "\n}\n",
     "an error at the end": lambda n: "".join(f"param p{i} = 1\n" for i in range(n)) + "x = = 3\n",
-    "blocks that refine": lambda n: ("class a {\n" + "".join(f"b{i} {{ }}\n" for i in range(n // 8)) + "}\n"
-                                     "class c extends a {\n" + "".join(f"b{i} {{ }}\n" for i in range(n // 8)) + "}\n"),
+    "blocks that refine": lambda n: (
+        "class a {\n" + "".join(f"b{i} {{ }}\n" for i in range(n // 8)) + "}\n"
+        "class c extends a {\n" + "".join(f"b{i} {{ }}\n" for i in range(n // 8)) + "}\n"
+    ),
     "bad characters": lambda n: "$ " * n + "\n",
     "comments": lambda n: "# a comment\n" * n,
 }
@@ -177,11 +179,11 @@ def test_an_import_that_may_not_be_read_is_unreadable(tmp_path: Path) -> None:
 
 
 def test_an_import_that_the_system_refuses_is_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrdsl.regular_files import UnreadableError
+    from mrdsl.core.regular_files import UnreadableError
 
     def refused(*_: Any) -> bytes:
         raise UnreadableError("permission denied")
 
     (tmp_path / "secret.mrspec").write_text("param x = 1\n")
-    monkeypatch.setattr("mrdsl.reading.text.read_bytes", refused)
+    monkeypatch.setattr("mrdsl.exchange.text.read_bytes", refused)
     assert "unreadable-file" in codes(load_text(HEAD + 'import "secret.mrspec"\n', folder=tmp_path))

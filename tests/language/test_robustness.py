@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.diagnostics import has_errors
+from mrdsl.core.diagnostics import has_errors
 from mrdsl.language.loading import load_file, load_text
-from mrdsl.language.rendering import as_github, as_json, as_text
+from mrdsl.reporting.diagnostics import as_github, as_json, as_text
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "models").glob("*/reference.mrspec"))}

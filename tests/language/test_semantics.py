@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mrdsl import units
-from mrdsl.diagnostics import MrdslError
+from mrdsl.core import units
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.language.evaluate import Report, Scope, evaluate
 from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.language.parsing import parse_expression
-from mrdsl.language.rendering import as_json, as_text
 from mrdsl.language.tree import FileNames
 from mrdsl.language.updating import Updater
+from mrdsl.reporting.diagnostics import as_json, as_text
 from mrdsl.spec.columns import Columns, column
 from mrdsl.spec.expression import Constant, Operation, PlanQuantity
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from mrdsl.core.units import KINDS
+from mrdsl.families import family, family_names
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.language.parsing import parse
-from mrdsl.language.rendering import as_text
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.language.tree import first_token, last_token
-from mrdsl.problems import family, family_names
+from mrdsl.reporting.diagnostics import as_text
 from mrdsl.spec.schema import Block, Distribution, Range, declarations
-from mrdsl.units import KINDS
 
 MODELS = Path(__file__).parents[2] / "models"
 NOT_IN_A_TABLE = {("energy", "jobs"): "a job holds `on` blocks", ("deadline", "dags"): "a dag holds tasks"}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.performance.service import fifo_wait, multi_server_wait
+from mrdsl.formulas.service import fifo_wait, multi_server_wait
 from mrdsl.simulation.cluster import Pool, Simulation
 from mrdsl.simulation.preemption import Claim, fair_shares
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
@@ -42,7 +42,7 @@ def mean_wait(order, servers, rate, draw, random, jobs=60_000):
         waits.append(job.started - job.submitted)
 
     Simulation([Pool(servers, [Queue(order)])], poisson_jobs(random, rate, draw, jobs), completed).run()
-    return summarize([waits[jobs // 10:]])
+    return summarize([waits[jobs // 10 :]])
 
 
 @pytest.mark.parametrize(("servers", "rate"), [(1, 0.7), (4, 3.2), (10, 8.5)])
@@ -62,8 +62,10 @@ def test_an_m_d_1_queue_waits_half_as_long():
 
 def by_steps(jobs, slots, fair, common):
     """The same rules in the plainest form: one unit of time after the other. Gives the ends of the jobs."""
-    state = [{"at": at, "number": n, "maps": list(maps), "reduces": list(reduces), "running": [], "end": None}
-             for n, (at, maps, reduces) in enumerate(jobs)]
+    state = [
+        {"at": at, "number": n, "maps": list(maps), "reduces": list(reduces), "running": [], "end": None}
+        for n, (at, maps, reduces) in enumerate(jobs)
+    ]
     now = -1
     while any(job["end"] is None for job in state):
         now += 1
@@ -73,8 +75,13 @@ def by_steps(jobs, slots, fair, common):
                 job["end"] = now
         for pool in range(1 if common else 2):
             while slots[pool] > sum(p == pool for job in state for _, p in job["running"]):
-                able = [(job, tasks) for job in state if job["at"] <= now and job["end"] is None
-                        for tasks in [next_tasks(job, pool, common)] if tasks]
+                able = [
+                    (job, tasks)
+                    for job in state
+                    if job["at"] <= now and job["end"] is None
+                    for tasks in [next_tasks(job, pool, common)]
+                    if tasks
+                ]
                 if not able:
                     break
                 job, tasks = min(able, key=lambda each: (len(each[0]["running"]) if fair else 0, each[0]["number"]))
@@ -95,8 +102,13 @@ TIMES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 20), TIMES, st.lists(st.integers(1, 9), max_size=8)), min_size=1, max_size=6),
-       st.integers(1, 5), st.integers(1, 4), st.booleans(), st.booleans())
+@given(
+    st.lists(st.tuples(st.integers(0, 20), TIMES, st.lists(st.integers(1, 9), max_size=8)), min_size=1, max_size=6),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.booleans(),
+    st.booleans(),
+)
 def test_it_agrees_with_a_plain_second_implementation(data, first, second, fair, common):
     data = sorted(data, key=lambda each: each[0])
     jobs = [Job(0, Work.of_times(map(float, maps), map(float, reduces)), float(at)) for at, maps, reduces in data]
@@ -114,8 +126,15 @@ def test_the_short_cut_for_the_usual_case_changes_nothing(seed, fair, common, ma
     def ends(record):
         random = np.random.RandomState(seed)
         draw = exponential(3.0, random) if seed % 2 else lambda: float(random.randint(1, 6))
-        users = [Job(0, replace(Work(random.randint(1, 40), random.randint(0, 9), draw, draw, draw), map_limit=limit),
-                     float(random.randint(20)), user=n) for n in range(min(5, slots - 1))]
+        users = [
+            Job(
+                0,
+                replace(Work(random.randint(1, 40), random.randint(0, 9), draw, draw, draw), map_limit=limit),
+                float(random.randint(20)),
+                user=n,
+            )
+            for n in range(min(5, slots - 1))
+        ]
         pools = [Pool(slots, [Queue(FewestRunning() if fair else OldestFirst())]) for _ in range(1 if common else 2)]
         seen = []
 
@@ -135,8 +154,10 @@ def test_tiny_batches_against_every_schedule():
     random = np.random.RandomState(3)
     for _ in range(40):
         slots, times = random.randint(2, 4), random.randint(1, 10, random.randint(2, 6)).tolist()
-        best = min(max(sum(t for t, s in zip(times, where, strict=True) if s == slot) for slot in range(slots))
-                   for where in product(range(slots), repeat=len(times)))
+        best = min(
+            max(sum(t for t, s in zip(times, where, strict=True) if s == slot) for slot in range(slots))
+            for where in product(range(slots), repeat=len(times))
+        )
         ends = []
         for order in set(permutations(times)):
             job = Job(0, Work.of_times(map(float, order)), 0.0)
@@ -150,8 +171,14 @@ def test_reduce_tasks_follow_the_last_map_task_and_the_first_wave_has_its_own_sh
     job = Job(0, Work(3, 4, lambda: 2.0, lambda: 1.0, lambda: 5.0), 1.0)
     seen = run([Pool(2, [Queue(FewestRunning())]), Pool(2, [Queue(FewestRunning())])], [job])
     assert [(each.stage, each.pool, each.start, each.end) for each in seen] == [
-        (0, 0, 1.0, 3.0), (0, 0, 1.0, 3.0), (0, 0, 3.0, 5.0),
-        (1, 1, 5.0, 6.0), (1, 1, 5.0, 6.0), (1, 1, 6.0, 11.0), (1, 1, 6.0, 11.0)]
+        (0, 0, 1.0, 3.0),
+        (0, 0, 1.0, 3.0),
+        (0, 0, 3.0, 5.0),
+        (1, 1, 5.0, 6.0),
+        (1, 1, 5.0, 6.0),
+        (1, 1, 6.0, 11.0),
+        (1, 1, 6.0, 11.0),
+    ]
     assert (job.started, job.map_ended, job.ended) == (1.0, 5.0, 11.0)
 
 
@@ -215,8 +242,9 @@ def test_preemption_loses_no_task_over_a_long_mixed_run():
     random = np.random.RandomState(9)
     draw = spread(1.0, 4.0, 20.0, random)
     queues = [Queue(FewestRunning(), 0.5), Queue(FewestRunning(), 0.3, 2.0), Queue(FewestRunning(), 0.2)]
-    jobs = [Job(i % 3, Work(random.randint(1, 30), random.randint(0, 5), draw, draw, draw), 5.0 * i)
-            for i in range(200)]
+    jobs = [
+        Job(i % 3, Work(random.randint(1, 30), random.randint(0, 5), draw, draw, draw), 5.0 * i) for i in range(200)
+    ]
     tasks = sum(job.work.map_tasks + job.work.reduce_tasks for job in jobs)
     pools = [Pool(8, queues), Pool(3, [Queue(FewestRunning(), 1.0) for _ in queues])]
     seen = run(pools, jobs, patience=1.0)
@@ -262,8 +290,9 @@ def test_the_same_seed_gives_the_same_run():
     def once():
         random = np.random.RandomState(4)
         draw = spread(1.0, 3.0, 9.0, random)
-        return run([Pool(7, [Queue(FewestRunning())])], [Job(0, Work(30, 9, draw, draw, draw), 3.0 * n)
-                                                         for n in range(9)])
+        return run(
+            [Pool(7, [Queue(FewestRunning())])], [Job(0, Work(30, 9, draw, draw, draw), 3.0 * n) for n in range(9)]
+        )
 
     assert once() == once()
 
@@ -310,8 +339,10 @@ def test_summaries():
 
 def by_steps_with_queues(jobs, slots, queues, fair):
     """One pool shared by queues (weight, minimum, limit), in the plainest form; jobs are (at, queue, map times)."""
-    state = [{"at": at, "number": n, "queue": queue, "maps": list(maps), "running": [], "end": None}
-             for n, (at, queue, maps) in enumerate(jobs)]
+    state = [
+        {"at": at, "number": n, "queue": queue, "maps": list(maps), "running": [], "end": None}
+        for n, (at, queue, maps) in enumerate(jobs)
+    ]
     now = -1
     while any(job["end"] is None for job in state):
         now += 1
@@ -321,8 +352,11 @@ def by_steps_with_queues(jobs, slots, queues, fair):
                 job["end"] = now
         while sum(len(job["running"]) for job in state) < slots:
             used = [sum(len(job["running"]) for job in state if job["queue"] == q) for q in range(len(queues))]
-            able = [job for job in state if job["at"] <= now and job["maps"] and used[job["queue"]]
-                    < queues[job["queue"]][2]]
+            able = [
+                job
+                for job in state
+                if job["at"] <= now and job["maps"] and used[job["queue"]] < queues[job["queue"]][2]
+            ]
             if not able:
                 break
 
@@ -338,9 +372,16 @@ def by_steps_with_queues(jobs, slots, queues, fair):
 
 
 @settings(derandomize=True, max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 2), TIMES), min_size=1, max_size=8), st.integers(2, 7),
-       st.lists(st.tuples(st.sampled_from([0.2, 0.5, 1.0]), st.integers(0, 2), st.sampled_from([2, 3, float("inf")])),
-                min_size=3, max_size=3), st.booleans())
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 2), TIMES), min_size=1, max_size=8),
+    st.integers(2, 7),
+    st.lists(
+        st.tuples(st.sampled_from([0.2, 0.5, 1.0]), st.integers(0, 2), st.sampled_from([2, 3, float("inf")])),
+        min_size=3,
+        max_size=3,
+    ),
+    st.booleans(),
+)
 def test_queues_agree_with_a_plain_second_implementation(data, slots, queues, fair):
     data = sorted(data, key=lambda each: each[0])
     jobs = [Job(queue, Work.of_times(map(float, maps)), float(at)) for at, queue, maps in data]

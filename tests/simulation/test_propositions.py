@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mrdsl.performance import propositions
+from mrdsl.formulas import propositions
 from mrdsl.simulation.cluster import Pool, Simulation
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from mrdsl.simulation.tasks import Job, TaskRun, Work
@@ -17,8 +17,9 @@ SLACK = 1 + 1e-9
 def run(queues, slots, jobs):
     """Runs jobs whose tasks are known on one pool; gives the jobs and every run of a task."""
     seen: list[TaskRun] = []
-    Simulation([Pool(slots, queues)], iter(sorted(jobs, key=lambda job: job.submitted)), lambda job, now: None,
-               seen.append).run()
+    Simulation(
+        [Pool(slots, queues)], iter(sorted(jobs, key=lambda job: job.submitted)), lambda job, now: None, seen.append
+    ).run()
     return seen
 
 
@@ -29,8 +30,12 @@ def job_of(times, kind=0, at=0.0):
 def random_times(random, tasks, kind=None):
     """Task times of one job, from even to heavily skewed."""
     kind = random.randint(4) if kind is None else kind
-    return [np.full(tasks, 3.0), random.uniform(1, 5, tasks), random.exponential(3.0, tasks) + 0.01,
-            np.where(random.random_sample(tasks) < 0.1, 30.0, 1.0)][kind]
+    return [
+        np.full(tasks, 3.0),
+        random.uniform(1, 5, tasks),
+        random.exponential(3.0, tasks) + 0.01,
+        np.where(random.random_sample(tasks) < 0.1, 30.0, 1.0),
+    ][kind]
 
 
 def test_a_single_phase_is_within_proposition_2_1():
@@ -77,8 +82,9 @@ def test_two_jobs_are_within_propositions_2_2_and_2_3():
             first_bounds += 1
             assert first <= min(ends) * SLACK
         for i in (0, 1):
-            upper = propositions.two_jobs_upper(len(times[i]), times[i].mean(), times[i].max(), share[i], work[1 - i],
-                                                sum(slots))
+            upper = propositions.two_jobs_upper(
+                len(times[i]), times[i].mean(), times[i].max(), share[i], work[1 - i], sum(slots)
+            )
             assert ends[i] <= upper * SLACK
     assert first_bounds > CASES / 2
 

@@ -2,8 +2,8 @@
 
 import json
 
-from mrdsl.outcome import Termination
-from mrdsl.solving.readers.status import Found, UnreadableError
+from mrdsl.core.result import Termination
+from mrdsl.exchange.solutions.status import Found, UnreadableError
 
 VERDICTS = {"done": Termination.OPTIMAL, "impossible": Termination.INFEASIBLE, "no end to it": Termination.UNBOUNDED}
 

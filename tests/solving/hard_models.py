@@ -13,8 +13,10 @@ def market_split(rows: int = 6, columns: int = 50, seed: int = 1) -> pyo.Concret
     model = pyo.ConcreteModel()
     model.x = pyo.Var(range(columns), domain=pyo.Binary)
     model.goal = pyo.Objective(expr=sum(model.x[j] for j in range(columns)))
-    model.split = pyo.Constraint(range(rows), rule=lambda m, i: sum(
-        int(weights[i, j]) * m.x[j] for j in range(columns)) == int(weights[i].sum()) // 2)
+    model.split = pyo.Constraint(
+        range(rows),
+        rule=lambda m, i: sum(int(weights[i, j]) * m.x[j] for j in range(columns)) == int(weights[i].sum()) // 2,
+    )
     return model
 
 
@@ -26,6 +28,8 @@ def many_knapsacks(rows: int = 30, columns: int = 100, seed: int = 1) -> pyo.Con
     model = pyo.ConcreteModel()
     model.x = pyo.Var(range(columns), domain=pyo.Binary)
     model.goal = pyo.Objective(sense=pyo.maximize, expr=sum(float(worth[j]) * model.x[j] for j in range(columns)))
-    model.room = pyo.Constraint(range(rows), rule=lambda m, i: sum(
-        int(weights[i, j]) * m.x[j] for j in range(columns)) <= int(weights[i].sum()) // 2)
+    model.room = pyo.Constraint(
+        range(rows),
+        rule=lambda m, i: sum(int(weights[i, j]) * m.x[j] for j in range(columns)) <= int(weights[i].sum()) // 2,
+    )
     return model

@@ -27,8 +27,14 @@ def _program(name: str, arguments: list[str]) -> str:
     assert command is not None
     found = locate(command)
     assert found is not None
-    done = subprocess.run([found.path, *arguments], capture_output=True, text=True, timeout=60, check=False,
-                          env={**os.environ, **found.environment})
+    done = subprocess.run(
+        [found.path, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **found.environment},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.diagnostics import MrdslError
-from mrdsl.outcome import SolutionStatus, Termination
-from mrdsl.resources import resource
-from mrdsl.solving import highs, solve_model, worker
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.resources import resource
+from mrdsl.core.result import SolutionStatus, Termination
+from mrdsl.solving import worker
+from mrdsl.solving.backends import highs
+from mrdsl.solving.checked_answer import solve_model
 from mrdsl.solving.interruption import kept
 from tests.solving.hard_models import market_split
 from tests.solving.test_limits import easy, fake_program, fresh_workers, running

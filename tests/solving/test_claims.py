@@ -11,12 +11,15 @@ import pyomo.environ as pyo
 import pytest
 
 import mrdsl
-from mrdsl.diagnostics import MrdslError
-from mrdsl.outcome import Limits, SolutionStatus, Termination
-from mrdsl.resources import resource
-from mrdsl.solving import contract, highs, registry, solve_model, worker
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.linear_program import NATURAL, natural_scale
+from mrdsl.core.resources import resource
+from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.planning import solver_contract as contract
+from mrdsl.solving import registry, worker
+from mrdsl.solving.backends import highs
+from mrdsl.solving.checked_answer import solve_model
 from mrdsl.solving.declaration import declare
-from mrdsl.solving.program import NATURAL, natural_scale
 from mrdsl.solving.request import Reply
 from mrdsl.solving.worker import close_all
 
@@ -82,10 +85,15 @@ def small(whole: bool = True) -> Any:
 
 def says(monkeypatch: pytest.MonkeyPatch, termination: Termination, x: float | None, bound: float | None) -> None:
     """HiGHS gives this point and claims this bound, in the goal's own unit."""
+
     def solve(request: Any, _: Any) -> Reply:
         size = float(request.program.costs[0]) / 2
-        return Reply(termination, None if x is None else np.array([x]), None if x is None else 2 * x * size,
-                     None if bound is None else bound * size)
+        return Reply(
+            termination,
+            None if x is None else np.array([x]),
+            None if x is None else 2 * x * size,
+            None if bound is None else bound * size,
+        )
 
     monkeypatch.setattr(highs, "solve", solve)
 
@@ -109,8 +117,9 @@ def test_last_digits_are_no_error(beyond: float, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("bound", [None, 5.0])
-def test_optimal_without_a_bound_that_proves_it_is_not_optimal(bound: float | None, monkeypatch: pytest.MonkeyPatch
-                                                               ) -> None:
+def test_optimal_without_a_bound_that_proves_it_is_not_optimal(
+    bound: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     says(monkeypatch, Termination.OPTIMAL, 3.0, bound)
     answer = solve_model(small(), "highs")
     assert (answer.termination, answer.solution) == (Termination.COMPLETED, SolutionStatus.FEASIBLE)
@@ -125,7 +134,7 @@ def test_a_point_is_checked_before_it_is_clipped_or_rounded(x: float, monkeypatc
     assert (answer.termination, answer.solution) == (Termination.ERROR, SolutionStatus.NONE)
 
 
-CAPACITY = '''problem capacity "x"
+CAPACITY = """problem capacity "x"
 vm m5 { on_demand { price = 0.2 USD/h } }
 class a {
   coefficients { A = 5400 s, B = 1250 s, C = 95 s }
@@ -135,7 +144,7 @@ class a {
   penalty = 20 USD
 }
 minimize cost
-'''
+"""
 
 
 def on_capacity(monkeypatch: pytest.MonkeyPatch, *, infeasible: bool = False) -> Any:
@@ -173,8 +182,15 @@ def test_infeasible_is_an_error_where_a_plan_is_known(monkeypatch: pytest.Monkey
     assert "it claims that there is no plan, but direct has one worth" in result.diagnostics[0].message
 
 
-TOML = {"kind": "solver", "name": "toy", "summary": "a toy", "solves": ["LP"], "install": "pip install toy",
-        "worker": {"call": "a:b"}, "options": {"quiet": True}}
+TOML = {
+    "kind": "solver",
+    "name": "toy",
+    "summary": "a toy",
+    "solves": ["LP"],
+    "install": "pip install toy",
+    "worker": {"call": "a:b"},
+    "options": {"quiet": True},
+}
 
 
 def test_a_distrusted_version_gets_its_options() -> None:
@@ -186,13 +202,16 @@ def test_a_distrusted_version_gets_its_options() -> None:
     assert dict(solver.careful(None, "MILP").options) == {"quiet": True, "presolve": "off"}, "it may be that version"
 
 
-@pytest.mark.parametrize(("wrong", "words"), [
-    ([{"versions": "(", "reason": "x", "options": {}}], "distrust.versions is '('"),
-    ([{"versions": "1", "reason": "x"}], "distrust.options is missing"),
-    ([{"versions": "1", "reason": "x", "options": {}, "kinds": ["QP"]}], "distrust.kinds holds 'QP'"),
-    ([{"versions": "1", "reason": "x", "options": {}, "why": "y"}], "unknown key distrust.why"),
-    ({"versions": "1"}, "distrust is no list of tables"),
-])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ([{"versions": "(", "reason": "x", "options": {}}], "distrust.versions is '('"),
+        ([{"versions": "1", "reason": "x"}], "distrust.options is missing"),
+        ([{"versions": "1", "reason": "x", "options": {}, "kinds": ["QP"]}], "distrust.kinds holds 'QP'"),
+        ([{"versions": "1", "reason": "x", "options": {}, "why": "y"}], "unknown key distrust.why"),
+        ({"versions": "1"}, "distrust is no list of tables"),
+    ],
+)
 def test_a_mistake_in_what_is_distrusted_is_told(wrong: Any, words: str) -> None:
     with pytest.raises(MrdslError, match="distrust") as caught:
         declare({**TOML, "distrust": wrong}, "toy.toml", "here")

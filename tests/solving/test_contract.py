@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.outcome import SolutionStatus, Termination
-from mrdsl.solving import contract
-from mrdsl.solving.answer import Answer
-from mrdsl.solving.contract import CASES, Case
+from mrdsl.core.answer import Answer
+from mrdsl.core.result import SolutionStatus, Termination
+from mrdsl.planning import solver_contract as contract
+from mrdsl.planning.solver_contract import CASES, Case
 
 SHIPPED = ("highs", "glpk", "cbc", "scip")
 HERE = Path(__file__).parent
@@ -21,7 +21,7 @@ solves = ["LP", "MILP"]
 install = "it lies in tests/solving/foreign"
 [command]
 program = "{sys.executable}"
-arguments = ["{HERE / 'foreign' / 'corners.py'}", "{{model}}", "{{solution}}"]
+arguments = ["{HERE / "foreign" / "corners.py"}", "{{model}}", "{{solution}}"]
 reads = "tests.solving.foreign_reader:read"
 [limits]
 time = ["--patience", "{{value}}"]
@@ -47,8 +47,11 @@ def test_a_foreign_solver_keeps_it_with_a_toml_and_a_reader(foreign: str, case: 
 
 
 WRONG = {
-    "says optimal where there is no solution": (Answer(Termination.OPTIMAL, SolutionStatus.OPTIMAL, 0.0, 0.0),
-                                               "infeasible LP", "ends with optimal, not infeasible"),
+    "says optimal where there is no solution": (
+        Answer(Termination.OPTIMAL, SolutionStatus.OPTIMAL, 0.0, 0.0),
+        "infeasible LP",
+        "ends with optimal, not infeasible",
+    ),
     "stops short": (Answer(Termination.OPTIMAL, SolutionStatus.OPTIMAL, 15.0, 15.0), "whole", "the optimum is 20"),
     "proves nothing": (Answer(Termination.OPTIMAL, SolutionStatus.FEASIBLE, 20.0, 21.0), "whole", "does not prove"),
     "gives up": (Answer(Termination.ERROR, SolutionStatus.NONE), "corner", "ends with error"),
@@ -68,7 +71,7 @@ def test_every_kind_of_model_has_a_quick_case() -> None:
     assert sorted(c.kind for c in CASES if c.quick) == ["LP", "MILP", "MINLP", "NLP"]
 
 
-THROUGH_PYOMO = '''kind = "solver"
+THROUGH_PYOMO = """kind = "solver"
 name = "borrowed"
 summary = "HiGHS by way of Pyomo"
 solves = ["LP", "MILP"]
@@ -78,7 +81,7 @@ factory = "appsi_highs"
 [limits]
 time = "time_limit"
 gap = "mip_rel_gap"
-'''
+"""
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.kind in ("LP", "MILP")], ids=str)
@@ -90,10 +93,8 @@ def test_a_solver_of_pyomos_keeps_it_with_a_toml_alone(
     assert contract.complaints("borrowed", case) == ()
 
 
-@pytest.mark.parametrize("reads", ["no_such_module:read", "mrdsl.solving.readers.glpk:nothing"])
-def test_a_reader_that_is_not_there_is_one_message(
-    reads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("reads", ["no_such_module:read", "mrdsl.exchange.solutions.glpk:nothing"])
+def test_a_reader_that_is_not_there_is_one_message(reads: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = FOREIGN.replace("tests.solving.foreign_reader:read", reads)
     (tmp_path / "corners.toml").write_text(text, encoding="utf-8")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))

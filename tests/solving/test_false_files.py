@@ -10,12 +10,12 @@ import pyscipopt
 import pytest
 
 import mrdsl
-from mrdsl.diagnostics import MrdslError
-from mrdsl.outcome import Result, SolutionStatus, Termination
-from mrdsl.resources import resource
-from mrdsl.solving.compile import write_model
-from mrdsl.solving.read_back import Proof, read_solution
-from mrdsl.solving.run import build_model
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.resources import resource
+from mrdsl.core.result import Result, SolutionStatus, Termination
+from mrdsl.planning.model_files import write_model
+from mrdsl.planning.solution_files import Proof, read_solution
+from mrdsl.planning.solve_spec import build_model
 from mrdsl.spec.spec import Spec
 from tests.solving.outside import _program, run_outside
 
@@ -51,8 +51,12 @@ def glpk_at_a_wide_gap(model: Path, solution: Path) -> None:
     _program("glpk", ["--freemps", str(model), "--mipgap", str(WIDE), "--write", str(solution)])
 
 
-AT_A_WIDE_GAP = {"highs": highs_at_a_wide_gap, "scip": scip_at_a_wide_gap, "cbc": cbc_at_a_wide_gap,
-                 "glpk": glpk_at_a_wide_gap}
+AT_A_WIDE_GAP = {
+    "highs": highs_at_a_wide_gap,
+    "scip": scip_at_a_wide_gap,
+    "cbc": cbc_at_a_wide_gap,
+    "glpk": glpk_at_a_wide_gap,
+}
 
 
 def unproven(result: Result) -> bool:
@@ -60,7 +64,11 @@ def unproven(result: Result) -> bool:
     assert result.plan is not None
     codes = [d.code for d in result.diagnostics]
     return (result.termination, result.solution, result.objective.bound, codes.count("unproven-solution")) == (
-        Termination.COMPLETED, SolutionStatus.FEASIBLE, None, 1)
+        Termination.COMPLETED,
+        SolutionStatus.FEASIBLE,
+        None,
+        1,
+    )
 
 
 @pytest.mark.parametrize("solver", AT_A_WIDE_GAP)
@@ -103,8 +111,12 @@ def test_a_stale_file_proves_nothing(tmp_path: Path) -> None:
 def test_a_header_that_claims_another_value_proves_nothing(solver: str, tmp_path: Path) -> None:
     spec, names, solution = solved(tmp_path, solver)
     text = solution.read_text(encoding="utf-8")
-    pattern = {"cbc": r"(objective value )\s*\S+", "glpk": r"(?m)^(s mip .* )\S+$", "highs": r"(?m)^(Objective )\S+$",
-               "scip": r"(?m)^(objective value:\s+)\S+"}[solver]
+    pattern = {
+        "cbc": r"(objective value )\s*\S+",
+        "glpk": r"(?m)^(s mip .* )\S+$",
+        "highs": r"(?m)^(Objective )\S+$",
+        "scip": r"(?m)^(objective value:\s+)\S+",
+    }[solver]
     changed, count = re.subn(pattern, r"\g<1>1", text, count=1)
     assert count == 1
     solution.write_text(changed, encoding="utf-8")
@@ -113,11 +125,13 @@ def test_a_header_that_claims_another_value_proves_nothing(solver: str, tmp_path
     assert "it states 1 as the goal's value" in told.diagnostics[-1].message
 
 
-CHANGES = {"deleted": (r"(?m)^.*admitted\.sort.*\n", ""),
-           "beyond its bound": (r"(admitted\.sort\s+)\S+", r"\g<1>21"),
-           "below its bound": (r"(admitted\.sort\s+)\S+", r"\g<1>17"),
-           "not whole": (r"(admitted\.sort\s+)\S+", r"\g<1>18.5"),
-           "too few VMs": (r"(on_demand\s+)\S+", r"\g<1>1")}
+CHANGES = {
+    "deleted": (r"(?m)^.*admitted\.sort.*\n", ""),
+    "beyond its bound": (r"(admitted\.sort\s+)\S+", r"\g<1>21"),
+    "below its bound": (r"(admitted\.sort\s+)\S+", r"\g<1>17"),
+    "not whole": (r"(admitted\.sort\s+)\S+", r"\g<1>18.5"),
+    "too few VMs": (r"(on_demand\s+)\S+", r"\g<1>1"),
+}
 
 
 @pytest.mark.parametrize("solver", ["cbc", "scip"])
@@ -139,7 +153,10 @@ def test_a_bound_that_the_plan_passes_is_withdrawn(tmp_path: Path) -> None:
     value = mrdsl.solve(spec, "highs").objective.value or 0.0
     told = read_solution(spec, solution, proof=Proof(names, bound=1.1 * value))
     assert (told.termination, told.solution, told.objective.bound) == (
-        Termination.COMPLETED, SolutionStatus.FEASIBLE, None)
+        Termination.COMPLETED,
+        SolutionStatus.FEASIBLE,
+        None,
+    )
     assert "contradicted-claim" in [d.code for d in told.diagnostics]
     lower = read_solution(spec, solution, proof=Proof(names, bound=0.9 * value))
     assert lower.objective.bound == pytest.approx(0.9 * value)

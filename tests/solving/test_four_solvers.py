@@ -8,8 +8,8 @@ from itertools import product
 import pyomo.environ as pyo
 import pytest
 
-from mrdsl.outcome import SolutionStatus, Termination
-from mrdsl.solving import solve_model
+from mrdsl.core.result import SolutionStatus, Termination
+from mrdsl.solving.checked_answer import solve_model
 
 SOLVERS = ("highs", "glpk", "cbc", "scip")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.problems import SHIPPED, family
-from mrdsl.resources import resource
-from mrdsl.solving.compile import write_model
-from mrdsl.solving.extract import linear_program
-from mrdsl.solving.run import build_model
+from mrdsl.core.resources import resource
+from mrdsl.families import SHIPPED, family
+from mrdsl.planning.model_files import write_model
+from mrdsl.planning.solve_spec import build_model
+from mrdsl.solving.arrays import linear_program
 from tests.solving.outside import run_outside
 
 GOLDEN = Path(__file__).parent / "golden"

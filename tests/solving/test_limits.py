@@ -15,9 +15,11 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-from mrdsl.outcome import Limits, SolutionStatus, Termination, relative_gap
-from mrdsl.resources import resource
-from mrdsl.solving import highs, scip, solve_model, worker
+from mrdsl.core.resources import resource
+from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
+from mrdsl.solving import worker
+from mrdsl.solving.backends import highs, scip
+from mrdsl.solving.checked_answer import solve_model
 from mrdsl.solving.interruption import kept
 from tests.solving.hard_models import many_knapsacks, market_split
 
@@ -96,8 +98,10 @@ def fall_over(*_: Any) -> Any:
 
 
 @pytest.mark.parametrize("solver", WORKERS)
-@pytest.mark.parametrize(("fault", "words"), [(abort, "SIGABRT"), (kill, "killed"), (say_nonsense, "garbage"),
-                                              (fall_over, "inside the solver")])
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [(abort, "SIGABRT"), (kill, "killed"), (say_nonsense, "garbage"), (fall_over, "inside the solver")],
+)
 def test_a_worker_that_fails(solver: str, fault: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WORKERS[solver], "solve", fault)
     answer = solve_model(easy(), solver)
@@ -171,8 +175,7 @@ FAULTS = {
     "silence": ("exit 0", "no solution"),
     "garbage": ('for last; do true; done; for a; do case "$a" in *.sol) echo "x0 = 3?" > "$a";; esac; done', "garbage"),
     "empty": ('for a; do case "$a" in *.sol) : > "$a";; esac; done', "no solution"),
-    "half a file": (
-        'for a; do case "$a" in *.sol) printf "s mip 1 1 o 3\\nj 1\\n" > "$a";; esac; done', "garbage"),
+    "half a file": ('for a; do case "$a" in *.sol) printf "s mip 1 1 o 3\\nj 1\\n" > "$a";; esac; done', "garbage"),
 }
 
 
@@ -222,12 +225,12 @@ def test_a_worker_stays_for_the_next_question_and_a_failed_one_does_not(monkeypa
     pids = []
     for _ in range(3):
         assert solve_model(easy(), "highs").value == 3.0
-        pids.append(worker._workers()["mrdsl.solving.highs:solve"].pid)
+        pids.append(worker._workers()["mrdsl.solving.backends.highs:solve"].pid)
     assert len(set(pids)) == 1
     os.kill(pids[0], signal.SIGKILL)
     assert not running(pids[0])
     assert solve_model(easy(), "highs").value == 3.0, "a worker that died in its sleep is replaced"
-    now = worker._workers()["mrdsl.solving.highs:solve"].pid
+    now = worker._workers()["mrdsl.solving.backends.highs:solve"].pid
     assert now != pids[0]
     assert solve_model(market_split(), "highs", Limits(time=0.2)).termination is Termination.TIME_LIMIT
     worker.close_all()

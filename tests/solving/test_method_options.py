@@ -8,19 +8,21 @@ from collections.abc import Mapping
 import pytest
 
 import mrdsl
-from mrdsl.diagnostics import MrdslError
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.resources import resource
+from mrdsl.families import family as find_family
 from mrdsl.language.loading import load_text
 from mrdsl.language.methods import OPTIONS, options_of
 from mrdsl.language.printing import print_spec
-from mrdsl.problems import family as find_family
-from mrdsl.resources import resource
+from mrdsl.planning.choice import choose
 from mrdsl.solving import registry
-from mrdsl.solving.choice import choose
 from mrdsl.spec.schema import Item
 
 QUICKSTART = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
-SPECS = {name: (resource("models") / name / "reference.mrspec").read_text(encoding="utf-8")
-         for name in ("capacity", "energy", "deadline", "makespan", "hybrid", "schedule", "bounds", "joint")}
+SPECS = {
+    name: (resource("models") / name / "reference.mrspec").read_text(encoding="utf-8")
+    for name in ("capacity", "energy", "deadline", "makespan", "hybrid", "schedule", "bounds", "joint")
+}
 
 
 def written(item: Item) -> str:
@@ -79,7 +81,8 @@ def test_relax_and_limits_in_the_spec_have_their_effect() -> None:
     text = SPECS["capacity"]
     whole, relaxed = mrdsl.loads(text), mrdsl.loads(text + "\nsolve with highs { relax = yes, gap = 0 }\n")
     assert mrdsl.solve(relaxed).objective.value == pytest.approx(
-        mrdsl.solve(whole, "highs", relax=True).objective.value)
+        mrdsl.solve(whole, "highs", relax=True).objective.value
+    )
     assert (mrdsl.solve(relaxed).objective.value or 0) < (mrdsl.solve(whole, "highs").objective.value or 0)
     assert mrdsl.compile(relaxed).model.admitted[next(iter(relaxed.facts.classes)).name].is_continuous()
 

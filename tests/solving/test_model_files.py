@@ -12,18 +12,20 @@ import highspy
 import pyomo.environ as pyo
 import pytest
 
-from mrdsl.diagnostics import MrdslError
-from mrdsl.resources import resource
-from mrdsl.solving import contract
-from mrdsl.solving.contract import CASES, Case
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.resources import resource
+from mrdsl.exchange.models.mps import write_mps
+from mrdsl.exchange.models.naming import plain_names
+from mrdsl.planning import solver_contract as contract
+from mrdsl.planning.solver_contract import CASES, Case
+from mrdsl.solving.arrays import linear_program
 from mrdsl.solving.declaration import declare
-from mrdsl.solving.extract import linear_program
-from mrdsl.solving.formats.mps import write_mps
-from mrdsl.solving.formats.naming import plain_names
 
 GLPK = (resource("solvers") / "glpk.toml").read_text(encoding="utf-8")
-RELEASED = {"cbc": os.environ.get("MRDSL_TEST_CBC") or shutil.which("cbc"),
-            "lp_solve": os.environ.get("MRDSL_TEST_LP_SOLVE") or shutil.which("lp_solve")}
+RELEASED = {
+    "cbc": os.environ.get("MRDSL_TEST_CBC") or shutil.which("cbc"),
+    "lp_solve": os.environ.get("MRDSL_TEST_LP_SOLVE") or shutil.which("lp_solve"),
+}
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.kind in ("LP", "MILP")], ids=str)
@@ -37,8 +39,14 @@ def test_a_program_that_reads_lp_gets_lp(case: Case, tmp_path: Path, monkeypatch
 
 @pytest.mark.parametrize("wanted", ["nl", "xls", ""])
 def test_a_format_that_is_not_written_is_refused(wanted: str) -> None:
-    data = {"kind": "solver", "name": "toy", "summary": "x", "solves": ["LP"], "install": "y",
-            "command": {"program": "toy", "arguments": [], "reads": "a:b", "writes": wanted}}
+    data = {
+        "kind": "solver",
+        "name": "toy",
+        "summary": "x",
+        "solves": ["LP"],
+        "install": "y",
+        "command": {"program": "toy", "arguments": [], "reads": "a:b", "writes": wanted},
+    }
     with pytest.raises(MrdslError, match="writes is"):
         declare(data, "toy.toml", "test")
 
@@ -50,10 +58,17 @@ def chosen(whole: bool, value: float) -> pyo.ConcreteModel:
     bounds = {"x": (0, None), "y": (0, 40), "a": (9, 10), "b": (18, 20), "c": (4, 6)}
     for name, box in bounds.items():
         setattr(model, name, pyo.Var(domain=domain, bounds=box))
-    model.goal = pyo.Objective(expr=value + 0.192 * model.x + 0.121 * model.y - 12.5 * model.a - 2.5 * model.b
-                               - 20 * model.c)
-    model.enough = pyo.Constraint(expr=23.316940834143402 * model.a + 16.33492848839855 * model.b
-                                  + 7.5487471427472945 * model.c - model.x - model.y <= 0)
+    model.goal = pyo.Objective(
+        expr=value + 0.192 * model.x + 0.121 * model.y - 12.5 * model.a - 2.5 * model.b - 20 * model.c
+    )
+    model.enough = pyo.Constraint(
+        expr=23.316940834143402 * model.a
+        + 16.33492848839855 * model.b
+        + 7.5487471427472945 * model.c
+        - model.x
+        - model.y
+        <= 0
+    )
     return model
 
 
@@ -83,8 +98,13 @@ def test_the_constant_is_whole_where_there_are_whole_columns(whole: bool, tmp_pa
 
 @pytest.mark.skipif(not RELEASED["lp_solve"], reason="needs the program lp_solve")
 def test_lp_solve_finds_the_optimum(tmp_path: Path) -> None:
-    done = subprocess.run([str(RELEASED["lp_solve"]), "-fmps", str(mps_of(chosen(True, 295.0), tmp_path / "x.mps")),
-                           "-S1"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [str(RELEASED["lp_solve"]), "-fmps", str(mps_of(chosen(True, 295.0), tmp_path / "x.mps")), "-S1"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert float(done.stdout.split()[-1]) == pytest.approx(112.176)
 
 

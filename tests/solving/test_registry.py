@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.diagnostics import MrdslError
-from mrdsl.resources import resource
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.resources import resource
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import declare
 from mrdsl.solving.installed import require, version, where
 
-TOY = '''kind = "solver"
+TOY = """kind = "solver"
 name = "{name}"
 summary = "{summary}"
 solves = ["LP"]
 install = "pip install toy"
 [worker]
 call = "no_such_module_at_all:solve"
-'''
+"""
 
 
 def write(folder: Path, name: str, summary: str = "a toy") -> None:
@@ -47,12 +47,11 @@ def test_the_first_folder_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("place", ["MRDSL_SOLVERS", "user", "entry point"])
-def test_nobody_takes_the_name_of_a_shipped_solver(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_takes_the_name_of_a_shipped_solver(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path / "asked"))
     if place == "entry point":
+
         class Point:
             name, value = "highs", "evil:SOLVER"
 
@@ -64,8 +63,22 @@ def test_nobody_takes_the_name_of_a_shipped_solver(
     assert registry.find("glpk").origin == "shipped"
 
 
-@pytest.mark.parametrize("name", ["elsewhere/evil", "/tmp/evil", "../evil", "..", "", "a b", "evil.toml",
-                                  "\\\\host\\evil", "x" * 65, "evil\n", "-evil"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "elsewhere/evil",
+        "/tmp/evil",
+        "../evil",
+        "..",
+        "",
+        "a b",
+        "evil.toml",
+        "\\\\host\\evil",
+        "x" * 65,
+        "evil\n",
+        "-evil",
+    ],
+)
 def test_a_name_is_no_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "elsewhere", "evil")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
@@ -217,8 +230,14 @@ MISTAKES = {
 
 @pytest.mark.parametrize("case", MISTAKES)
 def test_a_mistake_in_a_file_is_named(case: str) -> None:
-    good = {"kind": "solver", "name": "toy", "summary": "x", "solves": ["LP"], "install": "y",
-            "worker": {"call": "a:b"}}
+    good = {
+        "kind": "solver",
+        "name": "toy",
+        "summary": "x",
+        "solves": ["LP"],
+        "install": "y",
+        "worker": {"call": "a:b"},
+    }
     changes, words = MISTAKES[case]
     assert declare(good, "toy.toml", "test").name == "toy"
     with pytest.raises(MrdslError, match=words):
@@ -256,8 +275,14 @@ def test_an_entry_point_may_be_a_mapping(monkeypatch: pytest.MonkeyPatch) -> Non
         name, value = "toy", "toypackage:SOLVER"
 
         def load(self) -> object:
-            return {"kind": "solver", "name": "toy", "summary": "x", "solves": ["LP"], "install": "y",
-                    "worker": {"call": "a:b"}}
+            return {
+                "kind": "solver",
+                "name": "toy",
+                "summary": "x",
+                "solves": ["LP"],
+                "install": "y",
+                "worker": {"call": "a:b"},
+            }
 
     monkeypatch.setattr(registry, "_entry_points", lambda: (Point(),))
     assert registry.find("toy").origin == "entry point"

@@ -1,6 +1,6 @@
 """No answer of any solver differs from another's by more than its own stated gap, in every family with a model.
 
-Fifty random instances of capacity stand in ``tests/problems/capacity/test_capacity_solvers.py``.
+Fifty random instances of capacity stand in ``tests/families/capacity/test_capacity_solvers.py``.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 import mrdsl
-from mrdsl.outcome import SolutionStatus
-from mrdsl.resources import resource
+from mrdsl.core.resources import resource
+from mrdsl.core.result import SolutionStatus
 from tests.solving.test_golden_models import GOLDEN
 
 SOLVERS = ("highs", "glpk", "cbc", "scip")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mrdsl.outcome import Limits, SolutionStatus
-from mrdsl.solving import registry, solve_model
-from mrdsl.solving.dispatch import Memory
+from mrdsl.core.result import Limits, SolutionStatus
+from mrdsl.solving import registry
+from mrdsl.solving.checked_answer import Memory, solve_model
 from tests.solving.hard_models import many_knapsacks
 
 STARTERS = [name for name in ("highs", "glpk", "cbc", "scip") if "start" in registry.find(name).offers]

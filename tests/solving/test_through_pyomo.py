@@ -11,15 +11,17 @@ import pytest
 from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
 
 import mrdsl
-from mrdsl.diagnostics import MrdslError
-from mrdsl.outcome import Limits, SolutionStatus, Termination
-from mrdsl.resources import resource
-from mrdsl.solving import contract, flat, registry, solve_model
-from mrdsl.solving.contract import RealModel
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.resources import resource
+from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.planning import solver_contract as contract
+from mrdsl.planning.solve_spec import build_model
+from mrdsl.planning.solver_contract import RealModel
+from mrdsl.solving import flat, registry
+from mrdsl.solving.arrays import linear_program
+from mrdsl.solving.checked_answer import solve_model
 from mrdsl.solving.declaration import declare
-from mrdsl.solving.extract import linear_program
-from mrdsl.solving.nonlinear import variables_of
-from mrdsl.solving.run import build_model
+from mrdsl.solving.nonlinear_file import variables_of
 from tests.solving.test_limits import fresh_workers
 
 assert fresh_workers, "a fixture that is used by its name"
@@ -50,7 +52,13 @@ def test_every_familys_models(case: RealModel, borrowed: str) -> None:
 
 def test_the_check_looks_at_every_family_with_models() -> None:
     assert {case.family for case in contract.real_models()} >= {
-        "capacity", "joint", "energy", "deadline", "makespan", "schedule"}
+        "capacity",
+        "joint",
+        "energy",
+        "deadline",
+        "makespan",
+        "schedule",
+    }
     assert {case.kind for case in contract.real_models()} >= {"MILP", "NLP", "MINLP"}
 
 
@@ -97,12 +105,12 @@ def kept_in_mind(seen: list[Any]) -> type[PersistentSolver]:
 
 
 @pytest.mark.usefixtures("fresh_workers")
-def test_a_persistent_interface_gets_its_instance(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_persistent_interface_gets_its_instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = kept_in_mind([])
-    monkeypatch.setattr("mrdsl.solving.through_pyomo.pyo.SolverFactory",
-                        lambda name, real=pyo.SolverFactory: made() if name == "keeps" else real(name))
+    monkeypatch.setattr(
+        "mrdsl.solving.backends.pyomo.pyo.SolverFactory",
+        lambda name, real=pyo.SolverFactory: made() if name == "keeps" else real(name),
+    )
     (tmp_path / "borrowed.toml").write_text(BORROWED.format(factory="keeps"), encoding="utf-8")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
     for case in (case for case in contract.CASES if case.quick and case.kind in ("LP", "MILP")):
@@ -110,10 +118,17 @@ def test_a_persistent_interface_gets_its_instance(
 
 
 def test_a_limit_in_whole_seconds() -> None:
-    from mrdsl.solving.dispatch import _options
+    from mrdsl.solving.checked_answer import _options
 
-    data = {"kind": "solver", "name": "toy", "summary": "x", "solves": ["LP"], "install": "y",
-            "pyomo": {"factory": "glpk"}, "limits": {"time": {"name": "tmlim", "whole": True}}}
+    data = {
+        "kind": "solver",
+        "name": "toy",
+        "summary": "x",
+        "solves": ["LP"],
+        "install": "y",
+        "pyomo": {"factory": "glpk"},
+        "limits": {"time": {"name": "tmlim", "whole": True}},
+    }
     options = _options(declare(data, "toy.toml", "test"), Limits(time=7.2))
     assert options == {"tmlim": 8}
     assert isinstance(options["tmlim"], int)

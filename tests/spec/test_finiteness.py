@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.finiteness import finite, unfinite
-from mrdsl.outcome import Outcome, Plan, SolutionStatus, Termination, lacking
+from mrdsl.core.finiteness import finite, unfinite
+from mrdsl.core.result import Plan, Result, SolutionStatus, Termination, lacking
 from tests.spec.test_validation import RIGHT
 
 
@@ -29,34 +29,40 @@ class Planned(Plan):
     deadline: Any = field(default=1.0, metadata=lacking("there is none"))
 
 
-@pytest.mark.parametrize(("plan", "path"), [
-    (Planned(), ""),
-    (Planned(cost=nan), "cost"),
-    (Planned(cost=-inf), "cost"),
-    (Planned(times=np.array([1.0, inf])), "times[1]"),
-    (Planned(times=np.array([[1.0, nan]])), "times[0, 1]"),
-    (Planned(inner=Inner(nan)), "inner.cost"),
-    (Planned(by_name={"a": (1.0, nan)}), "by_name['a'][1]"),
-    (Planned(deadline=nan), ""),
-    (Planned(deadline=np.array([nan, 1.0])), ""),
-    (Planned(deadline=np.array([inf, 1.0])), "deadline[0]"),
-])
+@pytest.mark.parametrize(
+    ("plan", "path"),
+    [
+        (Planned(), ""),
+        (Planned(cost=nan), "cost"),
+        (Planned(cost=-inf), "cost"),
+        (Planned(times=np.array([1.0, inf])), "times[1]"),
+        (Planned(times=np.array([[1.0, nan]])), "times[0, 1]"),
+        (Planned(inner=Inner(nan)), "inner.cost"),
+        (Planned(by_name={"a": (1.0, nan)}), "by_name['a'][1]"),
+        (Planned(deadline=nan), ""),
+        (Planned(deadline=np.array([nan, 1.0])), ""),
+        (Planned(deadline=np.array([inf, 1.0])), "deadline[0]"),
+    ],
+)
 def test_what_is_no_number_is_found(plan: Plan, path: str) -> None:
     assert unfinite(plan) == path
 
 
 def test_an_outcome_without_numbers_is_an_error() -> None:
-    told = finite(Outcome(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(cost=nan), 1.0, 1.0))
+    told = finite(Result(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(cost=nan), 1.0, 1.0))
     assert (told.termination, told.plan, told.value) == (Termination.ERROR, None, None)
     assert [d.code for d in told.diagnostics] == ["broken-plan"]
-    assert finite(Outcome(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(), nan)).plan is None
-    assert finite(Outcome(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(), 1.0, -inf)).bound is None
+    assert finite(Result(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(), nan)).plan is None
+    assert finite(Result(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(), 1.0, -inf)).bound is None
 
 
 def test_a_solver_that_answers_nan_gives_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrdsl.solving import run
+    from mrdsl.planning import solve_spec as run
 
-    monkeypatch.setattr(run, "_decoded", lambda *_: Outcome(Termination.OPTIMAL, SolutionStatus.OPTIMAL,
-                                                            Planned(times=np.array([nan])), 1.0, 1.0))
+    monkeypatch.setattr(
+        run,
+        "_decoded",
+        lambda *_: Result(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(times=np.array([nan])), 1.0, 1.0),
+    )
     result = mrdsl.solve(RIGHT, "highs")
     assert (result.plan, result.termination) == (None, Termination.ERROR)

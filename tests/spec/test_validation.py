@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.problems import family
-from mrdsl.problems.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.problems.schedule.facts import Spot
+from mrdsl.families import family
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
+from mrdsl.families.schedule.facts import Spot
 from mrdsl.spec import Columns, Goal, Method
 from mrdsl.spec.blocks import Coefficients, OnDemand, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
@@ -22,8 +22,14 @@ from mrdsl.spec.spec import Constraint, Spec
 from mrdsl.spec.validation import validate
 
 MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*/*.mrspec"))
-SORT = JobClass(name="sort", coefficients=Coefficients(A=5400.0, B=1250.0, C=95.0), slots=Slots(map=4, reduce=2),
-                jobs=Range(4.0, 6.0), deadline=600.0, penalty=20.0)
+SORT = JobClass(
+    name="sort",
+    coefficients=Coefficients(A=5400.0, B=1250.0, C=95.0),
+    slots=Slots(map=4, reduce=2),
+    jobs=Range(4.0, 6.0),
+    deadline=600.0,
+    penalty=20.0,
+)
 VM = VmType(name="m5", on_demand=OnDemand(price=0.192 / 3600.0))
 RIGHT = Spec(problem="capacity", facts=CapacityFacts(vms=(VM,), classes=(SORT, replace(SORT, name="count"))))
 
@@ -46,8 +52,7 @@ WRONG = {
     "slots left out": (with_class(slots=None), "missing-block", "classes[1].slots"),
     "slots of a float": (with_class(slots=Slots(map=2.0, reduce=1)), "not-whole", "classes[1].slots.map"),
     "slots of a share": (with_class(slots=Slots(map=2.5, reduce=1)), "not-whole", "classes[1].slots.map"),
-    "slots beyond 2^53": (with_class(slots=Slots(map=2**53 + 1, reduce=1)), "number-too-large",
-                          "classes[1].slots.map"),
+    "slots beyond 2^53": (with_class(slots=Slots(map=2**53 + 1, reduce=1)), "number-too-large", "classes[1].slots.map"),
     "a number of 400 digits": (with_class(deadline=10**400), "number-too-large", "classes[1].deadline"),
     "a bool": (with_class(slots=Slots(map=True, reduce=1)), "wrong-value", "classes[1].slots.map"),
     "no such word": (with_class(guarantee="foo"), "unknown-choice", "classes[1].guarantee"),
@@ -80,8 +85,11 @@ WRONG = {
     "no such member": (with_sum(PlanQuantity("admitted", "nosuch")), "unknown-name", "constraints[0]"),
     "a comparison with NaN": (with_sum(Constant(nan)), "not-a-number", "constraints[0]"),
     "no such comparison": (with_sum(PlanQuantity("cost"), "<"), "wrong-statement", "constraints[0]"),
-    "no time": (replace(RIGHT, method=Method("highs", {"time_limit": nan})), "not-a-number",
-                "method.options['time_limit']"),
+    "no time": (
+        replace(RIGHT, method=Method("highs", {"time_limit": nan})),
+        "not-a-number",
+        "method.options['time_limit']",
+    ),
 }
 
 
@@ -168,8 +176,20 @@ def test_a_limit_that_is_none_is_refused(key: str, value: Any) -> None:
     assert refused.value.diagnostics[0].path == f"limits.{key}"
 
 
-@pytest.mark.parametrize("given", [{"jobs": 0}, {"jobs": 1}, {"runs": 0}, {"runs": 2.5}, {"runs": -3}, {"seed": -1},
-                                   {"seed": 2**32}, {"jobs": 10**12}, {"jobs": nan}])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"jobs": 0},
+        {"jobs": 1},
+        {"runs": 0},
+        {"runs": 2.5},
+        {"runs": -3},
+        {"seed": -1},
+        {"seed": 2**32},
+        {"jobs": 10**12},
+        {"jobs": nan},
+    ],
+)
 def test_a_simulation_is_asked_for_in_numbers_that_can_be(given: dict[str, Any]) -> None:
     spec = mrdsl.load(next(path for path in MODELS if path.parent.name == "bounds"))
     with pytest.raises(mrdsl.MrdslError) as refused:

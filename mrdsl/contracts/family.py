@@ -1,0 +1,179 @@
+"""What a problem family is: one value that says everything the rest of mrdsl needs to know about it.
+
+Adding a family means adding one package under ``mrdsl/families`` (or an entry point in the group
+``mrdsl.families``) whose ``FAMILY`` is a :class:`Family`. Its hooks are functions that import what they need when they
+are called, so that ``check`` and ``fmt`` load neither Pyomo nor a solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.result import Limits, Plan, Result, Table
+from mrdsl.spec.schema import Node
+from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mrdsl.contracts.study import Bench
+    from mrdsl.core.answer import Answer
+
+
+class SolveModel(Protocol):
+    """Puts a Pyomo model to the solver that was chosen; the incumbent is loaded into the model's variables."""
+
+    def __call__(self, model: Any, limits: Limits | None = None) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a model asks of a solver: ``kind`` is LP, MILP, NLP or MINLP."""
+
+    kind: str
+    duals: bool = False
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """One way of writing the family's problem as a Pyomo model.
+
+    ``needs(spec, relax)``: what it asks of a solver. ``build(spec, relax)``: a ConcreteModel with exactly one active
+    objective, whose value is the goal's, constants included. ``decode(spec, model, relax)``: the plan in the values
+    that a solver left in the model. Where one model is not enough (cuts, one model per period),
+    ``run(spec, relax, limits, solve)`` replaces build, solve and decode.
+    ``known(spec, relax)``: a plan with a proven bound, found cheaply without a solver, or None: a claim that it
+    contradicts is withdrawn. The function's name says the method.
+    """
+
+    name: str
+    doc: str
+    needs: Callable[[Spec, bool], Needs]
+    build: Callable[[Spec, bool], Any] | None = None
+    decode: Callable[[Spec, Any, bool], Plan] | None = None
+    run: Callable[[Spec, bool, Limits, SolveModel], Result] | None = None
+    known: Callable[[Spec, bool], Result | None] | None = None
+
+
+@dataclass(frozen=True)
+class GoalKind:
+    """A goal that the family serves: ``minimize cost``. ``unit`` is the objective's unit, "" for a pure number."""
+
+    sense: str
+    quantity: str
+    unit: str
+    doc: str
+
+
+@dataclass(frozen=True)
+class QuantityKind:
+    """A quantity that ``subject to`` may compare.
+
+    ``kind`` is the unit's kind in ``mrdsl.core.units.KINDS``; ``over`` names the facts field whose blocks are its
+    argument (``classes`` for ``admitted(c)``), "" where it has none.
+    """
+
+    name: str
+    kind: str
+    doc: str
+    over: str = ""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A number of the facts that a plan must keep and that its author may give up bit by bit.
+
+    ``path`` names the item: ``classes.deadline``, ``cluster.size``, ``classes.jobs.low``. ``direction`` is +1 where a
+    larger number is easier to keep, -1 where a smaller one is. What explains an infeasible spec speaks of these.
+    """
+
+    path: str
+    direction: int
+
+
+class Study(Protocol):
+    """The function behind an :class:`Experiment`."""
+
+    def __call__(self, output: Path, bench: Bench, **options: Any) -> Iterable[Table]: ...
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A study that one command runs: ``mrdsl experiment NAME``.
+
+    ``run(output, bench, **options)`` writes its plots and tables into the folder ``output`` and hands on the tables;
+    ``bench`` reads and solves specs for it. ``options`` names each keyword with its default and a word about it.
+    """
+
+    name: str
+    doc: str
+    run: Study
+    options: Mapping[str, tuple[Any, str]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class Export:
+    """A plan as files that another program takes over: ``mrdsl export FILE NAME``.
+
+    ``write(spec, plan)`` gives texts by file names; it raises ValueError in words where the plan has no such form.
+    """
+
+    name: str
+    doc: str
+    write: Callable[[Spec, Any], Mapping[str, str]]
+
+
+def kind_words(name: str) -> str:
+    """The family's name with its article: ``an energy``, ``a joint``."""
+    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
+def nothing(_: Spec) -> Iterable[Diagnostic]:
+    """No diagnostics."""
+    return ()
+
+
+@dataclass(frozen=True)
+class Family:
+    """A problem family.
+
+    ``facts``: the dataclass whose declared fields are the blocks and items of the spec's top level.
+    ``check(spec)``: mistakes beyond what the schema says (exit 2), and warnings; cheap, without Pyomo.
+    ``impossible(spec)``: promises that no plan can keep, found without a solver (exit 1), in the user's terms.
+    ``methods``: the pipelines that serve the family, by the names of their files in ``solvers/``.
+    ``infeasible(spec, solve)``: what it means, in the user's terms, that a solver proved that there is no plan;
+    ``solve`` is the embedded solver.
+    ``choose(spec, relax, formulation)``: what ``--solver auto`` takes: a solver's or a pipeline's name.
+    ``verify(spec, plan, relax)``: the spec's own constraints, checked on a finished plan from the facts alone, whoever
+    found it. ``measure(spec, plan)``: the goal's value of a plan, computed from the facts; None where it has none.
+    ``quantity(spec, plan, name, argument)``: a quantity for ``subject to``; in Pyomo models the component
+    ``model.plan_quantities`` is a dict from (name, argument) to expressions.
+    ``promises``: the numbers that an explanation of an infeasible spec, and of what each is worth, may move.
+    ``why(spec, result)``: what ``mrdsl why`` prints. ``simulate(spec, runs, seed, jobs)``: what
+    ``mrdsl simulate`` runs. A hook that a family does not have is None.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    facts: type[Node]
+    goals: tuple[GoalKind, ...]
+    formulations: tuple[Formulation, ...] = ()
+    methods: tuple[str, ...] = ()
+    quantities: tuple[QuantityKind, ...] = ()
+    check: Callable[[Spec], Iterable[Diagnostic]] = nothing
+    impossible: Callable[[Spec], Iterable[Diagnostic]] = nothing
+    infeasible: Callable[[Spec, SolveModel], Iterable[Diagnostic]] | None = None
+    choose: Callable[[Spec, bool, str | None], str] | None = None
+    verify: Callable[[Spec, Any, bool], Iterable[Diagnostic]] | None = None
+    measure: Callable[[Spec, Any], float | None] | None = None
+    quantity: Callable[[Spec, Any, str, str], float] | None = None
+    why: Callable[[Spec, Result], tuple[Table | str, ...]] | None = None
+    simulate: Callable[[Spec, int, int | None, int | None], Result] | None = None
+    promises: tuple[Promise, ...] = ()
+    experiments: tuple[Experiment, ...] = ()
+    exports: tuple[Export, ...] = ()

@@ -1,0 +1,67 @@
+"""Pipelines of heuristics: a tuple of small functions, each ``step(draft, **parameters) -> Draft``.
+
+A file in ``solvers/`` names the steps and their parameters per family:
+
+    kind = "pipeline"
+    name = "direct"
+    [pipelines.capacity]
+    steps = [{ call = "mrdsl.families.capacity.methods.direct:fill" }, { call = "..." }]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
+from mrdsl.spec.spec import Spec
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What the steps of a pipeline hand on.
+
+    ``work`` is the family's own working state; ``plan``, ``value`` and ``bound`` are filled in as they become known.
+    ``started`` is ``time.monotonic()`` at the start: a long step stops by itself when ``limits.time`` has passed
+    and sets ``termination`` to TIME_LIMIT. A pipeline that finishes leaves COMPLETED, or OPTIMAL where it proved its
+    plan, or INFEASIBLE where it proved that there is none.
+    """
+
+    spec: Spec
+    relax: bool = False
+    seed: int = 0
+    limits: Limits = field(default_factory=Limits)
+    started: float = 0.0
+    work: Any = None
+    plan: Plan | None = None
+    value: float | None = None
+    bound: float | None = None
+    termination: Termination = Termination.COMPLETED
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+Step = Callable[..., Draft]
+
+
+def run_steps(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Result:
+    """Runs the steps in order and reports the last draft; a step that proves infeasibility ends the run."""
+    for step, parameters in steps:
+        draft = step(draft, **parameters)
+        if draft.termination is Termination.INFEASIBLE:
+            break
+    return Result(
+        termination=draft.termination,
+        solution=_status(draft),
+        plan=draft.plan,
+        value=draft.value,
+        bound=draft.bound,
+        diagnostics=draft.diagnostics,
+    )
+
+
+def _status(draft: Draft) -> SolutionStatus:
+    if draft.plan is None:
+        return SolutionStatus.NONE
+    return SolutionStatus.OPTIMAL if draft.termination is Termination.OPTIMAL else SolutionStatus.FEASIBLE

@@ -1,0 +1,140 @@
+"""``subject to``: the same comparisons as constraints of a Pyomo model and as checks of a finished plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate
+from mrdsl.spec.spec import Constraint, Spec
+
+TOLERANCE = 1e-6
+BLOCK = "subject_to"
+
+
+def add_to_model(spec: Spec, model: Any) -> None:
+    """Adds the spec's comparisons to the model, over ``model.plan_quantities``, as ``subject_to[1]``, …
+
+    ``min`` and ``max`` become several constraints where that is exact (``max(a, b) <= c``); elsewhere they are
+    refused with a ValueError.
+    """
+    import pyomo.core as pyo
+
+    if not spec.constraints:
+        return
+    offered = getattr(model, "plan_quantities", {})
+    model.subject_to = pyo.ConstraintList()
+    spans = dict(getattr(model, "spans", None) or {})
+    for constraint in spec.constraints:
+        for left, right, comparison in _split(constraint):
+            body = evaluate(left, _lookup(offered)) - evaluate(right, _lookup(offered))
+            if _holds_anyhow(body, comparison):
+                continue
+            added = model.subject_to.add(_relation(body, comparison))
+            spans[(BLOCK, added.index())] = constraint.span
+    model.spans = spans
+
+
+def add_comparisons(spec: Spec, model: Any) -> None:
+    """:func:`add_to_model` for a model that is solved in parts of its own: raises MrdslError where it refuses."""
+    try:
+        add_to_model(spec, model)
+    except ValueError as cause:
+        raise MrdslError([error("unable-solver", str(cause), spec.constraints[0].span)]) from None
+
+
+def _lookup(offered: Any) -> Callable[[str, str], Any]:
+    def quantity(name: str, argument: str) -> Any:
+        try:
+            return offered[(name, argument)]
+        except KeyError:
+            shown = f"{name}({argument})" if argument else name
+            raise ValueError(f"this formulation does not offer {shown} to 'subject to'") from None
+
+    return quantity
+
+
+def _relation(body: Any, comparison: str) -> Any:
+    return (None if comparison == "<=" else 0.0, body, None if comparison == ">=" else 0.0)
+
+
+def _holds_anyhow(body: Any, comparison: str) -> bool:
+    """Whether the comparison is between constants and true, such as the 200 <= 200 of ``max(vms, 200) <= 200``.
+
+    Raises ValueError where it is between constants and false.
+    """
+    if not isinstance(body, int | float):
+        return False
+    holds = {"<=": body <= TOLERANCE, ">=": body >= -TOLERANCE}.get(comparison, abs(body) <= TOLERANCE)
+    if not holds:
+        raise ValueError("a comparison under 'subject to' is between constants, and false")
+    return True
+
+
+def _split(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str]]:
+    """``max(a, b) <= c`` as ``a <= c`` and ``b <= c``, ``min(a, b) >= c`` alike, and the same with sides swapped."""
+    left, right, comparison = constraint.left, constraint.right, constraint.comparison
+    lefts = _operands(left, {"<=": "max", ">=": "min"}.get(comparison, ""))
+    rights = _operands(right, {"<=": "min", ">=": "max"}.get(comparison, ""))
+    yield from ((a, b, comparison) for a in lefts for b in rights)
+
+
+def pushed_up(spec: Spec) -> frozenset[str]:
+    """The quantities of which some comparison asks for more, such as ``cost`` in ``cost >= 2 * uptime``.
+
+    A model that bounds a quantity from below alone must hold it from above as well where it is among these. What a
+    comparison multiplies or divides by anything but a constant counts as asked for in both directions.
+    """
+    found: set[str] = set()
+    for constraint in spec.constraints:
+        if constraint.comparison != ">=":
+            found.update(name for name, sign in _signs(constraint.right, 1) if sign > 0)
+            found.update(name for name, sign in _signs(constraint.left, 1) if sign < 0)
+        if constraint.comparison != "<=":
+            found.update(name for name, sign in _signs(constraint.left, 1) if sign > 0)
+            found.update(name for name, sign in _signs(constraint.right, 1) if sign < 0)
+    return frozenset(found)
+
+
+def _signs(expression: Expression, sign: int) -> Iterator[tuple[str, int]]:
+    """The quantities in an expression, each with the direction in which the expression moves with it, or with both."""
+    match expression:
+        case PlanQuantity(name):
+            yield name, sign
+        case Operation("neg", (operand,)):
+            yield from _signs(operand, -sign)
+        case Operation("-", (first, *others)):
+            yield from _signs(first, sign)
+            for operand in others:
+                yield from _signs(operand, -sign)
+        case Operation("*" | "/", operands):
+            known = [operand.value for operand in operands if isinstance(operand, Constant)]
+            turned = sign * (-1) ** sum(value < 0 for value in known)
+            directions = (turned,) if len(known) == len(operands) - 1 and _multiplies(expression) else (1, -1)
+            yield from (found for each in directions for operand in operands for found in _signs(operand, each))
+        case Operation(_, operands):
+            yield from (found for operand in operands for found in _signs(operand, sign))
+
+
+def _multiplies(expression: Operation) -> bool:
+    """Whether no quantity stands below a division sign."""
+    return expression.operator == "*" or not isinstance(expression.operands[0], Constant)
+
+
+def _operands(expression: Expression, operator: str) -> tuple[Expression, ...]:
+    if isinstance(expression, Operation) and expression.operator == operator:
+        return expression.operands
+    return (expression,)
+
+
+def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagnostic]:
+    """The comparisons that a finished plan does not keep; one with NaN (of a class not admitted) is kept."""
+    for constraint in spec.constraints:
+        left, right = (float(evaluate(side, quantity)) for side in (constraint.left, constraint.right))
+        slack = TOLERANCE * max(1.0, abs(left), abs(right))
+        over, under = left > right + slack, left < right - slack
+        wrong = {"<=": over, ">=": under}.get(constraint.comparison, over or under)
+        if wrong:
+            shown = constraint.text or f"… {constraint.comparison} …"
+            yield error("broken-plan", f"the plan does not keep '{shown}': {left:g} against {right:g}", constraint.span)

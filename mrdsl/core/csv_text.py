@@ -1,0 +1,41 @@
+"""The one writer of CSV: no cell of it is a formula to a spreadsheet, and none breaks a terminal that shows it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from mrdsl.core.printable import printable
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as text with a header line; None is an empty cell.
+
+    Text that a spreadsheet would take for a formula, ``=HYPERLINK(...)``, gets a ``'`` before it; numbers stay as they
+    are, and so does text that reads as a number.
+    """
+    out = io.StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow([_cell(column) for column in columns])
+    lines.writerows([_cell(cell) for cell in row] for row in rows)
+    return out.getvalue()
+
+
+def _cell(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    if cell.startswith(_FORMULA) and not _is_number(cell):
+        cell = "'" + cell
+    return printable(cell)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""What solving gives: termination and solution are two facts, and a plan is what a user acts on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic
+
+
+class Termination(StrEnum):
+    """Why the solver or the pipeline stopped."""
+
+    OPTIMAL = "optimal"
+    COMPLETED = "completed"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+
+class SolutionStatus(StrEnum):
+    """What came out."""
+
+    NONE = "none"
+    FEASIBLE = "feasible"
+    OPTIMAL = "optimal"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may cost and how exact it must be; None leaves the method's own default.
+
+    ``time`` in seconds, ``gap`` relative, ``nodes`` and ``threads`` counts, ``seed`` the solver's own.
+    """
+
+    time: float | None = None
+    gap: float | None = None
+    nodes: int | None = None
+    threads: int | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of a Gantt chart: a lane, a label, start and end in seconds, and the kind that gives its colour."""
+
+    lane: str
+    label: str
+    start: float
+    end: float
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What happened, event by event, for a CSV file; ``rows`` may be read once."""
+
+    columns: tuple[str, ...]
+    rows: Iterable[Sequence[Any]]
+
+
+LACKS = "lacks"
+
+
+def lacking(why: str) -> Mapping[str, str]:
+    """The metadata of a plan's field whose numbers may be NaN for "there is none"; ``why`` says when."""
+    return {LACKS: why}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Base of every family's plan. All numbers are SI and plain Python or numpy; every output is a view of it.
+
+    They are finite: a plan with a NaN or an infinity is never returned, but for NaN in a :func:`lacking` field.
+    """
+
+    def document(self) -> dict[str, Any]:
+        """The object under ``plan`` in the JSON result."""
+        return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.metadata.get("document", True)}
+
+    def tables(self) -> tuple[Table, ...]:
+        """What the terminal shows."""
+        return ()
+
+    def bars(self) -> tuple[Bar, ...]:
+        """The Gantt chart, empty where the family has none."""
+        return ()
+
+    def graph(self, title: str) -> str:
+        """The plan drawn as a graph, an SVG document; "" where the family has none."""
+        return ""
+
+    def trace(self) -> Trace:
+        """Every event behind the plan; by default the bars of its chart."""
+        return Trace(
+            ("lane", "label", "start [s]", "end [s]", "kind"),
+            ((bar.lane, bar.label, bar.start, bar.end, bar.kind) for bar in self.bars()),
+        )
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The goal and how well it was met; ``gap`` is relative to ``value``."""
+
+    sense: str
+    quantity: str
+    value: float | None
+    unit: str
+    bound: float | None
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a spec: everything that ``mrdsl solve --json`` prints.
+
+    A formulation, a pipeline or a simulation fills the first six fields: ``value`` is the objective of ``plan`` and
+    ``bound`` a proven bound on the best possible objective, both None where unknown; ``solution`` is OPTIMAL only where
+    value and bound agree within the gap that was asked for. ``size`` is that of the goal's largest term where
+    it is known, to which tolerances are relative. The rest says what was solved, by whom, and for what goal
+    (``sense``, ``quantity``, ``unit``); it is filled in once, where the result is handed to the user.
+    """
+
+    termination: Termination
+    solution: SolutionStatus = SolutionStatus.NONE
+    plan: Plan | None = None
+    value: float | None = None
+    bound: float | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    size: float = 0.0
+    problem: str = ""
+    title: str = ""
+    formulation: str | None = None
+    solver: Mapping[str, str | None] = field(default_factory=dict)
+    seed: int | None = None
+    sense: str = ""
+    quantity: str = ""
+    unit: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def objective(self) -> Objective:
+        """The goal, its value, its bound and the gap between them."""
+        gap = relative_gap(self.value, self.bound)
+        return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap)
+
+
+def relative_gap(value: float | None, bound: float | None) -> float | None:
+    """``|value - bound|`` relative to the larger of 1e-9 and ``|value|``; None where either is unknown."""
+    if value is None or bound is None:
+        return None
+    return abs(value - bound) / max(abs(value), 1e-9)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it: dataclasses and mappings as objects, arrays as lists, NaN as null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.metadata.get("document", True)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "dtype"):
+        return plain(value.tolist())
+    if isinstance(value, float) and value != value:
+        return None
+    return value

@@ -1,0 +1,258 @@
+"""Units and dimensions: what a quantity may be written in, and which kinds of quantity a spec knows.
+
+A dimension is a tuple of integer exponents over :data:`BASES`. Counts of different things (VMs, slots, jobs, tasks)
+are different dimensions, but a plain number is accepted where a count is wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+Dimension = tuple[int, ...]
+
+BASES = ("time", "money", "data", "energy", "vms", "slots", "jobs", "tasks", "requests")
+_COUNTS = frozenset({"vms", "slots", "jobs", "tasks", "requests"})
+
+
+def _dimension(**exponents: int) -> Dimension:
+    return tuple(exponents.get(base, 0) for base in BASES)
+
+
+NUMBER = _dimension()
+TIME = _dimension(time=1)
+MONEY = _dimension(money=1)
+DATA = _dimension(data=1)
+ENERGY = _dimension(energy=1)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One unit: its name, how many SI units it is, its dimension, and its currency (empty for all but money)."""
+
+    name: str
+    factor: float
+    dimension: Dimension
+    currency: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of quantity that an item may hold: words for messages, its SI unit, a unit people write, an example.
+
+    ``{currency}`` in the last three stands for the spec's own.
+    """
+
+    name: str
+    noun: str
+    dimension: Dimension
+    si: str
+    shown: str
+    pattern: str
+
+    def example(self, currency: str = "") -> str:
+        """A value as a person writes it, in the spec's currency (default: the usual one)."""
+        return self.pattern.format(currency=currency or DEFAULT_CURRENCY)
+
+    def shown_in(self, currency: str = "") -> str:
+        """The unit that people write, in the spec's currency (default: the usual one)."""
+        return self.shown.format(currency=currency or DEFAULT_CURRENCY)
+
+
+CURRENCIES = ("USD", "EUR", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "SEK", "NOK", "DKK", "PLN", "BRL")
+DEFAULT_CURRENCY = "USD"
+CENT = "cent"
+
+_TIME_UNITS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+    "days": 86400.0,
+    "week": 604800.0,
+    "weeks": 604800.0,
+}
+_DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
+_COUNT_UNITS = {
+    "vm": "vms",
+    "vms": "vms",
+    "slot": "slots",
+    "slots": "slots",
+    "job": "jobs",
+    "jobs": "jobs",
+    "task": "tasks",
+    "tasks": "tasks",
+    "request": "requests",
+    "requests": "requests",
+}
+
+
+def _all_units() -> dict[str, Unit]:
+    units = [Unit(name, factor, TIME) for name, factor in _TIME_UNITS.items()]
+    for prefix, factor in (_DECIMAL | _BINARY).items():
+        units.append(Unit(prefix + "B", factor, DATA))
+        units.append(Unit(prefix + "bit", factor / 8, DATA))
+    power = _dimension(energy=1, time=-1)
+    for prefix, factor in {"m": 1e-3, **_DECIMAL}.items():
+        units.append(Unit(prefix + "W", factor, power))
+        units.append(Unit(prefix + "J", factor, ENERGY))
+        units.append(Unit(prefix + "Wh", factor * 3600.0, ENERGY))
+    units.extend(Unit(name, 1.0, MONEY, name) for name in CURRENCIES)
+    units.append(Unit(CENT, 0.01, MONEY))
+    units.extend(Unit(name, 1.0, _dimension(**{count: 1})) for name, count in _COUNT_UNITS.items())
+    units.append(Unit("%", 0.01, NUMBER))
+    return {unit.name: unit for unit in units}
+
+
+UNITS = MappingProxyType(_all_units())
+OTHER_NAMES = MappingProxyType(
+    {
+        "m": "min",
+        "mn": "min",
+        "minute": "min",
+        "minutes": "min",
+        "sec": "s",
+        "secs": "s",
+        "second": "s",
+        "seconds": "s",
+        "hr": "h",
+        "hrs": "h",
+        "hour": "h",
+        "hours": "h",
+        "Kb": "kbit",
+        "kb": "kbit",
+        "Mb": "Mbit",
+        "Gb": "Gbit",
+        "Tb": "Tbit",
+        "KB": "kB",
+        "watt": "W",
+        "joule": "J",
+        "dollar": "USD",
+        "dollars": "USD",
+        "euro": "EUR",
+        "cents": "cent",
+        "percent": "%",
+    }
+)
+"""What units are called elsewhere, and the unit that is probably meant. Read only for hints."""
+
+KINDS = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            Kind("time", "a time", TIME, "s", "s", "15 min"),
+            Kind("money", "money", MONEY, "{currency}", "{currency}", "12.50 {currency}"),
+            Kind(
+                "price",
+                "a price per time",
+                _dimension(money=1, time=-1),
+                "{currency}/s",
+                "{currency}/h",
+                "0.19 {currency}/h",
+            ),
+            Kind("data", "an amount of data", DATA, "B", "MB", "256 MB"),
+            Kind("data_rate", "a data rate", _dimension(data=1, time=-1), "B/s", "MB/s", "4 MB/s"),
+            Kind("rate", "a rate", _dimension(time=-1), "1/s", "1/s", "1200/s"),
+            Kind("power", "a power", _dimension(energy=1, time=-1), "W", "W", "20 W"),
+            Kind("energy", "an energy", ENERGY, "J", "J", "720 J"),
+            Kind("number", "a plain number", NUMBER, "", "", "42"),
+            Kind("share", "a share", NUMBER, "", "", "85%"),
+            Kind("vms", "a number of VMs", _dimension(vms=1), "vms", "vms", "40"),
+            Kind("slots", "a number of slots", _dimension(slots=1), "slots", "slots", "128"),
+            Kind("jobs", "a number of jobs", _dimension(jobs=1), "jobs", "jobs", "10"),
+            Kind("tasks", "a number of tasks", _dimension(tasks=1), "tasks", "tasks", "370"),
+        )
+    }
+)
+
+
+@cache
+def is_count(dimension: Dimension) -> bool:
+    """Whether the dimension counts one thing, such as VMs."""
+    return sum(map(abs, dimension)) == 1 and any(
+        exponent == 1 and base in _COUNTS for base, exponent in zip(BASES, dimension, strict=True)
+    )
+
+
+def fits(found: Dimension, wanted: Dimension) -> bool:
+    """Whether a quantity of the one dimension may stand where the other is wanted: a plain number fits a count."""
+    return found == wanted or (found == NUMBER and is_count(wanted)) or (wanted == _RATE and found == _REQUEST_RATE)
+
+
+_RATE = _dimension(time=-1)
+_REQUEST_RATE = _dimension(time=-1, requests=1)
+
+
+def describe(dimension: Dimension) -> str:
+    """The dimension in words: ``a time``, ``money``, or ``a quantity in data·time``."""
+    for kind in KINDS.values():
+        if kind.dimension == dimension:
+            return kind.noun
+    if dimension == _dimension(requests=1):
+        return "a number of requests"
+    return f"a quantity in {_formula(dimension)}"
+
+
+def _formula(dimension: Dimension) -> str:
+    symbols = ("s", "currency", "B", "J", "vms", "slots", "jobs", "tasks", "requests")
+    above = [_power(symbol, e) for symbol, e in zip(symbols, dimension, strict=True) if e > 0]
+    below = [_power(symbol, -e) for symbol, e in zip(symbols, dimension, strict=True) if e < 0]
+    return ("·".join(above) or "1") + ("/" + "/".join(below) if below else "")
+
+
+def _power(symbol: str, exponent: int) -> str:
+    return symbol if exponent == 1 else f"{symbol}^{exponent}"
+
+
+def multiply(left: Dimension, right: Dimension) -> Dimension:
+    """The dimension of a product."""
+    return tuple(a + b for a, b in zip(left, right, strict=True))
+
+
+def divide(left: Dimension, right: Dimension) -> Dimension:
+    """The dimension of a quotient."""
+    return tuple(a - b for a, b in zip(left, right, strict=True))
+
+
+_SHOWN = {
+    "time": (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)),
+    "data": (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)),
+    "energy": (("MJ", 1e6), ("kJ", 1e3), ("J", 1.0)),
+    "data_rate": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)),
+    "power": (("MW", 1e6), ("kW", 1e3), ("W", 1.0)),
+    "rate": (("/s", 1.0),),
+}
+
+
+def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
+    """An SI value as a person writes it, in the language's own units: ``show(900.0, "time") == "15 min"``."""
+    if kind == "money":
+        return f"{_digits(value)} {currency}"
+    if kind == "price":
+        return f"{_digits(value * 3600.0)} {currency}/h"
+    if kind == "share":
+        return f"{_digits(value * 100.0)}%"
+    for unit, factor in _SHOWN.get(kind, ()):
+        if abs(value) >= factor and (unit == KINDS[kind].si or _is_neat(value / factor)):
+            return f"{_digits(value / factor)} {unit}".replace(" /", "/")
+    if kind in _SHOWN:
+        return f"{_digits(value)} {KINDS[kind].si}".replace(" 1/s", "/s")
+    unit = KINDS[kind].shown
+    return f"{_digits(value)} {unit}".strip()
+
+
+def _is_neat(value: float) -> bool:
+    """Whether one decimal says it all."""
+    return abs(value * 10.0 - round(value * 10.0)) < 1e-9 * abs(value)
+
+
+def _digits(value: float) -> str:
+    if abs(value) < 1e15 and value == int(value):
+        return str(int(value))
+    return f"{value:.6g}"

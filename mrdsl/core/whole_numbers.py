@@ -1,0 +1,68 @@
+"""Rounding up and down that overlooks the noise of computer arithmetic, and is exact on whole numbers.
+
+0.9 * 30 is 27.000000000000004 on a computer and counts as 27, up and down; 1,000,000,000 is itself, and a billion and a
+half a job more. On numbers and on arrays alike.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, overload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+NOISE = 1e-9
+"""How far, relatively, a number may lie from a whole one and still count as that number."""
+MOST_NOISE = 1e-6
+"""The same in units, whatever the size, as long as four neighbouring floats lie within it."""
+
+
+@overload
+def ceiling(values: float) -> float: ...
+@overload
+def ceiling(values: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def ceiling(values: Any) -> Any:
+    """The least whole numbers not below ``values``; infinity stays. A positive number is never rounded to 0."""
+    if isinstance(values, int | float):
+        whole = _near(values, math.ceil)
+        return 1.0 if values > 0.0 and whole < 1.0 else whole
+    import numpy as np
+
+    array = np.asarray(values, dtype=np.float64)
+    rounded = np.where(_is_whole(array), np.rint(array), np.ceil(array))
+    return np.where((array > 0.0) & (rounded < 1.0), 1.0, rounded)
+
+
+@overload
+def floor(values: float) -> float: ...
+@overload
+def floor(values: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def floor(values: Any) -> Any:
+    """The greatest whole numbers not above ``values``; infinity stays infinity."""
+    if isinstance(values, int | float):
+        return _near(values, math.floor)
+    import numpy as np
+
+    array = np.asarray(values, dtype=np.float64)
+    return np.where(_is_whole(array), np.rint(array), np.floor(array))
+
+
+def _near(value: float, otherwise: Callable[[float], int]) -> float:
+    """The whole number that ``value`` is but for noise, else what ``otherwise`` makes of it; without numpy."""
+    if not math.isfinite(value):
+        return value
+    size = abs(value)
+    noise = max(min(NOISE * max(size, 1.0), MOST_NOISE), 4.0 * math.ulp(size))
+    return float(round(value)) if abs(value - round(value)) <= noise else float(otherwise(value))
+
+
+def _is_whole(array: NDArray[np.float64]) -> NDArray[np.bool_]:
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        size = np.abs(array)
+        noise = np.maximum(np.minimum(NOISE * np.maximum(size, 1.0), MOST_NOISE), 4.0 * np.spacing(size))
+        return np.asarray(np.abs(array - np.rint(array)) <= noise)

@@ -1,0 +1,449 @@
+"""The one writer: every file that mrdsl leaves behind is written here.
+
+A regular file is written beside its place and put there whole, with the mode, owner and link target that it had. Where
+that cannot be (a hard link, a folder that takes no file, an owner who cannot be kept) it is written in place and its
+old bytes are put back if that fails. Devices, pipes and open descriptors (``/dev/stdout``) are written through.
+A file that is there already is written over only with ``force``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; there, two runs at one moment are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+STANDARD_OUTPUT = Path("-")
+LOCK = ".mrdsl.lock"
+_DESCRIPTOR = re.compile(r"/dev/fd/(\d+)|/proc/self/fd/(\d+)|/dev/std(out|err)")
+_LINKS = 40
+_BLOCK = 1 << 20
+_NAME = 200
+
+
+def write_text(path: Path, text: str, *, force: bool = False) -> None:
+    """Writes a text (UTF-8, line ends as they are). Raises MrdslError ``file-exists`` or ``unwritable-file``."""
+    with Together(force=force) as files, files.text(path) as stream:
+        stream.write(text)
+
+
+class Together:
+    """Files that appear together, at the end of the ``with``, or not at all.
+
+    Raises MrdslError ``file-exists`` where one is there already and ``force`` is not given, and ``unwritable-file``
+    where the system refuses; what was there before then stays.
+    """
+
+    def __init__(self, *, force: bool = False) -> None:
+        self._force = force
+        self._waiting: list[_Waiting] = []
+
+    def __enter__(self) -> Together:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._commit()
+        finally:
+            for one in self._waiting:
+                one.drop()
+
+    @contextlib.contextmanager
+    def text(self, path: Path, encoding: str = "utf-8") -> Iterator[IO[str]]:
+        """A stream for the text of one file; line ends are written as they are."""
+        with self.binary(path) as raw:
+            stream = io.TextIOWrapper(raw, encoding=encoding, newline="")
+            yield stream
+            stream.flush()
+            stream.detach()
+
+    @contextlib.contextmanager
+    def binary(self, path: Path) -> Iterator[IO[bytes]]:
+        """A stream for the bytes of one file."""
+        with told(path):
+            place = _place(path)
+            if place.through:
+                with _through(place) as stream:
+                    yield stream
+                return
+            _refuse_existing(path, place, self._force)
+            one = _Waiting(path, place)
+            self._waiting.append(one)
+            yield one.stream
+
+    def _commit(self) -> None:
+        with contextlib.ExitStack() as locks:
+            if len(self._waiting) > 1:
+                for folder in sorted({one.place.path.parent for one in self._waiting}):
+                    locks.enter_context(_locked(folder))
+            for one in self._waiting:
+                with told(one.shown):
+                    one.seal()
+            if not self._force:
+                for one in self._waiting:
+                    if os.path.lexists(one.place.path):
+                        raise MrdslError([_exists(one.shown)])
+            for one in self._waiting:
+                with told(one.shown):
+                    one.commit(self._force)
+
+
+def make_folder(folder: Path) -> None:
+    """A folder and those above it, where they are missing. Raises MrdslError ``unwritable-file``."""
+    with told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+@contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """A folder that this run alone fills: made where it is missing, locked until the end.
+
+    Raises MrdslError ``busy-output`` where another run writes into it, ``unwritable-file`` where the system refuses.
+    """
+    with contextlib.ExitStack() as until_the_end:
+        make_folder(folder)
+        with told(folder):
+            until_the_end.enter_context(locked_file(folder / LOCK, folder))
+        until_the_end.callback((folder / LOCK).unlink, missing_ok=True)
+        yield
+
+
+@contextlib.contextmanager
+def locked_file(path: Path, shown: Path) -> Iterator[int]:
+    """A descriptor of a file that is read and written in place, made where it is missing, by this run alone.
+
+    Raises MrdslError ``busy-output`` where another run holds it; ``OSError`` where the system refuses.
+    """
+    while True:
+        handle = os.open(
+            path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666
+        )
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(0, "it is no regular file")
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(handle, path):
+                yield handle
+                return
+        except BlockingIOError:
+            hint = "wait for it, or write to another name"
+            raise MrdslError([error("busy-output", f"another run is writing to `{shown}`", None, hint)]) from None
+        finally:
+            os.close(handle)
+
+
+def refusals(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> tuple[Diagnostic, ...]:
+    """Why a file is not written, found out before the work: it is an input, or there already, or cannot be written."""
+    if path == STANDARD_OUTPUT:
+        return ()
+    reason = unwritable(path)
+    if reason:
+        return (_refused(path, reason),)
+    place = _place(path)
+    if place.through or place.before is None:
+        return ()
+    for read in inputs:
+        with contextlib.suppress(OSError):
+            if read.is_file() and os.path.samestat(place.before, read.stat()):
+                hint = "write to another name"
+                return (error("output-is-input", f"`{path}` is read by this command (`{read}`)", None, hint),)
+    return () if force else (_exists(path),)
+
+
+def unwritable(path: Path) -> str:
+    """Why the system would not let a file be written, "" where it would."""
+    try:
+        place = _place(path)
+        if place.through:
+            return "" if place.descriptor is not None or may(place.path, os.W_OK) else "permission denied"
+        if place.before is not None:
+            if stat.S_ISDIR(place.before.st_mode):
+                return "it is a folder"
+            return "" if may(place.path, os.W_OK) else "permission denied"
+        folder = place.path.parent
+        if not folder.is_dir():
+            return f"{str(folder)!r} is no folder" if folder.exists() else f"there is no folder {str(folder)!r}"
+        return "" if may(folder, os.W_OK | os.X_OK) else f"{str(folder)!r} takes no files"
+    except OSError as problem:
+        return problem.strerror or "the system refuses"
+
+
+def may(path: Path, mode: int) -> bool:
+    """Whether the effective user may do what the mode says; ``os.access`` alone asks for the real one."""
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def is_standard_output(path: Path) -> bool:
+    """Whether a name is that of standard output: ``-``, ``/dev/stdout``, ``/dev/fd/1``."""
+    try:
+        return _place(path).descriptor == 1
+    except OSError:
+        return False
+
+
+def is_through(path: Path) -> bool:
+    """Whether a name is a device's, a pipe's or an open descriptor's: what is written there stands beside no file."""
+    try:
+        return _place(path).through
+    except OSError:
+        return False
+
+
+def same_output(first: Path, second: Path) -> bool:
+    """Whether two names are one file, also where it is not there yet; devices and pipes are none."""
+    with contextlib.suppress(OSError):
+        if is_standard_output(first) or is_standard_output(second):
+            return is_standard_output(first) and is_standard_output(second)
+        one, other = _place(first), _place(second)
+        if one.before is not None and other.before is not None and os.path.samestat(one.before, other.before):
+            return not one.through
+        return one.path == other.path and not one.through
+    return False
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a name leads: through all links, with what is there, if anything is."""
+
+    path: Path
+    before: os.stat_result | None
+    descriptor: int | None = None
+
+    @property
+    def through(self) -> bool:
+        """Whether it is a device, a pipe or a descriptor; a disk's block device is none to be written by accident."""
+        if self.descriptor is not None:
+            return True
+        mode = 0 if self.before is None else self.before.st_mode
+        return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def _place(path: Path) -> _Place:
+    if "\0" in str(path):
+        raise OSError(0, "a name has no null character")
+    found = 1 if path == STANDARD_OUTPUT else _descriptor(path)
+    if found is not None:
+        return _Place(path, None, found)
+    target = Path(os.path.realpath(path))
+    try:
+        before = os.stat(path)
+    except FileNotFoundError:
+        return _Place(target, None)
+    return _Place(target, before)
+
+
+def _descriptor(path: Path) -> int | None:
+    """The open descriptor that a name such as ``/dev/stdout`` stands for, followed through links."""
+    name = os.path.abspath(path)
+    for _ in range(_LINKS):
+        found = _DESCRIPTOR.fullmatch(name.replace(f"/proc/{os.getpid()}/", "/proc/self/"))
+        if found is not None:
+            number = found[1] or found[2]
+            return int(number) if number else 1 if found[3] == "out" else 2
+        if not os.path.islink(name):
+            return None
+        name = os.path.normpath(os.path.join(os.path.dirname(name), os.readlink(name)))
+    return None
+
+
+@contextlib.contextmanager
+def _through(place: _Place) -> Iterator[IO[bytes]]:
+    """A stream to what is open already, or to a device or pipe, that neither makes nor empties a file."""
+    if place.descriptor == 1:
+        collected = io.BytesIO()
+        yield collected
+        if sys.stdout is None:
+            raise OSError(0, "standard output is closed")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(collected.getvalue())
+        sys.stdout.flush()
+        return
+    handle = os.open(place.path, os.O_WRONLY) if place.descriptor is None else os.dup(place.descriptor)
+    with os.fdopen(handle, "wb") as stream:
+        yield stream
+
+
+class _Waiting:
+    """A file that is written beside its place and waits to be put there."""
+
+    def __init__(self, shown: Path, place: _Place) -> None:
+        self.shown, self.place = shown, place
+        self.neighbour: Path | None = None
+        if place.before is not None and not stat.S_ISREG(place.before.st_mode):
+            raise OSError(0, "it is no regular file")
+        if place.before is not None and not may(place.path, os.W_OK):
+            raise PermissionError(0, "permission denied")
+        self.stream: Any = self._neighbour() if self._can_be_replaced() else _nameless()
+
+    def _can_be_replaced(self) -> bool:
+        before = self.place.before
+        if before is None:
+            return True
+        own = not hasattr(os, "geteuid") or os.geteuid() in (0, before.st_uid)
+        return before.st_nlink == 1 and own and may(self.place.path.parent, os.W_OK | os.X_OK)
+
+    def _neighbour(self) -> IO[bytes]:
+        path = self.place.path
+        name = f".{os.fsdecode(os.fsencode(path.name)[:_NAME])}.{secrets.token_hex(8)}.new"
+        mode = 0o666 if self.place.before is None else 0o600
+        neighbour = path.with_name(name)
+        handle = os.open(neighbour, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
+        self.neighbour = neighbour
+        return os.fdopen(handle, "w+b")
+
+    def seal(self) -> None:
+        """Brings the bytes to the disk and gives them the owner, mode and attributes of what was there."""
+        self.stream.flush()
+        os.fsync(self.stream.fileno())
+        before = self.place.before
+        if self.neighbour is None or before is None:
+            return
+        own = os.fstat(self.stream.fileno())
+        if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid):
+            try:
+                os.chown(self.neighbour, before.st_uid, before.st_gid)
+            except OSError:
+                self._leave_neighbour()
+                return
+        shutil.copystat(self.place.path, self.neighbour)
+        os.utime(self.neighbour)
+
+    def commit(self, force: bool) -> None:
+        """Puts the bytes in their place; without ``force`` only where nothing is."""
+        if self.neighbour is None:
+            _write_in_place(self.place.path, self.stream)
+        elif force or not _linked(self.neighbour, self.place.path):
+            os.replace(self.neighbour, self.place.path)
+        self.drop()
+        _sync_folder(self.place.path.parent)
+
+    def drop(self) -> None:
+        """Leaves nothing behind."""
+        with contextlib.suppress(OSError):
+            self.stream.close()
+        self._leave_neighbour()
+
+    def _leave_neighbour(self) -> None:
+        """The stream stays readable, but no name leads to it any more."""
+        if self.neighbour is not None:
+            self.neighbour.unlink(missing_ok=True)
+            self.neighbour = None
+
+
+def _nameless() -> Any:
+    return tempfile.TemporaryFile()
+
+
+def _linked(neighbour: Path, path: Path) -> bool:
+    """Whether the file now has its name too; False where the file system has no hard links."""
+    try:
+        os.link(neighbour, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _write_in_place(path: Path, new: IO[bytes]) -> None:
+    """The bytes into a file that keeps its name, owner and links; its old bytes return where the system refuses."""
+    with open(path, "r+b") as file, tempfile.TemporaryFile() as old:
+        shutil.copyfileobj(file, old, _BLOCK)
+        try:
+            _overwrite(file, new)
+        except OSError:
+            with contextlib.suppress(OSError):
+                _overwrite(file, old)
+            raise
+
+
+def _overwrite(file: IO[bytes], source: IO[bytes]) -> None:
+    size = source.seek(0, os.SEEK_END)
+    if size and hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, size)
+    source.seek(0)
+    file.seek(0)
+    shutil.copyfileobj(source, file, _BLOCK)
+    file.truncate(size)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """A rename lasts once its folder is on the disk; not every system lets a folder be synced."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """While a set of files gets its names, no other run renames into the folder."""
+    if fcntl is None:
+        yield
+        return
+    with told(folder):
+        handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Whether a descriptor's file still has its name: the run that had it before may have taken that away."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _refuse_existing(path: Path, place: _Place, force: bool) -> None:
+    if not force and place.before is not None and not place.through:
+        if stat.S_ISDIR(place.before.st_mode):
+            raise IsADirectoryError(0, "it is a folder")
+        raise MrdslError([_exists(path)])
+
+
+@contextlib.contextmanager
+def told(path: Path) -> Iterator[None]:
+    """A refusal of the system as a diagnostic that names the file as the user did."""
+    try:
+        yield
+    except FileExistsError:
+        raise MrdslError([_exists(path)]) from None
+    except OSError as problem:
+        if isinstance(problem, BrokenPipeError) and is_standard_output(path):
+            raise
+        raise MrdslError([_refused(path, problem.strerror or "the system refuses")]) from None
+
+
+def _refused(path: Path, reason: str) -> Diagnostic:
+    hint = "write to another folder, or make room in this one"
+    return error("unwritable-file", f"`{path}` cannot be written: {reason}", None, hint)
+
+
+def _exists(path: Path) -> Diagnostic:
+    return error("file-exists", f"`{path}` is there already", None, "choose another name, or say --force")

@@ -1,0 +1,56 @@
+"""YARN's ``capacity-scheduler.xml``, read back into its tree of queues."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+from mrdsl.exchange.queue_tree import ROOT, Queue
+
+PREFIX = "yarn.scheduler.capacity."
+
+
+def read_capacity_scheduler(text: str) -> Queue:
+    """The tree below ``root``. Raises ValueError in words where the text is no such file."""
+    try:
+        configuration = ET.fromstring(text)
+    except ET.ParseError as problem:
+        raise ValueError(f"it is no XML: {problem}") from None
+    if configuration.tag != "configuration":
+        raise ValueError(f"it is a <{configuration.tag}>, not a <configuration>")
+    values = {}
+    for one in configuration.iter("property"):
+        name, value = one.findtext("name"), one.findtext("value")
+        if name is None or value is None:
+            raise ValueError("a <property> lacks its <name> or <value>")
+        values[name.strip()] = value.strip()
+    if f"{PREFIX}{ROOT}.queues" not in values:
+        raise ValueError(f"it names no queues below {ROOT}")
+    return _queue(ROOT, ROOT, values)
+
+
+def _queue(path: str, name: str, values: Mapping[str, str]) -> Queue:
+    below = values.get(f"{PREFIX}{path}.queues", "")
+    names = [child.strip() for child in below.split(",") if child.strip()]
+    limit = values.get(f"{PREFIX}{path}.user-limit-factor")
+    return Queue(
+        name=name,
+        capacity=_decimal(path, "capacity", values),
+        maximum=_decimal(path, "maximum-capacity", values),
+        children=tuple(_queue(f"{path}.{child}", child, values) for child in names),
+        user_limit=None if limit is None else int(limit),
+    )
+
+
+def _decimal(path: str, item: str, values: Mapping[str, str]) -> Decimal:
+    """A share in percent; 100 where it is left out, as for the root and for maximums."""
+    written = values.get(f"{PREFIX}{path}.{item}")
+    if written is None:
+        if item == "capacity" and path != ROOT:
+            raise ValueError(f"the queue {path} has no capacity")
+        return Decimal(100)
+    try:
+        return Decimal(written)
+    except InvalidOperation:
+        raise ValueError(f"the {item} of {path} is {written!r}, not a number") from None

@@ -1,0 +1,247 @@
+"""The cells of a delimited text file: as arrays where the file is plain, one by one where it is not."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from math import isfinite
+from typing import TYPE_CHECKING, Protocol
+
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.source import Span
+from mrdsl.exchange.text import decode
+from mrdsl.spec.schema import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_REPORTED_CELLS = 20
+
+
+class Report(Protocol):
+    """Where mistakes are collected."""
+
+    found: list[Diagnostic]
+
+    def add(self, diagnostic: Diagnostic | None) -> None: ...
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table's text: its header cells, the number of data rows and the delimiter.
+
+    ``plain``: every line has the header's number of cells, none is quoted, none is blank.
+    """
+
+    file: str
+    text: str
+    header: tuple[str, ...]
+    delimiter: str
+    rows: int
+    plain: bool
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """As tables count them: a form feed or a line separator within a cell ends none."""
+        found = _LINE_END.split(self.text)
+        return found if found[-1] else found[:-1]
+
+    @cached_property
+    def records(self) -> list[tuple[int, list[str]]]:
+        """Every data row with the number of its first line, blank lines left out."""
+        reader = csv.reader(self.lines, delimiter=self.delimiter)
+        out, line = [], 1
+        for record in reader:
+            if record and any(cell.strip() for cell in record):
+                out.append((line, record))
+            line = reader.line_num + 1
+        return out[1:]
+
+    def line(self, row: int) -> int:
+        """The file's line of a data row; row -1 is the header."""
+        if row < 0:
+            return next(i for i, line in enumerate(self.lines, 1) if line.strip())
+        return row + 2 if self.plain else self.records[row][0]
+
+    def span(self, row: int) -> Span:
+        """Where a whole row stands."""
+        line = self.line(row)
+        return Span(self.file, line, 1, line, len(self.lines[line - 1]) + 1)
+
+    def header_span(self) -> Span:
+        return self.span(-1)
+
+    def cell_span(self, row: int, index: int) -> Span:
+        """Where one cell stands."""
+        line = self.line(row)
+        start = 0
+        text = self.lines[line - 1]
+        for _ in range(index):
+            start = text.find(self.delimiter, start) + 1
+            if start == 0:
+                return self.span(row)
+        end = text.find(self.delimiter, start)
+        end = len(text) if end < 0 else end
+        stripped = text[start:end]
+        lead = len(stripped) - len(stripped.lstrip())
+        return Span(self.file, line, start + lead + 1, line, max(start + lead + 2, start + len(stripped.rstrip()) + 1))
+
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def read_raw(source: Source, shown: str) -> RawTable:
+    """Reads a table's text; ``shown`` is its name in messages. Raises ValueError in words where it is no table."""
+    try:
+        data = read_bytes(source.path)
+    except UnreadableError as unread:
+        raise ValueError(str(unread)) from None
+    text, problem = decode(data)
+    if text is None:
+        raise ValueError(problem)
+    head = next((line for line in text.split("\n", 1000) if line.strip()), "")
+    if not head:
+        raise ValueError("it is empty")
+    delimiter = "\t" if "\t" in head or source.path.endswith(".tsv") else ","
+    header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter))
+    if len(header) > budgets.COLUMNS:
+        raise ValueError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
+    if text.count("\n") > budgets.ROWS:
+        raise ValueError(f"it has more than the {budgets.ROWS} rows that are read")
+    rows, plain = _shape(data, text, len(header), delimiter)
+    table = RawTable(shown, text, header, delimiter, rows, plain)
+    try:
+        return table if plain else RawTable(shown, text, header, delimiter, len(table.records), False)
+    except csv.Error as problem:
+        raise ValueError(str(problem)) from None
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as problem:
+        raise ValueError(str(problem)) from None
+
+
+def _shape(data: bytes, text: str, columns: int, delimiter: str) -> tuple[int, bool]:
+    """The number of data rows, and whether every line has the same number of unquoted cells."""
+    import numpy as np
+
+    if '"' in text or data.startswith(b"\n") or b"\n\n" in data or b"\r" in data:
+        return 0, False
+    body = data if data.endswith(b"\n") else data + b"\n"
+    characters = np.frombuffer(body, dtype=np.uint8)
+    ends = np.flatnonzero(characters == ord("\n"))
+    commas = np.flatnonzero(characters == ord(delimiter))
+    per_line = np.diff(np.searchsorted(commas, ends), prepend=0)
+    return len(ends) - 1, bool((per_line == columns - 1).all()) and len(ends) > 1
+
+
+class CellReader:
+    """Reads columns of a raw table and reports the cells that are wrong."""
+
+    def __init__(self, raw: RawTable, report: Report) -> None:
+        self.raw = raw
+        self.report = report
+        self._ragged = False
+        if not raw.plain:
+            self._check_rows()
+
+    def texts(self, index: int) -> Sequence[str]:
+        """One column as text."""
+        raw = self.raw
+        if raw.plain:
+            if index == 0:
+                delimiter = raw.delimiter
+                return [line.partition(delimiter)[0].strip() for line in islice(raw.lines, 1, None)]
+            return [line.split(raw.delimiter)[index].strip() for line in islice(raw.lines, 1, None)]
+        return [record[index].strip() if index < len(record) else "" for _, record in raw.records]
+
+    def numbers(self, indices: Sequence[int], required: Sequence[bool]) -> Sequence[NDArray[np.float64]]:
+        """Columns as float arrays; an empty optional cell is NaN."""
+        import numpy as np
+
+        raw = self.raw
+        if raw.plain and indices:
+            try:
+                values = np.loadtxt(
+                    raw.lines[1:],
+                    dtype=np.float64,
+                    delimiter=raw.delimiter,
+                    usecols=list(indices),
+                    comments=None,
+                    ndmin=2,
+                    unpack=True,
+                )
+            except ValueError:
+                values = None
+            if values is not None and np.isfinite(values).all():
+                return list(values)
+        return [self._slow(index, must) for index, must in zip(indices, required, strict=True)]
+
+    def _slow(self, index: int, required: bool) -> NDArray[np.float64]:
+        import numpy as np
+
+        out = np.full(self.raw.rows, np.nan)
+        if self._ragged:
+            return out
+        for row, cell in enumerate(self.texts(index)):
+            if not cell:
+                if required:
+                    self._report("empty-cell", f"this cell of `{self._head(index)}` is empty", row, index, "fill it in")
+                continue
+            try:
+                number = float(cell.replace("_", "x"))
+            except ValueError:
+                self._report(
+                    "not-a-number",
+                    f"`{cell}` is not a number",
+                    row,
+                    index,
+                    f"write a plain number; its unit stands in the header, as in `{self._head(index)} [s]`",
+                )
+                continue
+            if not isfinite(number):
+                self._report("not-a-number", f"`{cell}` is not a number to plan with", row, index, "write a number")
+            out[row] = number
+        return out
+
+    def _head(self, index: int) -> str:
+        return self.raw.header[index].split("[")[0].strip()
+
+    def _check_rows(self) -> None:
+        wanted = len(self.raw.header)
+        if not self.raw.records:
+            self.report.add(
+                error(
+                    "empty-table",
+                    "the table has no rows",
+                    self.raw.header_span(),
+                    "add at least one row below the header",
+                )
+            )
+        for row, (_, record) in enumerate(self.raw.records):
+            if len(record) != wanted:
+                self._ragged = True
+                if not self._report(
+                    "ragged-row",
+                    f"this row has {len(record)} cells, the header {wanted}",
+                    row,
+                    -1,
+                    "give every row the header's number of cells",
+                ):
+                    return
+
+    def _report(self, code: str, message: str, row: int, index: int, hint: str) -> bool:
+        if len(self.report.found) >= MAX_REPORTED_CELLS:
+            return False
+        span = self.raw.span(row) if index < 0 else self.raw.cell_span(row, index)
+        self.report.add(error(code, message, span, hint))
+        return True

@@ -1,0 +1,185 @@
+"""Demand tables: a CSV file with one column per job class or web service and one row per period.
+
+    hour, recommendations, checkout [1/s], search [1/min]
+    0,    4.5,             310,            21000
+
+Jobs per period for a class; requests per second, or per the time in brackets, for a service. A column ``hour``,
+``time`` or ``period`` is for the reader; any other that names nothing is told of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core import units
+from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
+from mrdsl.core.source import Span
+from mrdsl.exchange.cells import CellReader, RawTable, read_raw
+from mrdsl.spec.schema import Source
+
+FOR_THE_READER = frozenset({"hour", "time", "period", "date"})
+MAX_REPORTED_ROWS = 5
+_HEADER = re.compile(r"^\s*(?P<name>.*?)\s*(\[(?P<unit>[^\[\]]*)\])?\s*$")
+_RATE = re.compile(r"^(1|requests?)?\s*/\s*(?P<time>\w+)$")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One column that the table must have: a class's jobs per period or a service's rate.
+
+    ``place`` is where the spec declares the class or service.
+    """
+
+    word: str
+    name: str
+    place: Span | None
+
+    @property
+    def is_rate(self) -> bool:
+        return self.word == "service"
+
+
+@dataclass
+class _Report:
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, diagnostic: Diagnostic | None) -> None:
+        if diagnostic is not None:
+            self.found.append(diagnostic)
+
+
+def read_demand(
+    source: Source, wanted: Sequence[Wanted], periods: int, periods_place: Span | None = None, shown: str = ""
+) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
+    """The table's demand, shape (periods, wanted), in SI, and everything that is wrong with the table.
+
+    The array is complete only where no diagnostic is an error. Negative demand, a missing column, another number of
+    rows than ``periods``, cells that are no numbers: each is reported at its own cell, row or header. ``shown`` is the
+    table's name in messages.
+    """
+    empty = np.full((periods, len(wanted)), np.nan)
+    try:
+        raw = read_raw(source, shown or source.written)
+    except (OSError, ValueError) as problem:
+        return empty, (
+            error(
+                "unreadable-table",
+                f"`{source.written}` cannot be read: {problem}",
+                source.span,
+                "save it as UTF-8 text with a header line",
+            ),
+        )
+    report = _Report()
+    columns = _columns(raw, wanted, report)
+    if raw.rows != periods:
+        report.add(_wrong_length(raw, periods, periods_place))
+    reader = CellReader(raw, report)
+    numbers = reader.numbers([column for _, column, _ in columns], [True] * len(columns))
+    for (which, column, factor), values in zip(columns, numbers, strict=True):
+        _negative(raw, column, wanted[which].name, values, report)
+        if raw.rows == periods:
+            empty[:, which] = values * factor
+    return empty, tuple(report.found)
+
+
+def _columns(raw: RawTable, wanted: Sequence[Wanted], report: _Report) -> list[tuple[int, int, float]]:
+    """For every wanted column that is there: which it is, its place in the row, and its unit's factor."""
+    places = {one.name: which for which, one in enumerate(wanted)}
+    seen: dict[str, int] = {}
+    columns = []
+    for index, cell in enumerate(raw.header):
+        name, unit = _head(cell, places)
+        if name in places and name not in seen:
+            factor = _factor(raw, index, wanted[places[name]], unit, report)
+            columns.append((places[name], index, factor))
+        elif name in seen:
+            report.add(error("duplicate", f"`{name}` has two columns", raw.cell_span(-1, index), "keep one of them"))
+        elif name.lower() not in FOR_THE_READER:
+            report.add(
+                warning(
+                    "unknown-column",
+                    f"there is no class or service `{name}`; the column is not read",
+                    raw.cell_span(-1, index),
+                    _hint(name, places),
+                )
+            )
+        seen.setdefault(name, index)
+    for one in wanted:
+        if one.name not in seen:
+            report.add(
+                error(
+                    "missing-column",
+                    f"the table has no column for {one.word} `{one.name}`",
+                    raw.header_span(),
+                    f"add a column `{one.name}` with one number per period",
+                    Related(f"{one.word} {one.name} is here", one.place),
+                )
+            )
+    return columns
+
+
+def _hint(name: str, places: dict[str, int]) -> str:
+    near = get_close_matches(name, list(places), n=1)
+    return f"did you mean `{near[0]}`?" if near else "leave the column out, or name it `hour` if it is for the reader"
+
+
+def _head(cell: str, places: dict[str, int]) -> tuple[str, str | None]:
+    """The column's name and its unit."""
+    match = _HEADER.match(cell)
+    if cell.strip() in places or match is None:
+        return cell.strip(), None
+    return match["name"], match["unit"]
+
+
+def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report: _Report) -> float:
+    if unit is None or (not wanted.is_rate and unit.strip() in ("jobs", "job", "")):
+        return 1.0
+    match = _RATE.match(unit.strip())
+    time = units.UNITS.get(match["time"]) if match else None
+    if wanted.is_rate and time is not None and time.dimension == units.TIME:
+        return 1.0 / time.factor
+    hint = f"write `{wanted.name} [1/s]`" if wanted.is_rate else f"write `{wanted.name}`: jobs per period have no unit"
+    what = "a rate" if wanted.is_rate else "a number of jobs"
+    report.add(
+        error(
+            "wrong-unit",
+            f"the demand of {wanted.word} `{wanted.name}` is {what}, but `{unit}` is not",
+            raw.cell_span(-1, index),
+            hint,
+        )
+    )
+    return 1.0
+
+
+def _wrong_length(raw: RawTable, periods: int, place: Span | None) -> Diagnostic:
+    longer = raw.rows > periods
+    span = raw.span(periods) if longer else raw.span(max(raw.rows - 1, -1))
+    said = f"the table has {raw.rows} rows of demand, but {periods} periods are planned"
+    return error(
+        "wrong-length",
+        said,
+        span,
+        f"give one row per period, or write `periods = {raw.rows}`",
+        Related("the periods are stated here", place),
+    )
+
+
+def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64], report: _Report) -> None:
+    rows = np.flatnonzero(values < 0)
+    for row in rows[:MAX_REPORTED_ROWS].tolist():
+        more = len(rows) - MAX_REPORTED_ROWS
+        tail = f" ({more} more rows alike)" if more > 0 and row == rows[MAX_REPORTED_ROWS - 1] else ""
+        report.add(
+            error(
+                "out-of-range",
+                f"the demand of `{name}` is {values[row]:g} here, below 0{tail}",
+                raw.cell_span(row, column),
+                "write 0 where nothing is expected",
+            )
+        )

@@ -1,0 +1,154 @@
+"""DOT, Graphviz's language for graphs, read as a workflow: nodes with a duration, edges from what runs before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from html import unescape
+from itertools import pairwise
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from mrdsl.exchange.workflow import Workflow, WorkflowError
+
+DURATIONS = ("duration", "runtime", "time")
+"""The attributes of a node that may say how long it runs, the first that is there."""
+_SECONDS: Mapping[str, float] = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+_GRAMMAR = r"""
+start: "strict"i? "digraph"i ID? "{" _statements "}"
+_statements: (_statement ";"?)*
+_statement: chain | defaults | setting
+setting: ID "=" ID
+defaults: (NODE | EDGE | GRAPH) attributes
+chain: end ("->" end)* attributes?
+end: ID (":" ID)* -> node
+   | ("subgraph"i ID?)? "{" _statements "}" -> subgraph
+attributes: ("[" (pair (","|";")?)* "]")+
+pair: ID ("=" ID)?
+NODE.3: /node(?![\w\x80-\xff])/i
+EDGE.3: /edge(?![\w\x80-\xff])/i
+GRAPH.3: /graph(?![\w\x80-\xff])/i
+ID: /[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*/ | /-?(\.\d+|\d+(\.\d*)?)/
+  | /"(\\.|[^"\\])*"/s | /<[^<>]*(<[^<>]*>[^<>]*)*>/s
+%ignore /\s+/
+%ignore /\/\/[^\n]*/
+%ignore /^#[^\n]*/m
+%ignore /\/\*.*?\*\//s
+"""
+
+
+@dataclass
+class _Graph:
+    """Nodes in order of appearance with their attributes, and what runs before each."""
+
+    attributes: dict[str, dict[str, str]] = field(default_factory=dict)
+    parents: dict[str, dict[str, None]] = field(default_factory=dict)
+
+
+def read(path: str) -> Workflow:
+    """The nodes of a digraph, in order of appearance; an edge a -> b says that b runs after a.
+
+    A node's duration is its attribute ``duration`` (or ``runtime``, ``time``): seconds, or a number with ``ms``, ``s``,
+    ``min``, ``h`` or ``d``. Defaults (``node [duration=5]``), chains and subgraphs count. Raises WorkflowError.
+    """
+    graph = _parsed(path)
+    numbers = {name: number for number, name in enumerate(graph.attributes)}
+    durations = [_duration(name, attributes) for name, attributes in graph.attributes.items()]
+    parents = [tuple(numbers[parent] for parent in graph.parents[name]) for name in numbers]
+    return Workflow(tuple(numbers), tuple(durations), tuple(parents))
+
+
+def _parsed(path: str) -> _Graph:
+    from lark.exceptions import UnexpectedCharacters, UnexpectedInput
+
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as problem:
+        raise WorkflowError(f"it cannot be opened: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise WorkflowError("it is not UTF-8 text") from None
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as problem:
+        shown = "" if isinstance(problem, UnexpectedCharacters) else f" at {str(getattr(problem, 'token', ''))!r}"
+        raise WorkflowError(
+            f"it is no DOT: line {problem.line}, column {problem.column}{shown}",
+            "write digraph NAME { a [duration=60]; a -> b }",
+        ) from None
+    graph = _Graph()
+    _walk(tree.children, graph, {})
+    return graph
+
+
+@cache
+def _parser() -> Any:
+    from lark import Lark
+
+    return Lark(_GRAMMAR, parser="lalr", lexer="contextual")
+
+
+def _walk(statements: Sequence[Any], graph: _Graph, defaults: dict[str, str]) -> dict[str, None]:
+    """Adds the statements to the graph; the names of the nodes that they mention, in order."""
+    mentioned: dict[str, None] = {}
+    for statement in statements:
+        kind = getattr(statement, "data", "")
+        if kind == "defaults" and statement.children[0].type == "NODE":
+            defaults.update(_attributes(statement.children[1]))
+        elif kind == "chain":
+            mentioned.update(_chain(statement.children, graph, defaults))
+    return mentioned
+
+
+def _chain(parts: Sequence[Any], graph: _Graph, defaults: dict[str, str]) -> dict[str, None]:
+    ends = [part for part in parts if part.data != "attributes"]
+    given = [part for part in parts if part.data == "attributes"]
+    named = [_names(end, graph, defaults) for end in ends]
+    if len(ends) == 1 and ends[0].data == "node":
+        for attributes in given:
+            graph.attributes[next(iter(named[0]))].update(_attributes(attributes))
+    for before, after in pairwise(named):
+        for name in after:
+            graph.parents[name].update(before)
+    return {name: None for names in named for name in names}
+
+
+def _names(end: Any, graph: _Graph, defaults: dict[str, str]) -> dict[str, None]:
+    if end.data == "subgraph":
+        return _walk(end.children, graph, dict(defaults))
+    name = _text(end.children[0])
+    if name not in graph.attributes:
+        graph.attributes[name] = dict(defaults)
+        graph.parents[name] = {}
+    return {name: None}
+
+
+def _attributes(tree: Any) -> dict[str, str]:
+    return {
+        _text(pair.children[0]): _text(pair.children[1]) if len(pair.children) > 1 else "true" for pair in tree.children
+    }
+
+
+def _text(token: str) -> str:
+    if token.startswith('"'):
+        return token[1:-1].replace("\\\n", "").replace('\\"', '"')
+    return unescape(token[1:-1]) if token.startswith("<") else str(token)
+
+
+def _duration(name: str, attributes: Mapping[str, str]) -> float:
+    written = next((attributes[key] for key in DURATIONS if key in attributes), None)
+    if written is None:
+        raise WorkflowError(f"node {name} has no duration", f"write {name} [duration=60], in seconds")
+    text = written.strip()
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+    try:
+        value = float(digits) * _SECONDS[text[len(digits) :].strip()]
+    except (ValueError, KeyError):
+        value = -1.0
+    if not isfinite(value) or value < 0:
+        raise WorkflowError(
+            f"node {name} has the duration {written!r}", 'write seconds, or a number and a unit: 60, "90 s", "1.5 min"'
+        )
+    return value

@@ -1,0 +1,137 @@
+"""A table of jobs with deadlines: CSV with a header that names each column and its unit, read one row at a time."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
+from mrdsl.core.units import TIME, UNITS
+
+SECONDS = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == TIME}
+TIMES = ("submit", "map.avg", "shuffle.avg", "reduce.avg", "deadline")
+COUNTS = ("map.tasks", "reduce.tasks")
+REQUIRED = ("submit", "map.tasks", "map.avg")
+EXAMPLE = "name,submit [s],map.tasks,map.avg [s],reduce.tasks,shuffle.avg [s],reduce.avg [s],deadline [s]"
+
+
+@dataclass(frozen=True, slots=True)
+class TableJob:
+    """One row; times in seconds, ``deadline`` from the submit time, None where the table has none."""
+
+    name: str
+    submit: float
+    map_tasks: int
+    map_time: float
+    reduce_tasks: int
+    shuffle_time: float
+    reduce_time: float
+    deadline: float | None
+
+
+def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: int = 20) -> Iterator[TableJob]:
+    """The jobs of a table in the file's order; broken rows are left out and told in ``mistakes`` (at most ``most``).
+
+    Raises OSError where the file cannot be read.
+    """
+    found = mistakes if mistakes is not None else []
+    last = 0.0
+    with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        rows = csv.reader(file)
+        header = next(rows, None)
+        if header is None:
+            return
+        units = _header(header)
+        if isinstance(units, str):
+            found.append(
+                error(
+                    "broken-table",
+                    units,
+                    Span(str(path), 1, 1, 1, len(",".join(header)) + 1),
+                    f"a table of jobs begins: {EXAMPLE}",
+                )
+            )
+            return
+        for row in rows:
+            if not any(cell.strip() for cell in row):
+                continue
+            job = _row(row, units, rows.line_num, last)
+            if isinstance(job, TableJob):
+                last = job.submit
+                yield job
+            elif len(found) < most:
+                line = rows.line_num
+                found.append(
+                    error(
+                        "broken-table",
+                        job,
+                        Span(str(path), line, 1, line, len(",".join(row)) + 1),
+                        f"the columns are: {', '.join(header)}",
+                    )
+                )
+
+
+def _header(header: list[str]) -> Mapping[str, tuple[int, float]] | str:
+    """Column by name with its factor to SI, or what is wrong."""
+    columns: dict[str, tuple[int, float]] = {}
+    for index, cell in enumerate(header):
+        name, _, unit = cell.strip().partition("[")
+        name, unit = name.strip(), unit.rstrip("] ").strip()
+        if name in TIMES:
+            if unit not in SECONDS:
+                return f"column {name} needs a unit of time, such as `{name} [s]`"
+            columns[name] = (index, SECONDS[unit])
+        elif name in COUNTS or name == "name":
+            columns[name] = (index, 1.0)
+        else:
+            return f"there is no column {name!r} in a table of jobs"
+    missing = [name for name in REQUIRED if name not in columns]
+    return f"the table has no column {missing[0]!r}" if missing else columns
+
+
+def _row(row: list[str], columns: Mapping[str, tuple[int, float]], line: int, last: float) -> TableJob | str:
+    values: dict[str, float] = {}
+    for name, (index, factor) in columns.items():
+        cell = row[index].strip() if index < len(row) else ""
+        if name == "name" or not cell:
+            continue
+        try:
+            value = float(cell) * factor
+        except ValueError:
+            return f"{name} is {cell!r}, not a number"
+        if not 0.0 <= value < float("inf"):
+            return f"{name} is {cell}: it cannot be negative or infinite"
+        if name in COUNTS and value != int(value):
+            return f"{name} is {cell}: it counts tasks and must be whole"
+        values[name] = value
+    name = row[columns["name"][0]].strip() if "name" in columns else f"job{line}"
+    return _job(name, values, last)
+
+
+def _job(name: str, values: Mapping[str, float], last: float) -> TableJob | str:
+    missing = [column for column in REQUIRED if column not in values]
+    if missing:
+        return f"{name} has no {missing[0]}"
+    job = TableJob(
+        name,
+        values["submit"],
+        round(values["map.tasks"]),
+        values["map.avg"],
+        round(values.get("reduce.tasks", 0.0)),
+        values.get("shuffle.avg", 0.0),
+        values.get("reduce.avg", 0.0),
+        values.get("deadline"),
+    )
+    if job.submit < last:
+        return f"{name} is submitted at {job.submit:g} s, before the job above it ({last:g} s): sort by submit time"
+    if job.map_tasks < 1 or job.map_time <= 0.0:
+        return f"{name} needs at least one map task that takes time"
+    if job.reduce_tasks and job.shuffle_time + job.reduce_time <= 0.0:
+        return f"{name} has reduce tasks that take no time"
+    least = job.map_time + (job.shuffle_time + job.reduce_time if job.reduce_tasks else 0.0)
+    if job.deadline is not None and job.deadline < least:
+        return f"{name} is due {job.deadline:g} s after its submission; one wave of its tasks takes {least:g} s"
+    return job

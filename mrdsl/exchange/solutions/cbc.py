@@ -1,0 +1,79 @@
+"""CBC's solution file and what cbc prints.
+
+Two traps: without an integer solution CBC writes the fractional point of the relaxation, whose value looks like an
+objective; and its preprocessing calls an unbounded program infeasible.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mrdsl.core.result import Termination
+from mrdsl.exchange.solutions.status import Found, UnreadableError
+
+_STATUS = (
+    (re.compile(r"Optimal"), Termination.OPTIMAL),
+    (re.compile(r"(Integer |Primal|Linear relaxation )?[Ii]nfeasible"), Termination.INFEASIBLE),
+    (re.compile(r"Unbounded|Dual ?infeasible|Linear relaxation unbounded"), Termination.UNBOUNDED),
+    (re.compile(r"Stopped on time"), Termination.TIME_LIMIT),
+    (re.compile(r"Stopped on (iterations|nodes)"), Termination.NODE_LIMIT),
+    (re.compile(r"Stopped on (ctrl-c|user)|Stopped by event"), Termination.INTERRUPTED),
+)
+_NO_INTEGERS = re.compile(r"no integer solution|LP relaxation not completed|continuous used")
+_PROVEN = re.compile(r"infeasibility proved|Problem proven infeasible|Pre-processing says infeasible$", re.MULTILINE)
+_BOUND = re.compile(r"^Lower bound:\s+(\S+)", re.MULTILINE)
+_DIGITS = 5e-6
+_LINE = re.compile(r"^(?:\*\*)?\s*\d+\s+(\S+)\s+(\S+)\s+\S+\s*$")
+
+
+def read(text: str, printed: str = "") -> Found:
+    """The solution in ``text``; ``printed`` (the program's output, if there is any) gives the bound."""
+    head, _, body = text.partition("\n")
+    if " - objective value" not in head:
+        raise UnreadableError("no CBC solution file: its first line does not say '… - objective value …'")
+    termination = next((t for pattern, t in _STATUS if pattern.match(head)), Termination.ERROR)
+    if termination is Termination.ERROR and _PROVEN.search(printed):
+        termination = Termination.INFEASIBLE
+    if termination is Termination.TIME_LIMIT and "Stopped on node limit" in printed:
+        termination = Termination.NODE_LIMIT
+    if termination is Termination.INFEASIBLE:
+        return Found(termination, undecided=True)
+    if termination in (Termination.UNBOUNDED, Termination.ERROR):
+        return Found(termination, message=f"cbc says: {head.partition(' - ')[0]}")
+    if _NO_INTEGERS.search(head):
+        return Found(termination, bound=_bound(printed))
+    proven = termination is Termination.OPTIMAL and "within gap" not in head
+    value = _number(head.rpartition("objective value")[2], head)
+    return Found(
+        termination,
+        values=_values(body),
+        bound=value if proven else _bound(printed),
+        stated=value,
+        within_gap=termination is Termination.OPTIMAL and not proven,
+    )
+
+
+def _values(body: str) -> dict[str, float]:
+    values = {}
+    for line in body.splitlines():
+        found = _LINE.match(line)
+        if found is None:
+            raise UnreadableError(f"a damaged CBC solution file: {line[:60]!r}")
+        values[found[1]] = _number(found[2], line)
+    return values
+
+
+def _number(text: str, line: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UnreadableError(f"a damaged CBC solution file: {line[:60]!r}") from None
+
+
+def _bound(printed: str) -> float | None:
+    """The printed lower bound, less what its six digits may hide."""
+    found = _BOUND.findall(printed)
+    if not found:
+        return None
+    bound = float(found[-1])
+    return bound - abs(bound) * _DIGITS if abs(bound) < 1e50 else None

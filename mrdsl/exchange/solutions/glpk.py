@@ -1,0 +1,102 @@
+"""GLPK's plain solution file (``glpsol --write``) and what glpsol prints."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+
+from mrdsl.core.result import Termination
+from mrdsl.exchange.solutions.status import Found, UnreadableError
+
+_PRINTED = (
+    ("PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION", Termination.INFEASIBLE, False),
+    ("LP HAS NO PRIMAL FEASIBLE SOLUTION", Termination.INFEASIBLE, False),
+    ("PROBLEM HAS NO INTEGER FEASIBLE SOLUTION", Termination.INFEASIBLE, False),
+    ("RELAXATION HAS NO PRIMAL FEASIBLE SOLUTION", Termination.INFEASIBLE, False),
+    ("NO DUAL FEASIBLE SOLUTION", Termination.INFEASIBLE, True),
+    ("LP HAS UNBOUNDED PRIMAL SOLUTION", Termination.UNBOUNDED, False),
+    ("LP RELAXATION HAS UNBOUNDED", Termination.UNBOUNDED, False),
+    ("RELATIVE MIP GAP TOLERANCE REACHED", Termination.OPTIMAL, False),
+    ("TIME LIMIT EXCEEDED", Termination.TIME_LIMIT, False),
+)
+_BASIC = MappingProxyType(
+    {"f": Termination.OPTIMAL, "i": Termination.INFEASIBLE, "n": Termination.INFEASIBLE, "u": Termination.ERROR}
+)
+_BOUND = re.compile(r"^\+\s*\d+: (?:mip =|>>>>>)\s+\S.*?>=\s+(\S+|tree is empty)", re.MULTILINE)
+
+
+def read(text: str, printed: str = "") -> Found:
+    """The solution in ``text``; ``printed`` (what glpsol printed, if known) settles what the file leaves open."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("c")]
+    if not lines or not lines[0].startswith("s ") or lines[-1].split() != ["e", "o", "f"]:
+        raise UnreadableError("no GLPK solution file: it has no line 's …' at its start or no 'e o f' at its end")
+    header = lines[0].split()
+    try:
+        return _read_integer(header, lines, printed) if header[1] == "mip" else _read_basic(header, lines, printed)
+    except (IndexError, ValueError) as cause:
+        raise UnreadableError(f"a damaged GLPK solution file: {cause}") from None
+
+
+def _read_integer(header: list[str], lines: list[str], printed: str) -> Found:
+    status = header[4]
+    told = _told(printed)
+    if status == "o":
+        value = float(header[5])
+        gap_only = told is not None and told[0] is Termination.OPTIMAL
+        return Found(
+            Termination.OPTIMAL,
+            by_position=_column_values(lines, 2),
+            stated=value,
+            bound=_bound(printed) if gap_only else value,
+        )
+    if status == "f":
+        values = _column_values(lines, 2)
+        stopped = Termination.TIME_LIMIT if printed else Termination.COMPLETED
+        return Found(told[0] if told else stopped, by_position=values, bound=_bound(printed), stated=float(header[5]))
+    if status == "n":
+        return Found(Termination.INFEASIBLE)
+    if told is None:
+        return Found(Termination.ERROR, message="glpsol found nothing and does not say why")
+    return Found(told[0], undecided=told[1], bound=_bound(printed) if told[0] is Termination.TIME_LIMIT else None)
+
+
+def _read_basic(header: list[str], lines: list[str], printed: str) -> Found:
+    primal, dual = header[4], header[5]
+    told = _told(printed)
+    if primal == "f" and dual == "f":
+        return Found(
+            Termination.OPTIMAL,
+            by_position=_column_values(lines, 3),
+            bound=float(header[6]),
+            stated=float(header[6]),
+            row_duals=_row_duals(lines),
+        )
+    if told is not None and told[0] is not Termination.OPTIMAL:
+        values = _column_values(lines, 3) if primal == "f" and told[0] is Termination.TIME_LIMIT else None
+        return Found(told[0], by_position=values, undecided=told[1])
+    if primal == "f" and dual == "n":
+        return Found(Termination.UNBOUNDED)
+    if primal == "n":
+        return Found(Termination.INFEASIBLE)
+    return Found(_BASIC[primal] if primal != "f" else Termination.ERROR, message="glpsol left the problem undecided")
+
+
+def _told(printed: str) -> tuple[Termination, bool] | None:
+    return next(((termination, open_) for words, termination, open_ in _PRINTED if words in printed), None)
+
+
+def _column_values(lines: list[str], position: int) -> tuple[float, ...]:
+    return tuple(float(line.split()[position]) for line in lines if line.startswith("j "))
+
+
+def _row_duals(lines: list[str]) -> tuple[float, ...]:
+    return tuple(float(line.split()[4]) for line in lines if line.startswith("i "))
+
+
+def _bound(printed: str) -> float | None:
+    found = _BOUND.findall(printed)
+    try:
+        bound = float(found[-1]) if found else None
+    except ValueError:
+        return None
+    return bound if bound is not None and abs(bound) < 1e100 else None

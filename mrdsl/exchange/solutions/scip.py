@@ -1,0 +1,47 @@
+"""SCIP's solution file (``write solution``); columns that are zero are left out of it."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+
+from mrdsl.core.result import Termination
+from mrdsl.exchange.solutions.status import Found, UnreadableError
+
+_STATUS = MappingProxyType(
+    {
+        "optimal solution found": Termination.OPTIMAL,
+        "gap limit reached": Termination.OPTIMAL,
+        "infeasible": Termination.INFEASIBLE,
+        "infeasible or unbounded": Termination.INFEASIBLE,
+        "unbounded": Termination.UNBOUNDED,
+        "time limit reached": Termination.TIME_LIMIT,
+        "node limit reached": Termination.NODE_LIMIT,
+        "total node limit reached": Termination.NODE_LIMIT,
+        "user interrupt": Termination.INTERRUPTED,
+    }
+)
+_LINE = re.compile(r"^(\S+)\s+(\S+)\s+\(obj:[^)]*\)\s*$")
+
+
+def read(text: str, printed: str = "") -> Found:
+    """The solution in ``text``; a file without a status line is a point and no more."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    termination, undecided = Termination.COMPLETED, False
+    if lines and lines[0].startswith("solution status:"):
+        status = lines.pop(0).partition(":")[2].strip()
+        if status not in _STATUS:
+            return Found(Termination.ERROR, message=f"SCIP says: {status}")
+        termination, undecided = _STATUS[status], "or unbounded" in status
+    if lines[:1] == ["no solution available"] or termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
+        return Found(termination, undecided=undecided)
+    if not lines or not lines[0].startswith("objective value:"):
+        raise UnreadableError("no SCIP solution file: it has no line 'objective value:'")
+    stated = float(lines[0].partition(":")[2])
+    values = {}
+    for line in lines[1:]:
+        found = _LINE.match(line)
+        if found is None:
+            raise UnreadableError(f"a damaged SCIP solution file: {line[:60]!r}")
+        values[found[1]] = float(found[2])
+    return Found(termination, values=values, within_gap=termination is Termination.OPTIMAL, stated=stated)

@@ -1,1 +1,0 @@
-"""Studies that one command repeats: ``mrdsl experiment NAME``."""

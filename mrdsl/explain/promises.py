@@ -1,0 +1,154 @@
+"""The lines of a spec that a plan must keep and that can be given up bit by bit: what an explanation speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, floor, log10
+from typing import Any
+
+from mrdsl.contracts.family import Family
+from mrdsl.core import units
+from mrdsl.core.source import Span
+from mrdsl.spec.changing import Place, declaration_at, label_of, places, span_at, value_at, with_values
+from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.spec import Spec
+
+FARTHEST = 1000.0
+_UNITS = (1.0, 60.0, 3600.0, 86400.0, 1e-3, 0.01, 1 / 3600.0, 1e3, 1e6, 1e9, 1e12, 1e15)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One promise of the spec: a number of its facts, or one comparison of ``subject to``.
+
+    ``direction`` is +1 where a larger number is easier to keep, -1 where a smaller one is, 0 where there is no number
+    to move. ``limit`` is the easiest value that the language allows.
+    """
+
+    label: str
+    value: float
+    direction: int
+    kind: str
+    whole: bool
+    limit: float
+    span: Span | None
+    place: Place | None = None
+    constraint: int | None = None
+
+    @cached_property
+    def shown(self) -> str:
+        return units.show(self.value, self.kind)
+
+    def rounded(self, value: float) -> float:
+        """The value, moved in the easy direction to the fewest digits (three at least) that change it but little."""
+        toward = ceil if self.direction > 0 else floor
+        if self.whole:
+            return float(toward(value - self.direction * 1e-9))
+        unit = _unit(value, self.kind)
+        scaled = value / unit
+        if scaled == 0.0:
+            return 0.0
+        short = value
+        for digits in (2, 3, 4, 5):
+            step = 10.0 ** (floor(log10(abs(scaled))) - digits)
+            short = float(f"{toward(scaled / step - self.direction * 1e-9) * step:.12g}") * unit
+            if abs(short - value) <= 0.05 * abs(value - self.value):
+                break
+        return short
+
+
+def _unit(value: float, kind: str) -> float:
+    """The size in SI of the unit that ``units.show`` picks for a value."""
+    number = float(units.show(value, kind).partition(" ")[0].rstrip("%").partition("/")[0] or 0)
+    ratio = value / number if number else 1.0
+    return min(_UNITS, key=lambda unit: abs(ratio / unit - 1.0))
+
+
+def lines_of(spec: Spec, family: Family) -> tuple[Line, ...]:
+    """Every promise of the spec that its family lists, then the comparisons of ``subject to``."""
+    found = [
+        _line(spec, place, promise.direction)
+        for promise in family.promises
+        for place in places(spec.facts, promise.path)
+    ]
+    return tuple(line for line in found if line.value * line.direction < line.limit * line.direction) + tuple(
+        _comparison(spec, family, index) for index in range(len(spec.constraints))
+    )
+
+
+def _line(spec: Spec, place: Place, direction: int) -> Line:
+    declared = declaration_at(spec.facts, place)
+    value = value_at(spec.facts, place)
+    whole = declared.whole or (declared.form == "range" and declared.kind in ("jobs", "vms") and value == int(value))
+    return Line(
+        label=label_of(spec.facts, place),
+        value=value,
+        direction=direction,
+        kind=declared.kind,
+        whole=whole,
+        limit=_limit(declared, direction),
+        span=span_at(spec.facts, place) or spec.span,
+        place=place,
+    )
+
+
+def _limit(declared: Any, direction: int) -> float:
+    if direction > 0:
+        upper = [bound for bound in (declared.at_most, declared.below) if bound is not None]
+        return min(upper, default=float("inf"))
+    return max((bound for bound in (declared.at_least, declared.above) if bound is not None), default=0.0)
+
+
+def _comparison(spec: Spec, family: Family, index: int) -> Line:
+    constraint = spec.constraints[index]
+    if isinstance(constraint.right, Constant):
+        value, other, sign = constraint.right.value, constraint.left, 1
+    elif isinstance(constraint.left, Constant):
+        value, other, sign = constraint.left.value, constraint.right, -1
+    else:
+        value, other, sign = 0.0, constraint.left, 0
+    direction = {"<=": sign, ">=": -sign}.get(constraint.comparison, 0)
+    kinds = {kind.name: kind.kind for kind in family.quantities}
+    kind = kinds.get(other.name, "number") if isinstance(other, PlanQuantity) else "number"
+    return Line(
+        label=f"`{constraint.text}`" if constraint.text else f"comparison {index + 1} of subject to",
+        value=value,
+        direction=direction,
+        kind=kind,
+        whole=kind in ("vms", "jobs") and value == int(value),
+        limit=float("inf") if direction > 0 else 0.0,
+        span=constraint.span,
+        constraint=index,
+    )
+
+
+def moved(spec: Spec, changes: Mapping[Line, float]) -> Spec:
+    """The spec with some promises at other values."""
+    values = {line.place: value for line, value in changes.items() if line.place is not None}
+    constraints = list(spec.constraints)
+    for line, value in changes.items():
+        if line.constraint is not None:
+            old = constraints[line.constraint]
+            right = isinstance(old.right, Constant)
+            constraints[line.constraint] = (
+                replace(old, right=Constant(value)) if right else replace(old, left=Constant(value))
+            )
+    facts = with_values(spec.facts, values) if values else spec.facts
+    return replace(spec, facts=facts, constraints=tuple(constraints))
+
+
+def given_up(spec: Spec, lines: Iterable[Line], factor: float = FARTHEST) -> Spec:
+    """The spec without these promises: numbers as easy as can be, comparisons left out."""
+    dropped = {line.constraint for line in lines if line.constraint is not None}
+    numbers = {line: easiest(line, factor) for line in lines if line.place is not None}
+    kept = tuple(c for i, c in enumerate(spec.constraints) if i not in dropped)
+    return replace(moved(spec, numbers), constraints=kept)
+
+
+def easiest(line: Line, factor: float = FARTHEST) -> float:
+    """The value at which a promise asks for next to nothing."""
+    if line.direction > 0:
+        return min(line.limit, max(abs(line.value), 1.0) * factor)
+    return max(line.limit, min(line.value, 0.0) if line.limit == 0.0 else line.limit)

@@ -1,0 +1,305 @@
+"""What can be wrong with a bounds spec beyond its schema, and deadlines that no cluster can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, warning
+from mrdsl.families.bounds.facts import BoundsFacts, JobClass, is_fifo
+from mrdsl.formulas.profiles import check_few_tasks, check_profiles
+from mrdsl.spec.columns import column
+from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SUM_TOLERANCE = 1e-6
+
+
+def minimizes_slots(spec: Spec) -> bool:
+    """Whether the spec asks for slots, and not for completion times."""
+    return spec.goal is not None and spec.goal.quantity == "slots"
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes and warnings."""
+    facts: BoundsFacts = spec.facts
+    found = [*_classes(spec), *check_profiles(facts.classes), *_data(facts), *_shares(facts), *_recorded(facts)]
+    found += _deadlines(spec) if minimizes_slots(spec) else [*_slots(spec), *_promises(spec)]
+    yield from found
+    if not has_errors(found):
+        yield from _queueing(facts) if is_fifo(facts) else check_few_tasks(facts.classes)
+
+
+def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
+    """For `minimize slots`: deadlines that a slot for every task cannot keep."""
+    if not minimizes_slots(spec):
+        return
+    from mrdsl.families.bounds.estimates import estimates_of, guaranteed
+    from mrdsl.formulas.sizing import earliest
+
+    estimates = estimates_of(spec.facts)
+    profile = estimates.profile
+    times = earliest(guaranteed(spec.facts, estimates), profile.map_tasks, profile.reduce_tasks)
+    for index in _indices(column(spec.facts.classes, "deadline") * (1.0 + 1e-12) < times):
+        node = spec.facts.classes[index]
+        yield impossible(
+            "impossible-deadline",
+            f"no cluster keeps the deadline of class {node.name}: {node.deadline:g} s are promised, but by its "
+            f"{node.guarantee} estimate a job takes {times[index]:g} s even with a slot for every task",
+            node.span_of("deadline"),
+            f"write deadline = {float(times[index]) * 1.05 + 1.0:.0f} s or more",
+        )
+
+
+def _classes(spec: Spec) -> Iterator[Diagnostic]:
+    if not spec.facts.classes:
+        yield error(
+            "missing-block",
+            "no class block: there is nothing to estimate",
+            spec.span,
+            "add class NAME { map { tasks = ..., avg = ..., max = ... } }",
+        )
+
+
+def _data(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    import numpy as np
+
+    data, measured = column(facts.classes, "data"), column(facts.classes, "profiled_on")
+    for index in _indices(np.isnan(data) != np.isnan(measured)):
+        node = facts.classes[index]
+        has, lacks = ("profiled_on", "data") if node.data is None else ("data", "profiled_on")
+        yield error(
+            "missing-item",
+            f"class {node.name} gives {has} but not {lacks}",
+            node.span_of(has),
+            f"add {lacks}: the profile is scaled by data / profiled_on",
+        )
+
+
+def _recorded(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    from mrdsl.simulation.task_times import read_times
+
+    for node in facts.classes:
+        if node.recorded is None:
+            continue
+        phases = (("map", node.recorded.map, node.map), ("reduce", node.recorded.reduce, node.reduce))
+        for name, source, phase in phases:
+            if source is None or phase is None:
+                continue
+            try:
+                times = read_times(Path(source.path), node.recorded.unit)
+            except (OSError, ValueError) as problem:
+                yield error(
+                    "wrong-recording",
+                    f"`{source.written}` is no list of task times: {problem}",
+                    source.span or node.recorded.span_of(name),
+                    "write one positive number a line, such as 23.5; unit says what 1 stands for",
+                )
+                continue
+            longest = _longest(node, name)
+            if times.max() > longest * (1.0 + SUM_TOLERANCE):
+                yield warning(
+                    "wrong-recording",
+                    f"the longest recorded {name} time of class {node.name} is {times.max():g} s, its "
+                    f"profile says at most {longest:g} s: the upper estimate does not bound what runs",
+                    source.span or node.recorded.span_of(name),
+                    f"the recording has avg = {times.mean():g} s, max = {times.max():g} s",
+                )
+
+
+def _longest(node: JobClass, phase: str) -> float:
+    if phase == "map":
+        return node.map.max
+    shuffle = node.shuffle.max if node.shuffle is not None else 0.0
+    return shuffle + (node.reduce.max if node.reduce is not None else 0.0)
+
+
+def _shares(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    import numpy as np
+
+    given = column(facts.classes, "share")
+    written = ~np.isnan(given)
+    total = float(given[written].sum())
+    if not written.any():
+        return
+    first = facts.classes[_indices(written)[0]]
+    if written.all() and abs(total - 1.0) > SUM_TOLERANCE:
+        yield error(
+            "shares-do-not-add-up",
+            f"the shares of all classes add up to {100.0 * total:g}%, not to 100%",
+            first.span_of("share"),
+            "leave out one share: that class gets the rest",
+        )
+    elif not written.all() and total >= 1.0 - SUM_TOLERANCE:
+        rest = facts.classes[_indices(~written)[0]]
+        yield error(
+            "shares-do-not-add-up",
+            f"the shares add up to {100.0 * total:g}% and leave none for class {rest.name}, which gives none",
+            first.span_of("share"),
+            "lower the shares, or leave all of them out: h / sum of h per class then",
+        )
+    least = column(facts.classes, "minimum_share", missing=0.0)
+    if least.sum() > 1.0 + SUM_TOLERANCE:
+        first = facts.classes[_indices(least > 0.0)[0]]
+        yield error(
+            "shares-do-not-add-up",
+            f"the minimum shares add up to {100.0 * float(least.sum()):g}%, over 100%",
+            first.span_of("minimum_share"),
+            "lower them: all classes must get their minimum at once",
+        )
+
+
+def _slots(spec: Spec) -> Iterator[Diagnostic]:
+    facts: BoundsFacts = spec.facts
+    cluster = facts.cluster
+    if cluster is None or cluster.slots is None:
+        yield error(
+            "missing-block",
+            "completion times depend on the cluster's slots, and there are none",
+            spec.span if cluster is None else cluster.span,
+            "add cluster { slots { map = 128, reduce = 128 } }, or ask minimize slots",
+        )
+        return
+    if cluster.pools == "common" and cluster.slots.map != cluster.slots.reduce:
+        yield error(
+            "common-pool-differs",
+            f"with pools = common there is one pool, but map = {cluster.slots.map} and reduce = {cluster.slots.reduce}",
+            cluster.slots.span or cluster.span,
+            "write the size of the pool twice, or pools = separate",
+        )
+    jobs = int(column(facts.classes, "jobs").sum())
+    fewest = min(cluster.slots.map, cluster.slots.reduce)
+    if jobs > fewest and cluster.scheduler != "fifo":
+        yield error(
+            "too-small-cluster",
+            f"{jobs} jobs run at the same time on {fewest} slots: no job has a slot of its own, and the "
+            "estimates mean nothing then",
+            cluster.slots.span or cluster.span,
+            f"give at least {jobs} slots of each kind, lower jobs, or write scheduler = fifo",
+        )
+    if cluster.masters == "yes":
+        yield from _masters(facts, jobs)
+    yield from _overload(facts)
+
+
+def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
+    """Jobs that hold a slot each while they run must leave slots for tasks."""
+    cluster = facts.cluster
+    assert cluster is not None
+    assert cluster.slots is not None
+    arriving = _indices(column(facts.classes, "arrivals", missing=0.0) > 0.0)
+    if arriving:
+        yield error(
+            "too-small-cluster",
+            "with masters = yes every job holds a slot while it runs, and jobs that arrive at random may hold "
+            "all of them",
+            facts.classes[arriving[0]].span_of("arrivals"),
+            "leave out arrivals, so that a fixed number of users submits jobs, or masters",
+        )
+    elif jobs >= cluster.slots.map:
+        yield error(
+            "too-small-cluster",
+            f"with masters = yes {jobs} jobs hold all {cluster.slots.map} slots and leave none for tasks",
+            cluster.slots.span or cluster.span,
+            f"give more than {jobs} slots, or leave out masters",
+        )
+
+
+def _promises(spec: Spec) -> Iterator[Diagnostic]:
+    """An estimate promises nothing: constraints and deadlines play no role for it."""
+    import numpy as np
+
+    for constraint in spec.constraints[:1]:
+        yield error(
+            "wrong-statement",
+            "an estimate has nothing to choose, so nothing could keep a promise",
+            constraint.span or spec.span,
+            "leave subject to out, or ask minimize slots",
+        )
+    for index in _indices(~np.isnan(column(spec.facts.classes, "deadline"))):
+        node = spec.facts.classes[index]
+        yield warning(
+            "unused",
+            f"estimate completion does not use the deadline of class {node.name}",
+            node.span_of("deadline"),
+            "leave it out, or ask minimize slots",
+        )
+
+
+def _overload(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    """Classes that arrive at random and bring more work than the slots can do: their queues grow without end."""
+    import numpy as np
+
+    from mrdsl.formulas import mapreduce
+    from mrdsl.formulas.profiles import profile_of
+
+    assert facts.cluster is not None
+    assert facts.cluster.slots is not None
+    rate = column(facts.classes, "arrivals", missing=0.0)
+    work = mapreduce.lower(profile_of(facts.classes))
+    loads = {
+        "map": float(rate @ work.map_work) / facts.cluster.slots.map,
+        "reduce": float(rate @ np.nan_to_num(work.reduce_work)) / facts.cluster.slots.reduce,
+    }
+    if facts.cluster.pools == "common":
+        loads = {"": sum(loads.values())}
+    for kind, load in loads.items():
+        if load >= 1.0:
+            first = facts.classes[_indices(rate > 0.0)[0]]
+            yield error(
+                "overloaded-cluster",
+                f"the arriving jobs keep {load:.0%} of the {kind + ' ' if kind else ''}slots busy: jobs pile "
+                "up without end",
+                first.span_of("arrivals"),
+                f"lower arrivals, or give {load / 0.9:.2g} times the slots",
+            )
+
+
+def _deadlines(spec: Spec) -> Iterator[Diagnostic]:
+    import numpy as np
+
+    facts: BoundsFacts = spec.facts
+    for index in _indices(np.isnan(column(facts.classes, "deadline"))):
+        node = facts.classes[index]
+        yield error(
+            "missing-item",
+            f"minimize slots needs a deadline, and class {node.name} has none",
+            node.span,
+            "add deadline = 10 min, or the time that you promise",
+        )
+    for node in facts.classes:
+        if node.guarantee == "fractional_waves":
+            yield warning(
+                "fractional-waves",
+                f"(3.16) to (3.18) take the waves of class {node.name} as fractions: in whole waves a job "
+                "may miss its deadline",
+                node.span_of("guarantee"),
+                "guarantee = waves sizes in whole waves by (3.14)",
+            )
+    if facts.cluster is not None and facts.cluster.slots is not None:
+        yield warning(
+            "unused",
+            "minimize slots asks how many slots it takes, so the cluster's slots play no role",
+            facts.cluster.slots.span or facts.cluster.span,
+            "leave them out, or add subject to { slots <= 256 }",
+        )
+
+
+def _queueing(facts: BoundsFacts) -> Iterator[Diagnostic]:
+    cluster = facts.cluster
+    if cluster is not None and column(facts.classes, "jobs").sum() > 1:
+        yield note(
+            "fifo-without-waiting",
+            "under fifo the estimates are those of a job that has the whole cluster: waiting behind others is "
+            "not in them",
+            cluster.span_of("scheduler"),
+            "mrdsl simulate shows completion with the waiting",
+        )
+
+
+def _indices(flags: NDArray[np.bool_]) -> list[int]:
+    return [int(index) for index in flags.nonzero()[0]]

@@ -1,0 +1,151 @@
+"""What the formulas say of all classes of a bounds spec at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo
+from mrdsl.formulas import mapreduce, scaling
+from mrdsl.formulas import wave_estimates as wave_profiles
+from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
+from mrdsl.formulas.profiles import profile_of
+from mrdsl.formulas.wave_estimates import WaveTimes
+from mrdsl.spec.columns import column, words
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Profiles and estimates of every class; ``by_name`` holds A, B and C per estimate, waves in smooth form.
+
+    Only ``lower`` and ``upper`` bound anything, and only where the propositions hold; ``average`` lies midway.
+    """
+
+    profile: Profile
+    times: WaveTimes
+    by_name: dict[str, Coefficients]
+
+
+def estimates_of(facts: BoundsFacts) -> Estimates:
+    """The estimates of every class; those of a dedicated cluster under ``fifo``.
+
+    On a dedicated cluster a job has all slots from its start, and the upper estimate loses one longest task per phase
+    instead of two (Proposition 2.1 in the place of 2.5).
+    """
+    classes, growth = facts.classes, growth_of(facts)
+    profile = scaling.scaled(profile_of(classes), growth) if (growth != 1.0).any() else profile_of(classes)
+    times = wave_profiles.midpoints(
+        profile,
+        column(classes, "map.min"),
+        growth * column(classes, "shuffle.min"),
+        growth * column(classes, "reduce.min"),
+    )
+    low = mapreduce.lower(profile)
+    high = dedicated_upper(profile) if is_fifo(facts) else mapreduce.upper(profile)
+    middle = Coefficients(
+        *(
+            (a + b) / 2.0
+            for a, b in (
+                (low.map_work, high.map_work),
+                (low.reduce_work, high.reduce_work),
+                (low.constant, high.constant),
+            )
+        )
+    )
+    return Estimates(
+        profile,
+        times,
+        {
+            "lower": low,
+            "average": middle,
+            "upper": high,
+            "fractional_waves": wave_profiles.coefficients(profile, times),
+        },
+    )
+
+
+def growth_of(facts: BoundsFacts) -> Floats:
+    """How many times larger each class's data is than what its profile was measured on."""
+    data, measured = column(facts.classes, "data"), column(facts.classes, "profiled_on")
+    return np.where(np.isnan(data) | np.isnan(measured), 1.0, data / measured)
+
+
+def dedicated_upper(profile: Profile) -> Coefficients:
+    """The upper estimate of a job that is alone on its slots: Proposition 2.1 for each phase.
+
+    A = N_M M_avg - M_max, B = N_R (Sh_avg + R_avg) - (Sh_max + R_max), C = Sh1_max + M_max + Sh_max + R_max. The whole
+    constant of a typical shuffle stays in C, as in (2), although the first wave replaces one of them; where first
+    shuffles may last longer than typical ones, theirs stays.
+
+    Correction: where ``N avg < max``, avg is no average of one job's N tasks, one of which may last max alone. The work
+    is bounded by the longest tasks then: A = (N_M - 1) M_max, and B alike.
+    """
+    p, reducing = profile, ~profile.map_only
+    longest = np.maximum(p.shuffle_max, p.shuffle_first_max) + p.reduce_max
+    return Coefficients(
+        _beside_longest(p.map_tasks, p.map_avg, p.map_max),
+        np.where(reducing, _beside_longest(p.reduce_tasks, p.shuffle_avg + p.reduce_avg, longest), 0.0),
+        p.map_max + np.where(reducing, p.shuffle_first_max + longest, 0.0),
+    )
+
+
+def _beside_longest(tasks: Floats, avg: Floats, longest: Floats) -> Floats:
+    """The work beside one longest task, ``N avg - max``; ``(N - 1) max`` where that is negative."""
+    work = tasks * avg - longest
+    return np.where(work >= 0.0, work, (tasks - 1.0) * longest)
+
+
+def shares_of(facts: BoundsFacts) -> Floats:
+    """Every class's part of the slots: as given, the rest by the number of jobs of the classes that give none."""
+    given, jobs = column(facts.classes, "share"), column(facts.classes, "jobs")
+    free = np.isnan(given)
+    if not free.any():
+        return given
+    rest = 1.0 - given[~free].sum()
+    return np.where(free, rest * jobs / jobs[free].sum(), given)
+
+
+def slots_of_one_job(facts: BoundsFacts) -> tuple[Floats, Floats]:
+    """Map and reduce slots of one job of each class: its share of the cluster, the whole of it under ``fifo``."""
+    cluster = facts.cluster or Cluster()
+    if cluster.slots is None:
+        raise ValueError("the cluster has no slots")
+    part = shares_of(facts) / column(facts.classes, "jobs")
+    if is_fifo(facts):
+        part = np.ones_like(part)
+    return part * cluster.slots.map, part * cluster.slots.reduce
+
+
+def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
+    """Completion times by every estimate of one job on so many slots; waves are whole in ``waves``."""
+    one = np.ones_like(map_slots)
+    found = {
+        name: mapreduce.completion(work, one, map_slots, reduce_slots)
+        for name, work in estimates.by_name.items()
+        if name != "fractional_waves"
+    }
+    found["waves"] = wave_profiles.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
+    return found
+
+
+def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
+    """The estimate that each class's ``guarantee`` names, in smooth form: for ``waves`` right with a slot per task."""
+    chosen = words(facts.classes, "guarantee", "average")
+    chosen = np.where(chosen == "waves", "fractional_waves", chosen)
+    work = estimates.by_name["average"]
+    for name, other in estimates.by_name.items():
+        work = replace(
+            work,
+            map_work=np.where(chosen == name, other.map_work, work.map_work),
+            reduce_work=np.where(chosen == name, other.reduce_work, work.reduce_work),
+            constant=np.where(chosen == name, other.constant, work.constant),
+        )
+    return work
+
+
+def promised_times(facts: BoundsFacts, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> Floats:
+    """The time of one job by the estimate that its class guarantees; waves are whole, unless fractional by name."""
+    smooth = mapreduce.completion(guaranteed(facts, estimates), np.ones_like(map_slots), map_slots, reduce_slots)
+    in_waves = wave_profiles.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
+    return np.where(words(facts.classes, "guarantee", "average") == "waves", in_waves, smooth)

@@ -1,0 +1,124 @@
+"""The blocks of a bounds spec: one shared cluster, the classes that run on it, and how it is simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.schema import Node, Source, block, blocks, choice, path, quantity
+
+GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
+SCHEDULERS = ("fair", "capacity", "fifo")
+SIZINGS = ("least_slots", "fixed_reduce")
+YES_OR_NO = ("yes", "no")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster(Node):
+    """The shared cluster and its scheduler."""
+
+    slots: Slots | None = block(Slots, "how many map and how many reduce tasks run side by side, both at once")
+    scheduler: str = choice(
+        SCHEDULERS,
+        "fair: every job alike; capacity: a queue per class, the oldest job first; fifo: the oldest job first",
+        default="fair",
+    )
+    work_conserving: str = choice(YES_OR_NO, "whether a class's idle slots are lent to others", default="yes")
+    pools: str = choice(
+        ("separate", "common"),
+        "whether map and reduce tasks have slots of their own or take any of the same ones",
+        default="separate",
+    )
+    masters: str = choice(
+        YES_OR_NO, "whether every job holds one more slot while it runs, as YARN's masters do (simulated)", default="no"
+    )
+    preemption: float | None = quantity(
+        "time",
+        "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
+        default=None,
+        at_least=0.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded(Node):
+    """Recorded task times, one number a line, drawn at random while simulating."""
+
+    map: Source = path("times of map tasks")
+    reduce: Source | None = path("times of reduce tasks, their shuffle included", default=None)
+    unit: float = quantity("time", "what 1 stands for in the files", default=1.0, above=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobClass(Node):
+    """Jobs with one profile, submitted by as many users as run at the same time."""
+
+    map: MapPhase = block(MapPhase, "the map tasks of one job", required=True)
+    shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
+    reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job; left out for map-only jobs")
+    jobs: int = quantity("jobs", "jobs that run at the same time", default=1, at_least=1, whole=True, symbol="h")
+    share: float | None = quantity(
+        "share",
+        "the class's part of the slots; default: by its number of jobs",
+        default=None,
+        above=0.0,
+        at_most=1.0,
+        symbol="alpha",
+    )
+    minimum_share: float | None = quantity(
+        "share",
+        "the part that it gets first while it has tasks to run (simulated)",
+        default=None,
+        above=0.0,
+        at_most=1.0,
+    )
+    deadline: float | None = quantity(
+        "time", "by when a job must be done, for `minimize slots`", default=None, above=0.0, symbol="D"
+    )
+    guarantee: str = choice(GUARANTEES, "which estimate meets the deadline", default="average")
+    profiled_on: float | None = quantity("data", "the input that the profile was measured on", default=None, above=0.0)
+    data: float | None = quantity(
+        "data", "the input of the jobs to come; default: as profiled", default=None, above=0.0
+    )
+    think: float | None = quantity(
+        "time",
+        "mean time between a job's end and the user's next one (simulated); default: a tenth of the average estimate",
+        default=None,
+        at_least=0.0,
+    )
+    arrivals: float | None = quantity(
+        "rate", "jobs arrive at random at this rate instead of from users (simulated)", default=None, above=0.0
+    )
+    recorded: Recorded | None = block(
+        Recorded, "recorded task times, instead of times spread between the shortest and the longest (simulated)"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation(Node):
+    """How long is simulated."""
+
+    jobs_per_user: int = quantity("jobs", "completed jobs per user", default=20, at_least=2, whole=True)
+    warm_up: float = quantity(
+        "share", "the first part of every class's jobs, which no figure counts", default=0.1, at_least=0.0, below=1.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundsFacts(Node):
+    """The facts of a bounds spec."""
+
+    cluster: Cluster | None = block(Cluster, "the shared cluster")
+    classes: Sequence[JobClass] = blocks(JobClass, "class", "jobs of one kind", plural="classes", required=True)
+    sizing: str = choice(
+        SIZINGS,
+        "for `minimize slots`: the least sum of map and reduce slots, or one reduce slot for every reduce task",
+        default="least_slots",
+    )
+    simulation: Simulation | None = block(Simulation, "how long is simulated")
+
+
+def is_fifo(facts: BoundsFacts) -> bool:
+    """Whether jobs run one after another on the whole cluster."""
+    return facts.cluster is not None and facts.cluster.scheduler == "fifo"

@@ -1,0 +1,50 @@
+"""Plans by formula: completion times on given slots, least slots for given deadlines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mrdsl.families.bounds.checks import minimizes_slots
+from mrdsl.families.bounds.estimates import Estimates, completions, estimates_of, guaranteed, slots_of_one_job
+from mrdsl.families.bounds.facts import BoundsFacts
+from mrdsl.families.bounds.plan import BoundsPlan
+from mrdsl.formulas import sizing
+from mrdsl.formulas import wave_estimates as wave_profiles
+from mrdsl.formulas.mapreduce import Floats
+from mrdsl.spec.columns import column, names_of, words
+from mrdsl.spec.spec import Spec
+
+
+def plan_of(spec: Spec) -> BoundsPlan:
+    """The plan that the formulas give; slots are infinite where a deadline cannot be kept."""
+    facts: BoundsFacts = spec.facts
+    estimates = estimates_of(facts)
+    slots = least_slots(facts, estimates) if minimizes_slots(spec) else slots_of_one_job(facts)
+    return plan_on(spec, estimates, *slots)
+
+
+def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> BoundsPlan:
+    """The plan in which every job of a class has so many slots."""
+    classes = spec.facts.classes
+    return BoundsPlan(
+        names=names_of(classes),
+        jobs=column(classes, "jobs"),
+        map_slots=map_slots,
+        reduce_slots=reduce_slots,
+        completion=completions(estimates, map_slots, reduce_slots),
+        deadline=column(classes, "deadline"),
+        sizes=minimizes_slots(spec),
+    )
+
+
+def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Floats]:
+    """The slots of one job of every class that meet its deadline by the guaranteed estimate, as ``sizing`` says."""
+    size = sizing.fixed_reduce if facts.sizing == "fixed_reduce" else sizing.least_slots
+    profile = estimates.profile
+    deadline = column(facts.classes, "deadline")
+    smooth = size(guaranteed(facts, estimates), deadline, profile.map_tasks, profile.reduce_tasks)
+    in_waves = words(facts.classes, "guarantee", "average") == "waves"
+    if not in_waves.any():
+        return smooth
+    whole = wave_profiles.least_slots(profile, estimates.times, deadline, facts.sizing == "fixed_reduce")
+    return np.where(in_waves, whole[0], smooth[0]), np.where(in_waves, whole[1], smooth[1])

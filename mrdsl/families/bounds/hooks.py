@@ -1,0 +1,81 @@
+"""What the bounds family is asked, each answered by a module of its own that is loaded when it is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Any
+
+    from pyomo.environ import ConcreteModel
+
+    from mrdsl.contracts.study import Bench
+    from mrdsl.core.diagnostics import Diagnostic
+    from mrdsl.core.result import Result, Table
+    from mrdsl.families.bounds.plan import BoundsPlan
+    from mrdsl.spec.spec import Spec
+
+
+def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
+    """Who solves it where nobody was named."""
+    from mrdsl.families.bounds.choice import choose as answer
+
+    return answer(spec, relax, formulation)
+
+
+def measure(spec: Spec, plan: BoundsPlan) -> float | None:
+    """The goal's value of a plan."""
+    from mrdsl.families.bounds.verify import measure as answer
+
+    return answer(spec, plan)
+
+
+def quantity(spec: Spec, plan: BoundsPlan, name: str, argument: str) -> float:
+    """A quantity that ``subject to`` compares."""
+    from mrdsl.families.bounds.verify import quantity as answer
+
+    return answer(spec, plan, name, argument)
+
+
+def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
+    """What ``mrdsl simulate`` runs."""
+    from mrdsl.families.bounds.simulate import simulate as answer
+
+    return answer(spec, runs, seed, jobs)
+
+
+def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterable[Diagnostic]:
+    """Every promise that a plan breaks."""
+    from mrdsl.families.bounds.verify import verify as answer
+
+    return answer(spec, plan, relax)
+
+
+def build_slots(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``slots``."""
+    from mrdsl.families.bounds.models.slots import build
+
+    return build(spec, relax)
+
+
+def decode_slots(spec: Spec, model: ConcreteModel, relax: bool) -> BoundsPlan:
+    """The plan in a solved model of ``slots``."""
+    from mrdsl.families.bounds.models.slots import decode
+
+    return decode(spec, model, relax)
+
+
+def study_tables(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``bounds-tables``."""
+    from mrdsl.families.bounds.studies.tables import tables
+
+    return tables(output, bench, **options)
+
+
+def study_accuracy(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``bounds-accuracy``."""
+    from mrdsl.families.bounds.studies.accuracy import accuracy
+
+    return accuracy(output, **options)

@@ -1,0 +1,144 @@
+"""The plan of a bounds spec: completion times and slots per class, and what a simulation observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mrdsl.core.result import Bar, Plan, Table, Trace, lacking, plain
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.formulas.mapreduce import Floats
+
+if TYPE_CHECKING:
+    from mrdsl.simulation.tasks import TaskRun
+
+SHOWN = 50
+"""How many classes the terminal shows."""
+BARS = 3000
+"""How many tasks a Gantt chart shows."""
+STAGES = ("map", "reduce")
+ESTIMATES = ("lower", "average", "upper", "waves")
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of one class: completed jobs, and their completion times in seconds.
+
+    ``half_width`` is half the 95 % confidence interval of the mean, None where there is too little to tell.
+    """
+
+    jobs: int
+    mean: float
+    p50: float
+    p95: float
+    half_width: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class BoundsPlan(Plan):
+    """Arrays have one element per class; slots are those of one job, unrounded, times in seconds.
+
+    ``jobs`` run side by side in each class. ``deadline`` is NaN where the class has none. ``observed`` is empty unless
+    the plan was simulated; ``replay`` then gives every task run of the first run again.
+    """
+
+    names: Sequence[str]
+    jobs: Floats
+    map_slots: Floats
+    reduce_slots: Floats
+    completion: Mapping[str, Floats] = field(metadata=lacking("the estimate is not known"))
+    deadline: Floats = field(metadata=lacking("the class has no deadline"))
+    sizes: bool
+    observed: Mapping[str, Observed] = field(default_factory=dict)
+    replay: Callable[[], Iterator[TaskRun]] | None = None
+
+    @property
+    def slots(self) -> float:
+        """Map and reduce slots of all jobs of all classes."""
+        return float(((self.map_slots + self.reduce_slots) * self.jobs).sum())
+
+    def document(self) -> dict[str, Any]:
+        """The object under ``plan`` in the JSON result."""
+        classes = {name: self._class(index, name) for index, name in enumerate(self.names)}
+        return {"classes": classes, "slots": plain(self.slots)} if self.sizes else {"classes": classes}
+
+    def tables(self) -> tuple[Table, ...]:
+        """Estimates and slots per class, and what was observed beside them."""
+        head = ("class", "jobs", "map slots", "reduce slots", "lower [s]", "average [s]", "upper [s]", "waves [s]")
+        rows = [
+            (
+                name,
+                int(self.jobs[i]),
+                float(self.map_slots[i]),
+                float(self.reduce_slots[i]),
+                *(float(self.completion[each][i]) for each in ESTIMATES),
+            )
+            for i, name in enumerate(self.names[:SHOWN])
+        ]
+        found = [Table("Completion of one job, on the slots of one job", head, rows)]
+        if self.sizes:
+            found.append(Table("Slots", ("map and reduce slots of all jobs",), [(self.slots,)]))
+        if self.observed:
+            head = ("class", "jobs seen", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "upper / mean", "average / mean")
+            found.append(Table("Simulated", head, [self._seen(i, n) for i, n in enumerate(self.names[:SHOWN])]))
+        return tuple(found)
+
+    def bars(self) -> tuple[Bar, ...]:
+        """The first tasks to end, slot by slot, where the plan was simulated."""
+        runs = self.replay() if self.replay is not None else iter(())
+        first = sorted(islice(runs, BARS), key=lambda run: (run.pool, run.slot, run.start))
+        return tuple(
+            Bar(
+                f"pool {run.pool + 1}, slot {run.slot + 1}",
+                f"{STAGES[run.stage]} task of job {run.job + 1}",
+                run.start,
+                run.end,
+                self.names[run.kind],
+            )
+            for run in first
+        )
+
+    def trace(self) -> Trace:
+        """Every task run of the first run."""
+        runs = self.replay() if self.replay is not None else iter(())
+        return Trace(
+            ("job", "class", "stage", "pool", "slot", "start [s]", "end [s]", "killed"),
+            (
+                (
+                    run.job + 1,
+                    self.names[run.kind],
+                    STAGES[run.stage],
+                    run.pool + 1,
+                    run.slot + 1,
+                    run.start,
+                    run.end,
+                    int(run.killed),
+                )
+                for run in runs
+            ),
+        )
+
+    def _class(self, index: int, name: str) -> dict[str, Any]:
+        times = {each: plain(float(self.completion[each][index])) for each in ESTIMATES}
+        seen = self.observed.get(name)
+        if seen is not None:
+            times |= {"mean": seen.mean, "p50": seen.p50, "p95": seen.p95, "half_width": seen.half_width}
+        return {
+            "completion": times,
+            "map_slots": float(self.map_slots[index]),
+            "reduce_slots": float(self.reduce_slots[index]),
+        }
+
+    def _seen(self, index: int, name: str) -> tuple[Any, ...]:
+        seen = self.observed[name]
+        ratios = [float(self.completion[each][index]) / seen.mean for each in ("upper", "average")]
+        return name, seen.jobs, seen.mean, seen.half_width, seen.p50, seen.p95, *ratios
+
+
+def whole(slots: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Slots as a scheduler takes them: rounded up."""
+    return ceiling(slots).astype(np.int64)

@@ -1,0 +1,75 @@
+"""Capacity allocation: the cheapest rented cluster that keeps every deadline (paper 000)."""
+
+from __future__ import annotations
+
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.families.capacity import hooks
+from mrdsl.families.capacity.checks import check, find_impossible
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.spec.spec import Spec
+
+
+def _linear(_: Spec, relax: bool) -> Needs:
+    return Needs("LP" if relax else "MILP")
+
+
+def _nonlinear(_: Spec, relax: bool) -> Needs:
+    return Needs("NLP" if relax else "MINLP")
+
+
+FAMILY = Family(
+    name="capacity",
+    summary="the cheapest cluster of rented VMs that meets every deadline, and which jobs to turn away",
+    paper="Malekimajd et al. 2015, Optimal Map Reduce Job Capacity Allocation in Cloud Systems",
+    facts=CapacityFacts,
+    goals=(GoalKind("minimize", "cost", "currency", "VMs for one period and penalties of rejected jobs, eq. (5)"),),
+    formulations=(
+        Formulation(
+            "P2",
+            "linear in jobs and VMs; slots by Theorem 4.1",
+            _linear,
+            build=hooks.build_p2,
+            decode=hooks.decode_p2,
+            known=hooks.direct,
+        ),
+        Formulation(
+            "P1",
+            "as printed, in the inverse of the jobs: convex constraints, concave objective",
+            _nonlinear,
+            build=hooks.build_p1,
+            decode=hooks.decode_p1,
+            known=hooks.direct,
+        ),
+        Formulation(
+            "P0",
+            "as printed, in jobs and slots",
+            _nonlinear,
+            build=hooks.build_p0,
+            decode=hooks.decode_p0,
+            known=hooks.direct,
+        ),
+        Formulation(
+            "P0-cone",
+            "P0 with its deadlines as second-order cones: convex",
+            _nonlinear,
+            build=hooks.build_p0_cone,
+            decode=hooks.decode_p0_cone,
+            known=hooks.direct,
+        ),
+    ),
+    methods=("direct",),
+    promises=(Promise("classes.deadline", 1), Promise("classes.jobs.low", -1), Promise("vms.reserved.available", 1)),
+    quantities=(
+        QuantityKind("cost", "money", "VMs for one period and penalties"),
+        QuantityKind("vms", "vms", "rented VMs, on demand and reserved"),
+        QuantityKind("admitted", "jobs", "jobs of a class that are admitted", over="classes"),
+        QuantityKind("completion", "time", "completion time of a class by its guaranteed estimate", over="classes"),
+    ),
+    check=check,
+    impossible=find_impossible,
+    choose=hooks.choose,
+    verify=hooks.verify,
+    measure=hooks.measure,
+    quantity=hooks.quantity,
+    why=hooks.why,
+)

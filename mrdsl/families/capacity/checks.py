@@ -1,0 +1,130 @@
+"""What can be wrong with a capacity spec beyond its schema, and promises that no cluster can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
+from mrdsl.core.source import Span
+from mrdsl.core.units import show
+from mrdsl.families.capacity.class_bounds import promises_of
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.rounding import rounded_down, rounded_up
+from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
+from mrdsl.spec.matching import Reader, matching
+from mrdsl.spec.spec import Spec
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes and warnings; vectorised, so that 100,000 classes take well under a second."""
+    facts: CapacityFacts = spec.facts
+    found = [*_vm_types(spec), *check_descriptions(facts.classes), *check_profiles(facts.classes), *_jobs(facts)]
+    yield from found
+    if not has_errors(found):
+        yield from check_few_tasks(facts.classes)
+
+
+def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
+    """Deadlines that no slots keep for which the guaranteed estimate holds: see ``sizing.kept``."""
+    if not spec.constraints and not any(True for _ in matching(spec.facts.classes, _may_be_too_early)):
+        return
+    from mrdsl.families.capacity.instance import instance_of
+
+    instance = instance_of(spec)
+    times = instance.earliest()
+    for index in (~instance.kept()).nonzero()[0].tolist():
+        node = spec.facts.classes[index]
+        deadline, earliest = float(instance.promise[index]), float(times[index])
+        how = (
+            f"{show(earliest, 'time')} pass however many slots it gets"
+            if node.coefficients is not None
+            else f"a job takes {show(earliest, 'time')} even with a slot for every task"
+        )
+        yield impossible(
+            "impossible-deadline",
+            f"no cluster keeps the deadline of class {node.name}: {show(deadline, 'time')} are promised, but by the "
+            f"{node.guarantee or 'average'} estimate {how}",
+            _span_of_deadline(spec, node, deadline),
+            f"any deadline above {show(earliest, 'time')} can be kept, the nearer to it with the more VMs: write, say, "
+            f"deadline = {show(_later(earliest), 'time')}",
+        )
+
+
+def _may_be_too_early(c: Reader) -> Any:
+    """No estimate exceeds three longest tasks of each kind; a look at that spares most specs the exact arithmetic."""
+    upper = c("shuffle.first_max", 0.0) + 3.0 * (c("map.max", 0.0) + c("shuffle.max", 0.0) + c("reduce.max", 0.0))
+    return (c("deadline") <= upper * (1 + 1e-9)) | (c("deadline") <= c("coefficients.C") * (1 + 1e-9))
+
+
+def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
+    vms = spec.facts.vms
+    if not vms:
+        yield error(
+            "missing-block",
+            "no vm block: the plan needs a VM type to rent",
+            spec.span,
+            f"add vm NAME {{ on_demand {{ price = 0.192 {spec.currency}/h }} }}",
+        )
+    if len(vms) > 1:
+        yield error(
+            "one-vm-type",
+            f"capacity plans rent one VM type for now, {vms[1].name} is one more",
+            vms[1].span,
+            f"keep either vm {vms[0].name} or vm {vms[1].name}; solve once with each to compare",
+            Related(f"vm {vms[0].name} is here", vms[0].span),
+        )
+    for vm in vms:
+        if vm.reserved is not None and vm.reserved.price >= vm.on_demand.price:
+            yield warning(
+                "reserved-not-cheaper",
+                f"reserved VMs of {vm.name} cost as much as those on demand, or more: they do not pay",
+                vm.reserved.span_of("price"),
+                "a reserved VM normally costs less; check both prices and their units",
+                Related("the price on demand", vm.on_demand.span_of("price")),
+            )
+
+
+def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    classes = facts.classes
+    for index in matching(classes, lambda c: c("jobs.high") <= 0.0):
+        node = classes[index]
+        yield error(
+            "out-of-range",
+            f"class {node.name} expects no job",
+            node.span_of("jobs"),
+            "write how many jobs are expected, such as jobs = 1 .. 10, or leave the class out",
+        )
+    for index in matching(
+        classes, lambda c: (c("jobs.high") > 0.0) & (rounded_up(c("jobs.low")) > rounded_down(c("jobs.high")))
+    ):
+        node = classes[index]
+        low, high = rounded_up(node.jobs.low), rounded_down(node.jobs.high)
+        yield error(
+            "empty-range",
+            f"no whole number of jobs lies in {node.jobs.low:g} .. {node.jobs.high:g} of class {node.name}",
+            node.span_of("jobs"),
+            f"jobs are whole here: the low end is rounded up to {low:g}, the high end down to {high:g}; "
+            f"write jobs = {high:g} .. {low:g}",
+        )
+
+
+def _span_of_deadline(spec: Spec, node: JobClass, promise: float) -> Span | None:
+    """The line of the deadline, or of the comparison that makes it tighter."""
+    if promise == node.deadline:
+        return node.span_of("deadline")
+    return next(
+        (
+            constraint.span
+            for constraint in spec.constraints
+            for bound in promises_of(replace(spec, constraints=(constraint,))).bounds
+            if (bound.name, bound.value) == (node.name, promise)
+        ),
+        None,
+    )
+
+
+def _later(earliest: float) -> float:
+    """A deadline of whole minutes a little above the earliest, to propose."""
+    return 60.0 * (earliest * 1.1 // 60.0 + 1.0)

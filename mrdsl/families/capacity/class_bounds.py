@@ -1,0 +1,121 @@
+"""What ``subject to`` asks of single classes, read as bounds, and what remains for a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, quantities_in
+from mrdsl.spec.spec import Constraint, Spec
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MIRRORED = {"<=": ">=", ">=": "<=", "=": "="}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """``quantity(name) comparison value`` for one class."""
+
+    quantity: str
+    name: str
+    comparison: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Promises:
+    """The comparisons of ``subject to``: ``bounds`` on single classes, and the ``others``."""
+
+    bounds: tuple[Bound, ...]
+    others: tuple[Constraint, ...]
+
+    def tighten(
+        self, names: Sequence[str], quantity: str, values: NDArray[np.float64], *, at_most: bool
+    ) -> NDArray[np.float64]:
+        """``values``, one per class, tightened by the bounds on ``quantity`` from above or from below."""
+        comparisons = ("<=", "=") if at_most else (">=", "=")
+        bounds = [b for b in self.bounds if b.quantity == quantity and b.comparison in comparisons]
+        if not bounds:
+            return values
+        places = {name: index for index, name in enumerate(names)}
+        tightened = values.copy()
+        for bound in bounds:
+            index = places[bound.name]
+            tightened[index] = (min if at_most else max)(float(tightened[index]), bound.value)
+        return tightened
+
+
+def promises_of(spec: Spec) -> Promises:
+    """Splits ``subject to``: bounds on ``admitted(c)`` and upper bounds on ``completion(c)`` are of a class's own."""
+    bounds: list[Bound] = []
+    others: list[Constraint] = []
+    for constraint in spec.constraints:
+        found = [_bound(*sides) for sides in _split(constraint)]
+        known = [bound for bound in found if bound is not None]
+        if len(known) == len(found):
+            bounds.extend(known)
+        else:
+            others.append(constraint)
+    return Promises(tuple(bounds), tuple(others))
+
+
+def refuse_completion(spec: Spec, formulation: str) -> None:
+    """Refuses comparisons that need completion times as variables; only P0 and P1 have those.
+
+    Raises MrdslError with one diagnostic per comparison.
+    """
+    found = [
+        error(
+            "needs-formulation",
+            f"{formulation} fixes completion times by Theorem 4.1 and cannot compare them freely",
+            constraint.span,
+            "write completion(CLASS) <= TIME, or solve with --formulation P0 --solver scip",
+        )
+        for constraint in _on_completion(spec)
+    ]
+    if found:
+        raise MrdslError(found)
+
+
+def compares_completion(spec: Spec) -> bool:
+    """Whether ``subject to`` asks more of completion times than a tighter deadline of one class."""
+    return bool(_on_completion(spec))
+
+
+def _on_completion(spec: Spec) -> list[Constraint]:
+    return [
+        constraint
+        for constraint in promises_of(spec).others
+        if any(
+            quantity.name == "completion"
+            for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right))
+        )
+    ]
+
+
+def _split(constraint: Constraint) -> Iterator[tuple[Expression, str, Expression]]:
+    """``max(a, b) <= 3`` as ``a <= 3`` and ``b <= 3``, ``min(a, b) >= 3`` alike; numbers on the right."""
+    left, comparison, right = constraint.left, constraint.comparison, constraint.right
+    if isinstance(left, Constant):
+        left, comparison, right = right, _MIRRORED[comparison], left
+    match left:
+        case Operation(operator, operands) if operator == {"<=": "max", ">=": "min"}.get(comparison):
+            yield from ((operand, comparison, right) for operand in operands)
+        case _:
+            yield left, comparison, right
+
+
+def _bound(left: Expression, comparison: str, right: Expression) -> Bound | None:
+    match left, right:
+        case PlanQuantity(name, argument), Constant(value):
+            pass
+        case _:
+            return None
+    if name == "admitted" or (name == "completion" and comparison == "<="):
+        return Bound(name, argument, comparison, value)
+    return None

@@ -1,0 +1,113 @@
+"""What the capacity family is asked, each answered by a module of its own that is loaded when it is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyomo.environ import ConcreteModel
+
+    from mrdsl.core.diagnostics import Diagnostic
+    from mrdsl.core.result import Result, Table
+    from mrdsl.families.capacity.plan import CapacityPlan
+    from mrdsl.spec.spec import Spec
+
+
+def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
+    """Who solves it where nobody was named."""
+    from mrdsl.families.capacity.choice import choose as answer
+
+    return answer(spec, relax, formulation)
+
+
+def measure(spec: Spec, plan: CapacityPlan) -> float | None:
+    """The goal's value of a plan."""
+    from mrdsl.families.capacity.verify import measure as answer
+
+    return answer(spec, plan)
+
+
+def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
+    """A quantity that ``subject to`` compares."""
+    from mrdsl.families.capacity.verify import quantity as answer
+
+    return answer(spec, plan, name, argument)
+
+
+def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterable[Diagnostic]:
+    """Every promise that a plan breaks."""
+    from mrdsl.families.capacity.verify import verify as answer
+
+    return answer(spec, plan, relax)
+
+
+def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
+    """What ``mrdsl why`` prints."""
+    from mrdsl.families.capacity.why import why as answer
+
+    return answer(spec, result)
+
+
+def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P2``."""
+    from mrdsl.families.capacity.models.linear import build
+
+    return build(spec, relax)
+
+
+def decode_p2(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:
+    """The plan in a solved model of ``P2``."""
+    from mrdsl.families.capacity.models.linear import decode
+
+    return decode(spec, model, relax)
+
+
+def direct(spec: Spec, relax: bool) -> Result | None:
+    """A plan and a bound of ``P2`` by closed forms."""
+    from mrdsl.families.capacity.methods.direct import direct as answer
+
+    return answer(spec, relax)
+
+
+def build_p1(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P1``."""
+    from mrdsl.families.capacity.models.nonlinear import build_p1 as answer
+
+    return answer(spec, relax)
+
+
+def decode_p1(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:
+    """The plan in a solved model of ``P1``."""
+    from mrdsl.families.capacity.models.nonlinear import decode
+
+    return decode(spec, model, relax)
+
+
+def build_p0(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P0``."""
+    from mrdsl.families.capacity.models.nonlinear import build_p0 as answer
+
+    return answer(spec, relax)
+
+
+def decode_p0(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:
+    """The plan in a solved model of ``P0``."""
+    from mrdsl.families.capacity.models.nonlinear import decode
+
+    return decode(spec, model, relax)
+
+
+def build_p0_cone(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P0-cone``."""
+    from mrdsl.families.capacity.models.nonlinear import build_cone
+
+    return build_cone(spec, relax)
+
+
+def decode_p0_cone(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:
+    """The plan in a solved model of ``P0-cone``."""
+    from mrdsl.families.capacity.models.nonlinear import decode
+
+    return decode(spec, model, relax)

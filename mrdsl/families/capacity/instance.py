@@ -1,0 +1,137 @@
+"""A capacity spec as arrays: one element per class, all that formulations, ``direct`` and the checks compute with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.families.capacity.class_bounds import promises_of
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.rounding import rounded_down, rounded_up
+from mrdsl.formulas import mapreduce, sizing
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
+from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.sizing import SlotLimits
+from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.spec import Spec
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What VMs cost for one period, in the spec's currency, and how many are reserved.
+
+    ``reserved`` equals ``on_demand`` and ``available`` is 0 where the spec reserves none.
+    """
+
+    vm: str
+    on_demand: float
+    reserved: float
+    available: int
+
+    def cost(self, on_demand: float, reserved: float) -> float:
+        """The first two terms of equation (5)."""
+        return self.on_demand * on_demand + self.reserved * reserved
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The numbers of a capacity spec (paper 000, table 1), in its order of classes.
+
+    ``work`` are A, B and C of the guaranteed estimate; ``estimates`` those of every estimate, NaN where unknown.
+    ``limits`` are the slots of one job between which they hold.
+    ``deadline`` is what the spec says, ``promise`` the tighter of it and ``completion(c) <= ...`` in ``subject to``.
+    ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
+    """
+
+    names: Sequence[str]
+    prices: Prices
+    estimates: Mapping[str, Coefficients]
+    work: Coefficients
+    limits: SlotLimits
+    map_per_vm: Floats
+    reduce_per_vm: Floats
+    deadline: Floats
+    promise: Floats
+    low: Floats
+    expected: Floats
+    penalty: Floats
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def slack(self) -> Floats:
+        """``-E = D - C``, what the deadline leaves to the phases; positive in every spec that can be kept."""
+        return self.promise - self.work.constant
+
+    def kept(self) -> NDArray[np.bool_]:
+        """Which promises slots within the limits keep."""
+        return sizing.kept(self.work, self.promise, self.limits)
+
+    def earliest(self) -> Floats:
+        """The time of one job with a slot for every task; in the limit of ever more slots where tasks are unknown."""
+        return sizing.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
+
+    def slots_per_job(self) -> tuple[Floats, Floats]:
+        """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23).
+
+        Correction to the paper: within the limits of the estimates' range; infinite where the promise is not
+        :meth:`kept`.
+        """
+        return sizing.slots_per_job(self.work, self.promise, self.map_per_vm, self.reduce_per_vm, self.limits)
+
+    def time_of_one_job(self) -> Floats:
+        """(4) on :meth:`slots_per_job`: the promise, or less where one slot of each kind is fast enough."""
+        return mapreduce.completion(self.work, np.ones_like(self.promise), *self.slots_per_job())
+
+    def vms_per_job(self) -> Floats:
+        """``gamma`` of equations (29) and (30): the VMs, as a fraction, that one admitted job takes."""
+        map_slots, reduce_slots = self.slots_per_job()
+        return map_slots / self.map_per_vm + reduce_slots / self.reduce_per_vm
+
+    def cost(self, on_demand: float, reserved: float, admitted: Floats) -> float:
+        """Equation (5), constant included."""
+        return self.prices.cost(on_demand, reserved) + float(self.penalty @ (self.expected - admitted))
+
+
+def instance_of(spec: Spec) -> Instance:
+    """The arrays of a spec that has passed its checks."""
+    facts: CapacityFacts = spec.facts
+    classes = facts.classes
+    low, expected = whole_jobs(facts)
+    deadline = column(classes, "deadline")
+    names = names_of(classes)
+    estimates = estimates_of(classes)
+    return Instance(
+        names=names,
+        prices=prices_of(facts),
+        estimates=estimates,
+        work=guaranteed(classes, estimates),
+        limits=slot_limits(classes),
+        map_per_vm=column(classes, "slots.map"),
+        reduce_per_vm=column(classes, "slots.reduce"),
+        deadline=deadline,
+        promise=promises_of(spec).tighten(names, "completion", deadline, at_most=True),
+        low=low,
+        expected=expected,
+        penalty=column(classes, "penalty"),
+    )
+
+
+def prices_of(facts: CapacityFacts) -> Prices:
+    """The one VM type's prices per period."""
+    vm = facts.vms[0]
+    on_demand = vm.on_demand.price * facts.period
+    if vm.reserved is None:
+        return Prices(vm.name, on_demand, on_demand, 0)
+    return Prices(vm.name, on_demand, vm.reserved.price * facts.period, vm.reserved.available)
+
+
+def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
+    """The range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
+    return rounded_up(column(facts.classes, "jobs.low")), rounded_down(column(facts.classes, "jobs.high"))

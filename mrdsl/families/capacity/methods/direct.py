@@ -1,0 +1,179 @@
+"""``direct`` for capacity: problem P2 of paper 000 without a solver, on arrays of any length.
+
+Three steps. ``prepare`` reads the spec. ``fill`` solves the relaxation in closed form: P2 is a fractional knapsack in
+which a class's jobs are worth their penalty per VM, ``p / gamma``, and VMs cost first the reserved, then the on-demand
+price. ``whole_jobs`` makes it whole and proves how good that is; see :mod:`mrdsl.formulas.knapsack`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mrdsl.contracts.pipeline import Draft, run_steps
+from mrdsl.core.diagnostics import MrdslError, error, impossible
+from mrdsl.core.result import Result, Termination, relative_gap
+from mrdsl.families.capacity.class_bounds import promises_of, refuse_completion
+from mrdsl.families.capacity.instance import Floats, Instance, instance_of
+from mrdsl.families.capacity.plan import plan_of
+from mrdsl.families.capacity.rounding import rounded_down, rounded_up
+from mrdsl.formulas.knapsack import VmCost, exchange
+from mrdsl.spec.spec import Spec
+
+PROVEN = 1e-6
+"""The relative gap at which a plan counts as optimal where nothing else was asked for."""
+
+
+ROUNDING = 1e-12
+"""The relative difference of two sums that are equal but for the order of their terms."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """The numbers that the steps share.
+
+    ``gamma`` are the VMs that one job takes; ``low`` and ``high`` bound the admitted jobs, ``subject to`` included.
+    ``admitted`` is the relaxed optimum and ``price`` its dual price of one VM, once known.
+    """
+
+    instance: Instance
+    vm_cost: VmCost
+    gamma: Floats
+    low: Floats
+    high: Floats
+    admitted: Floats | None = None
+    price: float = 0.0
+
+    def cost(self, jobs: Floats, vms: float) -> float:
+        """Equation (5) with the cheapest split of ``vms`` VMs."""
+        return float(self.vm_cost(vms)) + float(self.instance.penalty @ (self.instance.expected - jobs))
+
+
+def prepare(draft: Draft) -> Draft:
+    """Reads the spec as arrays and the comparisons of ``subject to`` as bounds on the jobs of single classes.
+
+    Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
+    """
+    spec = draft.spec
+    refuse_completion(spec, "direct")
+    promises = promises_of(spec)
+    if promises.others:
+        raise MrdslError(
+            [
+                error(
+                    "unable-solver",
+                    "direct knows bounds on admitted(c) and completion(c) only, not this comparison",
+                    constraint.span,
+                    "solve with --solver highs, or leave the choice to auto",
+                )
+                for constraint in promises.others
+            ]
+        )
+    instance = instance_of(spec)
+    low = promises.tighten(instance.names, "admitted", instance.low, at_most=False)
+    high = promises.tighten(instance.names, "admitted", instance.expected, at_most=True)
+    if not draft.relax:
+        low, high = rounded_up(low), rounded_down(high)
+    if bool((low > high).any()):
+        found = _contradictions(spec, instance, low > high)
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=found)
+    prices = instance.prices
+    pays = prices.reserved < prices.on_demand
+    vm_cost = VmCost(prices.reserved, prices.on_demand, float(prices.available) if pays else 0.0)
+    return replace(draft, work=Work(instance, vm_cost, instance.vms_per_job(), low, high))
+
+
+def fill(draft: Draft) -> Draft:
+    """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
+    work: Work = draft.work
+    jobs, price = relaxed_optimum(work)
+    vms = float(work.gamma @ jobs)
+    bound = work.cost(jobs, vms)
+    draft = replace(draft, work=replace(work, admitted=jobs, price=price), bound=bound)
+    if not draft.relax:
+        return draft
+    plan = plan_of(work.instance, work.vm_cost.split(vms), jobs, relax=True)
+    return replace(draft, plan=plan, value=plan.total, bound=plan.total, termination=Termination.OPTIMAL)
+
+
+def relaxed_optimum(work: Work) -> tuple[Floats, float]:
+    """The jobs of the relaxed P2 and the dual price of one VM (Theorem 4.3: between rho and delta).
+
+    At the price nu a class is admitted in full where ``p > nu gamma`` and at its least where ``p < nu gamma``. At
+    the on-demand price no more than that is ever worth its VMs; where it leaves reserved VMs idle, classes follow by
+    penalty per VM until those are used up or no class is worth the reserved price.
+    """
+    penalty, gamma, low, high, vms = work.instance.penalty, work.gamma, work.low, work.high, work.vm_cost
+    jobs = np.where(penalty > vms.on_demand * gamma, high, low)
+    left = vms.available - float(gamma @ jobs)
+    if left <= 0.0:
+        return jobs, vms.on_demand
+    follow = ((penalty > vms.reserved * gamma) & (penalty <= vms.on_demand * gamma)).nonzero()[0]
+    worth = penalty[follow] / gamma[follow]
+    order = np.argsort(-worth, kind="stable")
+    follow = follow[order]
+    used = np.cumsum(gamma[follow] * (high - low)[follow])
+    full = int(np.searchsorted(used, left, side="right"))
+    jobs[follow[:full]] = high[follow[:full]]
+    if full == len(follow):
+        return jobs, vms.reserved
+    last = follow[full]
+    before = float(used[full - 1]) if full else 0.0
+    jobs[last] += (left - before) / gamma[last]
+    return jobs, float(worth[order[full]])
+
+
+def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
+    """Whole jobs and whole VMs from the relaxed optimum, by exchanges between classes; with a proven bound.
+
+    ``states`` and ``classes`` limit the search; what it had to leave aside shows in the bound.
+    """
+    if draft.relax:
+        return draft
+    work: Work = draft.work
+    assert work.admitted is not None
+    gap = PROVEN if draft.limits.gap is None else draft.limits.gap
+    found = exchange(
+        work.admitted,
+        work.price,
+        work.instance.penalty,
+        work.gamma,
+        work.low,
+        work.high,
+        work.vm_cost,
+        enough=gap * abs(draft.bound or 0.0),
+        states=states,
+        classes=classes,
+        until=None if draft.limits.time is None else draft.started + draft.limits.time,
+    )
+    plan = plan_of(work.instance, work.vm_cost.split(found.vms), found.jobs, relax=False)
+    value = plan.total
+    bound = min(value, (draft.bound or 0.0) + found.proven)
+    if (relative_gap(value, bound) or 0.0) <= ROUNDING:
+        bound = value
+    proven = (relative_gap(value, bound) or 0.0) <= gap
+    stopped = Termination.TIME_LIMIT if found.timed_out else Termination.COMPLETED
+    return replace(draft, plan=plan, value=value, bound=bound, termination=Termination.OPTIMAL if proven else stopped)
+
+
+def direct(spec: Spec, relax: bool) -> Result | None:
+    """The outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
+    if promises_of(spec).others:
+        return None
+    return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {})], Draft(spec, relax))
+
+
+def _contradictions(spec: Spec, instance: Instance, flags: np.ndarray) -> tuple:  # type: ignore[type-arg]
+    names = {instance.names[int(index)] for index in flags.nonzero()[0]}
+    return tuple(
+        impossible(
+            "impossible-admission",
+            f"{constraint.text or 'this comparison'} leaves no number of jobs for class {bound.name}",
+            constraint.span,
+            "compare admitted(c) with a number inside the class's range of jobs",
+        )
+        for constraint in spec.constraints
+        for bound in promises_of(replace(spec, constraints=(constraint,))).bounds
+        if bound.quantity == "admitted" and bound.name in names
+    )

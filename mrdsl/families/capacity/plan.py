@@ -1,0 +1,270 @@
+"""The plan of a capacity spec, held as columns: 100,000 classes are a handful of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import starmap
+from typing import Any
+
+import numpy as np
+
+from mrdsl.core.result import Plan, Table, lacking
+from mrdsl.families.capacity.instance import Floats, Instance
+from mrdsl.families.capacity.rounding import rounded_up
+from mrdsl.formulas import mapreduce
+
+SHOWN = 20
+"""How many classes the terminal shows."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Map and reduce slots as whole numbers."""
+
+    map: int
+    reduce: int
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The completion time of each job of a class by every estimate, in seconds; None where it is not known."""
+
+    lower: float | None
+    average: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """What a plan says of one class.
+
+    ``admitted`` and ``rejected`` count jobs; ``map_slots`` and ``reduce_slots`` are those of the whole class by Theorem
+    4.1, unrounded, and ``whole_slots`` the same rounded up; ``vms`` what they take of the cluster. ``penalty`` is what
+    the rejected jobs cost together.
+    """
+
+    admitted: float
+    rejected: float
+    map_slots: float
+    reduce_slots: float
+    whole_slots: Slots
+    vms: float
+    completion: Completion
+    deadline: float
+    penalty: float
+
+
+@dataclass(frozen=True, eq=False)
+class CapacityPlan(Plan):
+    """VMs to rent and, per class, jobs to admit and slots to give; arrays have one element per class.
+
+    ``map_slots`` and ``reduce_slots`` are those of the whole class. ``completion_*`` is NaN where the estimate is not
+    known or no job is admitted.
+    """
+
+    vm: str
+    on_demand: float
+    reserved: float
+    names: Sequence[str]
+    admitted: Floats
+    rejected: Floats
+    map_slots: Floats
+    reduce_slots: Floats
+    vms: Floats
+    completion_lower: Floats = field(metadata=lacking("no job is admitted, or the estimate is not known"))
+    completion_average: Floats = field(metadata=lacking("no job is admitted, or the estimate is not known"))
+    completion_upper: Floats = field(metadata=lacking("no job is admitted, or the estimate is not known"))
+    deadline: Floats
+    penalty: Floats
+    vm_cost: float
+    whole: bool
+
+    @property
+    def penalties(self) -> float:
+        """What all rejected jobs cost."""
+        return float(self.penalty.sum())
+
+    @property
+    def total(self) -> float:
+        """Equation (5)."""
+        return self.vm_cost + self.penalties
+
+    def of_class(self, index: int) -> ClassPlan:
+        """What the plan says of the class at ``index`` of the spec's order."""
+        return self._classes(slice(index, index + 1))[0]
+
+    def document(self) -> dict[str, Any]:
+        """The object under ``plan`` in the JSON result."""
+        number = int if self.whole else float
+        return {
+            "vms": {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}},
+            "classes": dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True)),
+            "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total},
+        }
+
+    def tables(self) -> tuple[Table, ...]:
+        """The VMs, up to 20 classes, and the cost."""
+        shown = self._classes(slice(SHOWN))
+        rows: list[tuple[Any, ...]] = [
+            (
+                name,
+                c.admitted,
+                c.rejected,
+                c.whole_slots.map,
+                c.whole_slots.reduce,
+                c.vms,
+                c.completion.lower,
+                c.completion.average,
+                c.completion.upper,
+                c.deadline,
+                c.penalty,
+            )
+            for name, c in zip(self.names[:SHOWN], shown, strict=True)
+        ]
+        if len(self.names) > SHOWN:
+            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * 10)))
+        number = int if self.whole else float
+        return (
+            Table("VMs", ("vm", "on demand", "reserved"), [(self.vm, number(self.on_demand), number(self.reserved))]),
+            Table(
+                "Classes",
+                (
+                    "class",
+                    "admitted",
+                    "rejected",
+                    "map slots",
+                    "reduce slots",
+                    "VMs",
+                    "lower [s]",
+                    "average [s]",
+                    "upper [s]",
+                    "deadline [s]",
+                    "penalty",
+                ),
+                rows,
+            ),
+            Table("Cost", ("VMs", "penalties", "total"), [(self.vm_cost, self.penalties, self.total)]),
+        )
+
+    def _classes(self, part: slice) -> list[ClassPlan]:
+        return list(starmap(_class_plan, self._rows(part)))
+
+    def _rows(self, part: slice) -> Iterator[tuple[Any, ...]]:
+        counts = [self.admitted[part], self.rejected[part]]
+        columns = [
+            *(np.rint(count).astype(np.int64).tolist() if self.whole else count.tolist() for count in counts),
+            *(values[part].tolist() for values in (self.map_slots, self.reduce_slots)),
+            *(rounded_up(values[part]).astype(np.int64).tolist() for values in (self.map_slots, self.reduce_slots)),
+            *(
+                values[part].tolist()
+                for values in (
+                    self.vms,
+                    self.completion_lower,
+                    self.completion_average,
+                    self.completion_upper,
+                    self.deadline,
+                    self.penalty,
+                )
+            ),
+        ]
+        return zip(*columns, strict=True)
+
+
+def plan_of(
+    instance: Instance,
+    vms: tuple[float, float],
+    admitted: Sequence[float] | Floats,
+    relax: bool,
+    slots: tuple[Floats, Floats] | None = None,
+) -> CapacityPlan:
+    """The plan that admits ``admitted`` jobs on ``vms`` = (on demand, reserved) VMs.
+
+    Numbers within 1e-5 of a whole one are rounded unless ``relax``. ``slots`` of the whole classes default to Theorem
+    4.1's.
+    """
+    jobs = np.asarray(admitted, dtype=np.float64)
+    on_demand, reserved = vms
+    if not relax:
+        jobs, on_demand, reserved = np.rint(jobs), float(round(on_demand)), float(round(reserved))
+    per_job = instance.slots_per_job()
+    map_slots, reduce_slots = slots or (per_job[0] * jobs, per_job[1] * jobs)
+    completion = {
+        name: mapreduce.completion(work, jobs, map_slots, reduce_slots) for name, work in instance.estimates.items()
+    }
+    rejected = np.maximum(instance.expected - jobs, 0.0)
+    return CapacityPlan(
+        vm=instance.prices.vm,
+        on_demand=on_demand,
+        reserved=reserved,
+        names=instance.names,
+        admitted=jobs,
+        rejected=rejected,
+        map_slots=map_slots,
+        reduce_slots=reduce_slots,
+        vms=map_slots / instance.map_per_vm + reduce_slots / instance.reduce_per_vm,
+        completion_lower=completion["lower"],
+        completion_average=completion["average"],
+        completion_upper=completion["upper"],
+        deadline=instance.deadline,
+        penalty=instance.penalty * rejected,
+        vm_cost=instance.prices.cost(on_demand, reserved),
+        whole=not relax,
+    )
+
+
+def _class_plan(
+    admitted: float,
+    rejected: float,
+    map_slots: float,
+    reduce_slots: float,
+    whole_map: int,
+    whole_reduce: int,
+    vms: float,
+    lower: float,
+    average: float,
+    upper: float,
+    deadline: float,
+    penalty: float,
+) -> ClassPlan:
+    known = [None if time != time else time for time in (lower, average, upper)]
+    return ClassPlan(
+        admitted,
+        rejected,
+        map_slots,
+        reduce_slots,
+        Slots(whole_map, whole_reduce),
+        vms,
+        Completion(*known),
+        deadline,
+        penalty,
+    )
+
+
+def _class_document(
+    admitted: float,
+    rejected: float,
+    map_slots: float,
+    reduce_slots: float,
+    whole_map: int,
+    whole_reduce: int,
+    vms: float,
+    lower: float,
+    average: float,
+    upper: float,
+    deadline: float,
+    penalty: float,
+) -> dict[str, Any]:
+    """A :class:`ClassPlan` as JSON knows it, written out: plans of 100,000 classes go through here."""
+    lower, average, upper = (None if time != time else time for time in (lower, average, upper))  # type: ignore
+    return {
+        "admitted": admitted,
+        "rejected": rejected,
+        "map_slots": map_slots,
+        "reduce_slots": reduce_slots,
+        "whole_slots": {"map": whole_map, "reduce": whole_reduce},
+        "vms": vms,
+        "completion": {"lower": lower, "average": average, "upper": upper},
+        "deadline": deadline,
+        "penalty": penalty,
+    }

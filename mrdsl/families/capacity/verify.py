@@ -1,0 +1,194 @@
+"""A finished plan, checked and valued from the facts alone: equations (4) to (9) of paper 000, no closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.instance import prices_of, whole_jobs
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.formulas import mapreduce
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
+from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.spec import Spec
+
+TOLERANCE = 1e-6
+"""Relative: what solvers themselves allow a constraint to be missed by."""
+
+
+def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
+    """What of the spec the plan breaks: deadlines, numbers of jobs, VMs, whole numbers, the cost that it claims."""
+    yield from _jobs(spec, plan, relax)
+    yield from _deadlines(spec, plan)
+    yield from _slots(spec, plan)
+    broken = list(_vms(spec, plan, relax))
+    yield from broken
+    if not relax and not broken:
+        yield from _hosting(spec, plan)
+    cost = measure(spec, plan)
+    if abs(cost - plan.total) > TOLERANCE * max(1.0, abs(cost)):
+        yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its parts cost {cost:g}", spec.span)
+
+
+def measure(spec: Spec, plan: CapacityPlan) -> float:
+    """Equation (5) of a plan, from its VMs and its admitted jobs."""
+    facts: CapacityFacts = spec.facts
+    prices = prices_of(facts)
+    expected = whole_jobs(facts)[1]
+    return (
+        prices.on_demand * plan.on_demand
+        + prices.reserved * plan.reserved
+        + float(column(facts.classes, "penalty") @ (expected - plan.admitted))
+    )
+
+
+def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
+    """The plan's value of a quantity that ``subject to`` may mention.
+
+    ``completion(c)`` is that of the guaranteed estimate; NaN where no job of the class is admitted.
+    """
+    if name == "cost":
+        return measure(spec, plan)
+    if name == "vms":
+        return plan.on_demand + plan.reserved
+    index = list(plan.names).index(argument)
+    if name == "admitted":
+        return float(plan.admitted[index])
+    if name == "completion":
+        return float(_completion(spec, plan)[index])
+    raise KeyError(name)
+
+
+def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
+    low, high = whole_jobs(spec.facts)
+    outside = (plan.admitted < low - TOLERANCE * np.maximum(1.0, low)) | (
+        plan.admitted > high + TOLERANCE * np.maximum(1.0, high)
+    )
+    yield from _each(
+        spec,
+        outside,
+        "jobs",
+        lambda name, i: f"{plan.admitted[i]:g} jobs of class {name} are admitted, outside {low[i]:g} .. {high[i]:g}",
+    )
+    if not relax:
+        yield from _each(
+            spec,
+            plan.admitted != np.rint(plan.admitted),
+            "jobs",
+            lambda name, i: f"{plan.admitted[i]:g} jobs of class {name} are admitted, not a whole number",
+        )
+
+
+def _deadlines(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
+    time = _completion(spec, plan)
+    deadline = column(spec.facts.classes, "deadline")
+    yield from _each(
+        spec,
+        time > deadline * (1 + TOLERANCE),
+        "deadline",
+        lambda name, i: (
+            f"jobs of class {name} take {time[i]:g} s on their slots, beyond the deadline of {deadline[i]:g} s"
+        ),
+    )
+    for estimate, shown in (
+        ("lower", plan.completion_lower),
+        ("average", plan.completion_average),
+        ("upper", plan.completion_upper),
+    ):
+        work = estimates_of(spec.facts.classes)[estimate]
+        real = mapreduce.completion(work, plan.admitted, plan.map_slots, plan.reduce_slots)
+        wrong = (np.isnan(real) != np.isnan(shown)) | (np.abs(real - shown) > TOLERANCE * np.maximum(1.0, np.abs(real)))
+        yield from _each(
+            spec,
+            wrong,
+            "deadline",
+            lambda name, i, real=real, shown=shown: (
+                f"the plan claims that jobs of class {name} take {shown[i]:g} s, they take {real[i]:g} s"
+            ),
+        )
+
+
+def _slots(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
+    """Outside these limits the estimates, and with them the deadlines, mean nothing."""
+    limits = slot_limits(spec.facts.classes)
+    for kind, slots, least, most in (
+        ("map", plan.map_slots, limits.map_least, limits.map_most),
+        ("reduce", plan.reduce_slots, limits.reduce_least, limits.reduce_most),
+    ):
+        few = slots < least * plan.admitted * (1 - TOLERANCE)
+        yield from _each(
+            spec,
+            few,
+            "slots",
+            lambda name, i, kind=kind, slots=slots: (
+                f"{plan.admitted[i]:g} jobs of class {name} share {slots[i]:g} {kind} slots, less than one each"
+            ),
+        )
+        known = np.where(np.isfinite(most), most, 0.0)
+        many = np.isfinite(most) & (slots > known * plan.admitted * (1 + TOLERANCE) + TOLERANCE)
+        yield from _each(
+            spec,
+            many,
+            "slots",
+            lambda name, i, kind=kind, slots=slots, known=known: (
+                f"{plan.admitted[i]:g} jobs of class {name} have {slots[i]:g} {kind} slots, more than the {known[i]:g} "
+                "tasks of each use"
+            ),
+        )
+
+
+def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
+    classes = spec.facts.classes
+    prices = prices_of(spec.facts)
+    taken = float(
+        (plan.map_slots / column(classes, "slots.map") + plan.reduce_slots / column(classes, "slots.reduce")).sum()
+    )
+    rented = plan.on_demand + plan.reserved
+    if taken > rented + TOLERANCE * max(1.0, taken) or (taken > 0.0 and rented <= 0.0):
+        yield error("broken-plan", f"the classes' slots take {taken:g} VMs, {rented:g} are rented", spec.span)
+    if plan.reserved > prices.available + TOLERANCE:
+        yield error("broken-plan", f"{plan.reserved:g} reserved VMs are used of {prices.available}", spec.span)
+    if plan.reserved < -TOLERANCE or plan.on_demand < -TOLERANCE:
+        yield error("broken-plan", "a number of VMs is negative", spec.span)
+    if not relax and (plan.reserved != round(plan.reserved) or plan.on_demand != round(plan.on_demand)):
+        yield error("broken-plan", f"{plan.on_demand:g} and {plan.reserved:g} VMs are no whole numbers", spec.span)
+
+
+def _hosting(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
+    """What the slots take once they are whole for every class, as a scheduler is told them."""
+    classes = spec.facts.classes
+    needed = float(
+        (
+            ceiling(plan.map_slots) / column(classes, "slots.map")
+            + ceiling(plan.reduce_slots) / column(classes, "slots.reduce")
+        ).sum()
+    )
+    rented = plan.on_demand + plan.reserved
+    if needed > rented + TOLERANCE:
+        yield warning(
+            "slots-exceed-vms",
+            f"rounded up to whole slots per class, the plan needs {needed:.10g} VMs and rents {rented:.10g}: "
+            "some class gets part of a slot less than it is told",
+            spec.facts.vms[0].span,
+            f"to host them, rent {float(ceiling(needed)):.0f}: subject to {{ vms >= {float(ceiling(needed)):.0f} }}",
+        )
+
+
+def _completion(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:
+    work = guaranteed(spec.facts.classes, estimates_of(spec.facts.classes))
+    return mapreduce.completion(work, plan.admitted, plan.map_slots, plan.reduce_slots)
+
+
+def _each(spec: Spec, flags: NDArray[np.bool_], item: str, message: object) -> Iterator[Diagnostic]:
+    classes = spec.facts.classes
+    for index in flags.nonzero()[0].tolist():
+        yield error(
+            "broken-plan",
+            message(names_of(classes)[index], index),  # type: ignore[operator]
+            classes[index].span_of(item),
+        )

@@ -1,0 +1,186 @@
+"""What a capacity plan means (paper 000, Theorem 4.3): why so many jobs of each class, what reservations are worth.
+
+Corrections to the paper: Theorem 4.3 assumes ``rho < delta``, and in a) and f) a positive number of reserved VMs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mrdsl.contracts.pipeline import Draft, Step, run_steps
+from mrdsl.core.result import Limits, Result, Table
+from mrdsl.core.units import show
+from mrdsl.families.capacity.class_bounds import promises_of
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
+from mrdsl.families.capacity.methods import direct
+from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
+from mrdsl.spec.spec import Spec
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a class's jobs are worth: the reason for its admission, and the penalties at which that changes.
+
+    ``gamma`` VMs host one job; ``per_vm`` is its penalty per VM. A penalty above ``in_full_above`` keeps every job
+    whatever else the spec holds; below ``least_below`` none beyond the least; ``break_even`` is the penalty that pays
+    for one job's VMs at the price that a VM has at the margin of this plan.
+    """
+
+    gamma: float
+    per_vm: float
+    least_below: float
+    break_even: float
+    in_full_above: float
+    reason: str
+
+
+def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
+    """The reasons class by class, whether reserved VMs are scarce, and what one more of them is worth."""
+    plan = result.plan
+    if not isinstance(plan, CapacityPlan):
+        return ("There is no plan to explain.",)
+    tables: list[Table | str] = [_reasons(spec, plan), *_reservations(spec, plan)]
+    if promises_of(spec).others:
+        tables.append(
+            "The comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
+        )
+    return tuple(tables)
+
+
+def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Worth]:
+    """The worth of every class's jobs, in order; ``price`` is that of a VM at the margin of the relaxed plan."""
+    prices = instance.prices
+    reserved = min(prices.reserved, prices.on_demand) if prices.available else prices.on_demand
+    rows = zip(
+        instance.vms_per_job().tolist(),
+        instance.penalty.tolist(),
+        plan.admitted.tolist(),
+        instance.low.tolist(),
+        instance.expected.tolist(),
+        strict=True,
+    )
+    for gamma, penalty, admitted, low, expected in rows:
+        yield Worth(
+            gamma,
+            penalty / gamma,
+            reserved * gamma,
+            price * gamma,
+            prices.on_demand * gamma,
+            _reason(penalty / gamma, reserved, price, prices.on_demand, (admitted, low, expected)),
+        )
+
+
+def marginal_price(spec: Spec) -> float:
+    """The dual price of one VM in the relaxed P2, per period: between the reserved and the on-demand price."""
+    draft = direct.fill(direct.prepare(Draft(replace(spec, constraints=_single(spec)), relax=True)))
+    return float(draft.work.price)
+
+
+def worth_of_one_more(spec: Spec) -> float | None:
+    """By how much one more reserved VM lowers the cost of the best whole plan; None where none is on offer."""
+    facts: CapacityFacts = spec.facts
+    vm = facts.vms[0]
+    if vm.reserved is None:
+        return None
+    more = replace(vm, reserved=replace(vm.reserved, available=vm.reserved.available + 1))
+    costs = [_best(replace(spec, facts=replace(facts, vms=(found,)))).value for found in (vm, more)]
+    return None if costs[0] is None or costs[1] is None else max(0.0, costs[0] - costs[1])
+
+
+def _best(spec: Spec) -> Result:
+    steps: list[tuple[Step, dict[str, object]]] = [(direct.prepare, {}), (direct.fill, {}), (direct.whole_jobs, {})]
+    return run_steps(steps, Draft(replace(spec, constraints=_single(spec)), limits=Limits(gap=0.0)))
+
+
+def _single(spec: Spec) -> tuple:  # type: ignore[type-arg]
+    """The comparisons of ``subject to`` that bound one class alone."""
+    others = promises_of(spec).others
+    return tuple(constraint for constraint in spec.constraints if constraint not in others)
+
+
+def _reason(per_vm: float, reserved: float, price: float, on_demand: float, jobs: tuple[float, float, float]) -> str:
+    """Theorem 4.3 c) and d) in words, and what whole VMs do beside them."""
+    admitted, low, expected = jobs
+    if low == expected:
+        return "exactly so many are asked for"
+    if per_vm > on_demand:
+        because = "its penalty pays for VMs on demand"
+        return because if admitted == expected else f"{because}, but the last VM would stay partly idle"
+    if per_vm < reserved:
+        because = "its penalty is below the cost of its VMs"
+        return because if admitted == low else f"{because}, but VMs that others rent have room"
+    if admitted == expected:
+        return "its penalty pays for reserved VMs, and there are enough"
+    if admitted == low:
+        scarce = "are taken by dearer jobs" if per_vm <= price else "have no room for one whole job"
+        return f"its penalty pays for reserved VMs, not for those on demand, and the reserved ones {scarce}"
+    return "its penalty pays for reserved VMs, not for those on demand, and the reserved ones run out on it"
+
+
+def _reasons(spec: Spec, plan: CapacityPlan) -> Table:
+    instance = instance_of(spec)
+    price = marginal_price(spec)
+    rows: list[tuple[object, ...]] = []
+    for index, (name, worth) in enumerate(zip(plan.names, worths(instance, plan, price), strict=True)):
+        if index == SHOWN:
+            rows.append((f"... and {len(plan.names) - SHOWN:,} more", *([None] * 8)))
+            break
+        number = int if plan.whole else float
+        admitted, low, expected = (number(x[index]) for x in (plan.admitted, instance.low, instance.expected))
+        how = "in full" if admitted == expected else "at its least" if admitted == low else "in part"
+        rows.append(
+            (
+                name,
+                f"{admitted:g} of {expected:g}",
+                how,
+                worth.gamma,
+                worth.per_vm,
+                worth.least_below,
+                worth.break_even,
+                worth.in_full_above,
+                worth.reason,
+            )
+        )
+    money = spec.currency
+    return Table(
+        f"Why so many jobs (VMs paid {_period(spec)})",
+        (
+            "class",
+            "admitted",
+            "",
+            "VMs per job",
+            f"penalty per VM [{money}]",
+            f"at its least below [{money}]",
+            f"break-even penalty [{money}]",
+            f"in full above [{money}]",
+            "because",
+        ),
+        rows,
+    )
+
+
+def _period(spec: Spec) -> str:
+    period = float(spec.facts.period)
+    return "per hour" if period == 3600.0 else f"per period of {show(period, 'time')}"
+
+
+def _reservations(spec: Spec, plan: CapacityPlan) -> Iterator[str]:
+    prices, money = prices_of(spec.facts), spec.currency
+    if spec.facts.vms[0].reserved is None:
+        yield f"No VMs are reserved: all {plan.on_demand:g} are rented on demand."
+        return
+    used = f"{plan.reserved:g} of {prices.available} reserved VMs are used"
+    if prices.reserved >= prices.on_demand:
+        yield f"{used}: they cost no less than those on demand."
+        return
+    worth = worth_of_one_more(spec)
+    if plan.reserved < prices.available:
+        yield f"{used}: reservations do not bind, and one more would be worth nothing."
+    elif worth is not None:
+        yield (
+            f"{used}: reservations bind. One more would save {worth:g} {money} {_period(spec)} (found by solving "
+            f"again with one more; at the margin a VM is worth {marginal_price(spec):g} {money} here, a reserved "
+            f"one costs {prices.reserved:g} {money})."
+        )

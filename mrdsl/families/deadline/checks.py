@@ -1,0 +1,130 @@
+"""Mistakes in a deadline spec beyond its schema, and deadlines that no partition can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrdsl.core.diagnostics import Diagnostic, error, impossible
+from mrdsl.families.deadline.facts import DeadlineFacts
+from mrdsl.families.deadline.workload import Tasks, read_tasks, tasks_of
+from mrdsl.spec.spec import Spec
+
+SHOWN = 12
+"""How many tasks of a path a message names."""
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Unknown and repeated tasks, empty DAGs, unreadable files, cycles."""
+    facts: DeadlineFacts = spec.facts
+    if not len(facts.dags):
+        yield error(
+            "missing-block",
+            "the spec has no dag",
+            spec.span,
+            "add dag NAME { allowable_delay = 10 min, task NAME { duration = 60 s } }",
+        )
+    tasks, problems = read_tasks(spec)
+    yield from problems
+    if spec.goal is not None and spec.goal.quantity == "slack_ratio" and tasks.durations and not any(tasks.durations):
+        yield error(
+            "out-of-range",
+            "every task takes 0 s: there is no ratio of slack to duration",
+            spec.goal.span,
+            "maximize min_slack instead",
+        )
+    yield from _cycles(tasks)
+
+
+def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
+    """Condition (4) of paper 004 for any DAG: the longest path of durations is at most the allowable delay.
+
+    The paper's (4) takes pairs of one map and one reduce task; here every path counts, and a task without
+    dependencies by itself. The goal ``slack`` needs time to spare: where a path takes the whole delay, the product is
+    0 however the delay is divided. Lengths within a billionth of the delay count as equal to it: 0.1 s and 0.2 s fit
+    into 0.3 s.
+    """
+    from mrdsl.families.deadline.network import ROUNDING, critical_path, network_of
+
+    tasks = tasks_of(spec)
+    network = network_of(tasks)
+    earliest = network.earliest(network.duration)
+    product = spec.goal is None or spec.goal.quantity == "slack"
+    for number, dag in enumerate(spec.facts.dags):
+        length = float(earliest[1 + number])
+        rounding = ROUNDING * dag.allowable_delay
+        if length < dag.allowable_delay - (rounding if product else -rounding):
+            continue
+        path, length = critical_path(tasks, network, number)
+        shown = " -> ".join(_named([tasks.names[task] for task in path]))
+        if length > dag.allowable_delay + rounding:
+            message = (
+                f"dag {dag.name} cannot keep its allowable delay of {dag.allowable_delay:g} s: its critical "
+                f"path takes {length:g} s: {shown}"
+            )
+            hint = f"write allowable_delay = {_more(length):g} s or more, or shorten a task of that path"
+        else:
+            message = (
+                f"dag {dag.name} has no slack to share: its critical path takes all of its allowable delay of "
+                f"{length:g} s: {shown}"
+            )
+            hint = f"write allowable_delay = {_more(length):g} s or more, or maximize min_slack, which may be 0"
+        yield impossible("impossible-deadline", message, dag.span_of("allowable_delay"), hint)
+
+
+def _cycles(tasks: Tasks) -> Iterator[Diagnostic]:
+    cycle = find_cycle(tasks)
+    if cycle:
+        named = [tasks.names[task] for task in cycle]
+        first = min(cycle)
+        yield error(
+            "cycle",
+            f"the tasks wait for each other: {' -> '.join(_named([*named, named[0]]))}",
+            tasks.spans[first],
+            "no task can run before itself: take one of these out of an `after`, for "
+            f"example {named[-1]} out of that of {named[0]}",
+        )
+
+
+def find_cycle(tasks: Tasks) -> list[int]:
+    """The numbers of the tasks of one cycle, each running before the next; empty where there is none."""
+    if _ordered(tasks):
+        return []
+    import networkx as nx
+
+    graph = nx.DiGraph()
+    n = len(tasks)
+    for number, after in enumerate(tasks.after):
+        graph.add_edges_from((other if other >= 0 else n + ~other, number) for other in after)
+    for number, members in enumerate(tasks.groups):
+        graph.add_edges_from((member, n + number) for member in members)
+    found = [tail for tail, _ in nx.find_cycle(graph)]
+    cycle = [task for task in found if task < n]
+    turn = cycle.index(min(cycle))
+    return cycle[turn:] + cycle[:turn]
+
+
+def _ordered(tasks: Tasks) -> bool:
+    """Whether the tasks can run one after the other; plain lists, as `check` loads neither numpy nor networkx."""
+    n = len(tasks)
+    waits = [*tasks.after, *tasks.groups]
+    followers: list[list[int]] = [[] for _ in waits]
+    for number, others in enumerate(waits):
+        for other in others:
+            followers[other if other >= 0 else n + ~other].append(number)
+    waiting = [len(others) for others in waits]
+    ready = [number for number, count in enumerate(waiting) if count == 0]
+    for number in ready:
+        for follower in followers[number]:
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                ready.append(follower)
+    return len(ready) == len(waits)
+
+
+def _named(names: list[str]) -> list[str]:
+    return names if len(names) <= SHOWN else [*names[: SHOWN // 2], "...", *names[-SHOWN // 2 :]]
+
+
+def _more(length: float) -> float:
+    """A round time above ``length``, to propose."""
+    return float(round(length * 1.2 + 1.0))

@@ -1,0 +1,1 @@
+"""Heuristics of the family: steps that the pipelines in ``solvers/`` name."""

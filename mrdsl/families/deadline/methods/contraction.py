@@ -1,0 +1,122 @@
+"""Exact reductions of a network of events: fewer of them, and the same best slacks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mrdsl.families.deadline.network import Ints, Network
+
+
+def contracted(network: Network) -> Network:
+    """The network without the order arcs that are the only way out of an event, or the only way into one.
+
+    Such an arc's two events may as well have one time: an event's only way out, later, takes no room from any task, and
+    its only way in, earlier, neither. Events held at a given time stay.
+    """
+    tail, head, before, later = network.tail, network.head, network.before, network.later
+    events = network.events
+    while True:
+        merged = False
+        for outward in (True, False):
+            ends = np.concatenate([tail, before] if outward else [head, later])
+            degree = np.bincount(ends, minlength=events)
+            gone, kept = (before, later) if outward else (later, before)
+            only = (degree[gone] == 1) & (gone >= network.fixed)
+            if not only.any():
+                continue
+            merged = True
+            name = np.arange(events)
+            name[gone[only]] = kept[only]
+            name = _followed(name)
+            tail, head, before, later = name[tail], name[head], name[before], name[later]
+            arcs = np.unique(before[before != later] * events + later[before != later])
+            before, later = arcs // events, arcs % events
+        if not merged:
+            return _renumbered(network, tail, head, before, later)
+
+
+def without_twins(network: Network) -> tuple[Network, Ints]:
+    """Tasks of one duration between the same two events as one, of all their weight; and the one each belongs to.
+
+    Their windows are the same, and so are their slacks.
+    """
+    keys = np.stack([network.tail.astype(np.float64), network.head.astype(np.float64), network.duration])
+    _, first, belongs = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    belongs = belongs.reshape(-1)
+    weight = np.bincount(belongs, network.weight, len(first)).astype(np.float64)
+    found = replace(
+        network,
+        tail=network.tail[first],
+        head=network.head[first],
+        duration=network.duration[first],
+        weight=weight,
+        dag=network.dag[first],
+    )
+    return found, belongs
+
+
+def of_each_dag(network: Network) -> list[tuple[Network, Ints]]:
+    """One network per DAG, and the numbers of its tasks: they share nothing but the submission."""
+    if len(network.deadlines) == 1:
+        return [(network, np.arange(len(network.tail)))]
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    tails, heads = network.arcs
+    inner = tails > 0
+    ones = np.ones(int(inner.sum()))
+    joined = csr_matrix((ones, (tails[inner], heads[inner])), shape=(network.events, network.events))
+    part = connected_components(joined, directed=False)[1]
+    found = []
+    for dag in range(len(network.deadlines)):
+        mine = part == part[1 + dag]
+        number = np.zeros(network.events, dtype=np.int64)
+        others = np.flatnonzero(mine)
+        others = others[others != 1 + dag]
+        number[1 + dag], number[others] = 1, 2 + np.arange(len(others))
+        tasks, order = np.flatnonzero(mine[network.head]), mine[network.later]
+        found.append(
+            (
+                replace(
+                    network,
+                    events=2 + len(others),
+                    tail=number[network.tail[tasks]],
+                    head=number[network.head[tasks]],
+                    duration=network.duration[tasks],
+                    weight=network.weight[tasks],
+                    dag=np.zeros(len(tasks), dtype=np.int64),
+                    before=number[network.before[order]],
+                    later=number[network.later[order]],
+                    deadlines=network.deadlines[dag : dag + 1],
+                ),
+                tasks,
+            )
+        )
+    return found
+
+
+def _followed(name: Ints) -> Ints:
+    """The last of the names that follow each other."""
+    while True:
+        further = name[name]
+        if np.array_equal(further, name):
+            return name
+        name = further
+
+
+def _renumbered(network: Network, tail: Ints, head: Ints, before: Ints, later: Ints) -> Network:
+    used = np.zeros(network.events, dtype=bool)
+    used[: network.fixed] = True
+    for ends in (tail, head, before, later):
+        used[ends] = True
+    number = np.cumsum(used) - 1
+    return replace(
+        network,
+        events=int(used.sum()),
+        tail=number[tail],
+        head=number[head],
+        before=number[before],
+        later=number[later],
+    )

@@ -1,0 +1,265 @@
+"""Systems L v = b of weighted graph Laplacians with some vertices held at 0, many of them on one graph.
+
+Small ones by Cholesky, large ones by conjugate gradients preconditioned by aggregation multigrid with K-cycles (Notay,
+An aggregation-based algebraic multigrid method, ETNA 37, 2010): each vertex is merged with its strongest neighbour, so
+that stiff parts of the graph become one unknown each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sparse
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DENSE = 300
+"""Unknowns up to which a system is solved as a dense one."""
+SHIFTS = (1e-14, 1e-11, 1e-8)
+"""What is added to the diagonal, relative to it, until there is a factor: conductances may span 25 powers of ten."""
+FILL = 4_000_000
+"""Entries of a triangular factor, as estimated, up to which a system is factorized."""
+DAMPING = 0.7
+_ROUNDS = 4
+_MOST_LEVELS = 25
+
+
+class Solves(Protocol):
+    """What solves systems of one Laplacian."""
+
+    def solve(self, right: Floats, tolerance: float) -> tuple[Floats, int]:
+        """The solution, to a relative residual, and the iterations that it took."""
+        ...
+
+
+class Pattern:
+    """Where the entries of the Laplacian of a graph stand: conductances become a matrix without any sorting.
+
+    Vertices below ``fixed`` are held at 0; the others, less ``fixed``, are the unknowns. ``level`` numbers the vertices
+    in an order in which every arc leads upwards.
+    """
+
+    def __init__(self, fixed: int, tails: Ints, heads: Ints, level: Ints) -> None:
+        vertices = len(level)
+        self.size = vertices - fixed
+        self.direct = _fill(fixed, tails, heads, level) <= FILL
+        a, b = tails - fixed, heads - fixed
+        self._inner = np.flatnonzero((a >= 0) & (b >= 0))
+        arcs = np.arange(len(tails))
+        rows = np.concatenate([a[self._inner], b[self._inner], a[a >= 0], b[b >= 0]])
+        columns = np.concatenate([b[self._inner], a[self._inner], a[a >= 0], b[b >= 0]])
+        sources = np.concatenate([self._inner, self._inner, arcs[a >= 0], arcs[b >= 0]])
+        signs = np.concatenate([np.full(2 * len(self._inner), -1.0), np.ones(len(sources) - 2 * len(self._inner))])
+        keys, places = np.unique(rows * max(self.size, 1) + columns, return_inverse=True)
+        self._columns = (keys % max(self.size, 1)).astype(np.int32)
+        self._starts = np.searchsorted(keys, np.arange(self.size + 1) * max(self.size, 1)).astype(np.int32)
+        shape = (len(keys), len(tails))
+        self._gather = sparse.csr_matrix((signs, (places, sources)), shape=shape)
+
+    def solver(self, conductances: Floats) -> Solves:
+        """What solves systems with these conductances: exactly where the factor stays small, else by multigrid."""
+        matrix = self.matrix(conductances)
+        return Direct(matrix) if self.direct else Multigrid(matrix)
+
+    def matrix(self, conductances: Floats) -> sparse.csr_matrix:
+        """The Laplacian of the graph with these conductances, one per arc."""
+        data = self._gather @ conductances
+        return sparse.csr_matrix((data, self._columns, self._starts), shape=(self.size, self.size))
+
+
+def _fill(fixed: int, tails: Ints, heads: Ints, level: Ints) -> int:
+    """At most so many entries has a factor when the vertices are eliminated level by level.
+
+    A vertex's column reaches no further than the vertices that are met by an arc from its level or from below.
+    """
+    free = np.flatnonzero(np.arange(len(level)) >= fixed)
+    depth = int(level.max(initial=0)) + 1
+    first = level.copy()
+    inner = (tails >= fixed) & (heads >= fixed)
+    np.minimum.at(first, heads[inner], level[tails[inner]])
+    opened = np.bincount(first[free], minlength=depth)
+    closed = np.bincount(level[free], minlength=depth)
+    front = np.cumsum(opened) - np.concatenate([[0], np.cumsum(closed)[:-1]])
+    return int((closed * front).sum())
+
+
+@dataclass(frozen=True)
+class _Level:
+    """One grid: its matrix, the damped inverse of its diagonal, and the coarser vertex of each of its own."""
+
+    matrix: sparse.csr_matrix
+    smoother: Floats
+    coarser: Ints
+    size: int
+
+
+class Multigrid:
+    """Solves systems of one Laplacian by conjugate gradients with aggregation multigrid."""
+
+    def __init__(self, matrix: sparse.csr_matrix) -> None:
+        self.matrix = matrix
+        self._levels: list[_Level] = []
+        while matrix.shape[0] > DENSE and len(self._levels) < _MOST_LEVELS:
+            coarser, coarse = _coarsened(matrix)
+            if coarse.shape[0] > 0.9 * matrix.shape[0]:
+                break
+            self._levels.append(_Level(matrix, DAMPING / matrix.diagonal(), coarser, coarse.shape[0]))
+            matrix = coarse
+        self._last = Direct(matrix)
+
+    def solve(self, right: Floats, tolerance: float, most: int = 300) -> tuple[Floats, int]:
+        """The solution and the iterations that it took.
+
+        The residual, in the norm of the preconditioner, which is near that of the error's energy, ends below
+        ``tolerance`` times that of ``right``.
+        """
+        solution = np.zeros_like(right)
+        if not self._levels:
+            return self._last.solve(right)
+        residual, first = right.copy(), None
+        direction, image, energy = solution, solution, 1.0
+        for iteration in range(most):
+            step = self._cycle(0, residual)
+            left = float(step @ residual)
+            first = left if first is None else first
+            if not left > tolerance * tolerance * first:
+                return solution, iteration
+            step -= (float(step @ image) / energy) * direction
+            direction, image = step, self.matrix @ step
+            energy = float(direction @ image)
+            if not energy > 0.0:
+                break
+            length = float(direction @ residual) / energy
+            solution += length * direction
+            residual -= length * image
+        return solution, most
+
+    def _cycle(self, depth: int, right: Floats) -> Floats:
+        """One multigrid cycle: two damped Jacobi steps, the coarser grid, two more."""
+        if depth == len(self._levels):
+            return self._last.solve(right)[0]
+        level = self._levels[depth]
+        matrix, smoother = level.matrix, level.smoother
+        found = smoother * right
+        found += smoother * (right - matrix @ found)
+        restricted = np.bincount(level.coarser, right - matrix @ found, level.size).astype(np.float64)
+        found += self._accelerated(depth + 1, restricted)[level.coarser]
+        found += smoother * (right - matrix @ found)
+        found += smoother * (right - matrix @ found)
+        return found
+
+    def _accelerated(self, depth: int, right: Floats) -> Floats:
+        """The K-cycle: up to two steps of flexible conjugate gradients, each preconditioned by a cycle."""
+        first = self._cycle(depth, right)
+        if depth == len(self._levels):
+            return first
+        matrix = self._levels[depth].matrix
+        image = matrix @ first
+        energy, gain = float(first @ image), float(first @ right)
+        if not energy > 0.0:
+            return first
+        residual = right - (gain / energy) * image
+        if float(residual @ residual) <= 0.0625 * float(right @ right):
+            return (gain / energy) * first
+        second = self._cycle(depth, residual)
+        cross = float(second @ image)
+        rest = float(second @ (matrix @ second)) - cross * cross / energy
+        if not rest > 0.0:
+            return (gain / energy) * first
+        more = float(second @ residual) / rest
+        return np.asarray((gain - cross * more) / energy * first + more * second)
+
+
+class Direct:
+    """Solves systems of one Laplacian exactly: dense Cholesky, or SuperLU where it is larger."""
+
+    def __init__(self, matrix: sparse.csr_matrix) -> None:
+        self._solve: Callable[[Floats], Floats] = np.copy
+        for shift in SHIFTS if matrix.shape[0] else ():
+            try:
+                self._solve = _factorized(matrix + sparse.diags_array(shift * matrix.diagonal()))
+                break
+            except (scipy.linalg.LinAlgError, RuntimeError):
+                continue
+
+    def solve(self, right: Floats, tolerance: float = 0.0) -> tuple[Floats, int]:
+        """The solution, and no iterations."""
+        return self._solve(right), 0
+
+
+def _factorized(matrix: sparse.csr_matrix) -> Callable[[Floats], Floats]:
+    """Solves with a factor of the matrix; raises LinAlgError or RuntimeError where it is singular."""
+    if matrix.shape[0] <= DENSE:
+        dense = scipy.linalg.cho_factor(matrix.toarray(), overwrite_a=True, check_finite=False)
+        return lambda right: np.asarray(scipy.linalg.cho_solve(dense, right, check_finite=False))
+    factor = sparse.linalg.splu(
+        matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
+    return lambda right: np.asarray(factor.solve(right))
+
+
+def _coarsened(matrix: sparse.csr_matrix) -> tuple[Ints, sparse.csr_matrix]:
+    """Vertices merged twice over, and the matrix of what comes out."""
+    first, coarse = _merged(matrix)
+    second, coarse = _merged(coarse)
+    return second[first], coarse
+
+
+def _merged(matrix: sparse.csr_matrix) -> tuple[Ints, sparse.csr_matrix]:
+    parts = _pairs(matrix)
+    count = int(parts.max()) + 1
+    size = matrix.shape[0]
+    sums = sparse.csr_matrix((np.ones(size), parts, np.arange(size + 1)), shape=(size, count))
+    coarse = (sums.T @ matrix @ sums).tocsr()
+    coarse.sort_indices()
+    return parts, coarse
+
+
+def _pairs(matrix: sparse.csr_matrix) -> Ints:
+    """The part of each vertex: pairs that are each other's strongest neighbour, and those left over beside them.
+
+    A small fixed perturbation breaks ties, so that equal weights do not leave long rows without a pair.
+    """
+    size = matrix.shape[0]
+    own = np.arange(size)
+    rows = np.repeat(own, np.diff(matrix.indptr))
+    columns = matrix.indices.astype(np.int64)
+    between = (rows != columns) & (matrix.data < 0)
+    rows, columns, weights = rows[between], columns[between], -matrix.data[between]
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+    weights = weights * (1.0 + 0.05 * ((low * 2654435761 + high * 2654404609) % 1048573) / 1048573)
+    strongest = _strongest(size, rows, columns, weights)
+    mate = np.full(size, -1)
+    for _ in range(_ROUNDS):
+        free = (mate[rows] < 0) & (mate[columns] < 0)
+        rows, columns, weights = rows[free], columns[free], weights[free]
+        if not len(rows):
+            break
+        wanted = _strongest(size, rows, columns, weights)
+        asking = np.flatnonzero(wanted >= 0)
+        matched = asking[wanted[wanted[asking]] == asking]
+        mate[matched] = wanted[matched]
+    leader = np.where(mate >= 0, np.minimum(own, mate), own)
+    alone = np.flatnonzero((mate < 0) & (strongest >= 0))
+    joining = alone[mate[strongest[alone]] >= 0]
+    leader[joining] = leader[strongest[joining]]
+    return np.unique(leader, return_inverse=True)[1]
+
+
+def _strongest(size: int, rows: Ints, columns: Ints, weights: Floats) -> Ints:
+    """Per row the column of its greatest weight, -1 where it has none; rows are sorted."""
+    found = np.full(size, -1)
+    if len(rows):
+        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        greatest = np.zeros(size)
+        greatest[rows[firsts]] = np.maximum.reduceat(weights, firsts)
+        hits = weights >= greatest[rows]
+        found[rows[hits]] = columns[hits]
+    return found

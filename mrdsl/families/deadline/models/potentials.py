@@ -1,0 +1,122 @@
+"""The partition as a Pyomo model: a start and a finish per task, in place of one constraint per path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+
+from mrdsl.families.deadline.goals import PRODUCT, goal_of, shares
+from mrdsl.families.deadline.network import ROUNDING, Floats, Network, network_of
+from mrdsl.families.deadline.plan import DeadlinePlan, plan_from
+from mrdsl.families.deadline.workload import Tasks, tasks_of
+from mrdsl.spec.spec import Spec
+
+
+def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
+    """The exact model of the spec's goal: concave and nonlinear for ``slack``, else a linear program.
+
+    Paper 004, II.B: maximize prod (D_i - T_i), as the sum of w_i ln(D_i - T_i), where D_i = finish_i - start_i,
+    finish_j <= start_k wherever k waits for j, and every time lies between 0 and D'. Nothing is whole: ``relax``
+    changes nothing.
+    """
+    tasks = tasks_of(spec)
+    network = network_of(tasks)
+    model = skeleton(spec, tasks, network)
+    if goal_of(spec) == PRODUCT:
+        model.goal = pyo.Objective(
+            expr=pyo.quicksum(float(w) * pyo.log(model.slack[i]) for i, w in enumerate(network.weight))
+            + float(network.weight.sum()) * float(np.log(model.unit)),
+            sense=pyo.maximize,
+        )
+        return model
+    share = shares(goal_of(spec), tasks)
+    model.least = pyo.Var(bounds=(0.0, None))
+    scale = float(share.max())
+    model.shared = pyo.Constraint(
+        [i for i in range(len(tasks)) if share[i] > 0],
+        rule=lambda m, i: m.slack[i] >= float(share[i]) / scale * m.least,
+    )
+    model.goal = pyo.Objective(expr=model.unit / scale * model.least, sense=pyo.maximize)
+    return model
+
+
+def skeleton(spec: Spec, tasks: Tasks, network: Network) -> pyo.ConcreteModel:
+    """Times, slacks and the order of the tasks; times are counted in ``model.unit`` seconds.
+
+    The unit makes the tasks' slacks about 100, so that a solver's absolute tolerance is relative to them.
+    """
+    low, high = slack_bounds(network, goal_of(spec), bool(spec.constraints))
+    unit = _unit(network)
+    model = pyo.ConcreteModel()
+    model.unit = unit
+    deadlines = network.deadlines / unit
+    model.time = pyo.Var(range(network.events), bounds=(0.0, float(deadlines.max())))
+    model.time[0].fix(0.0)
+    for number, deadline in enumerate(deadlines.tolist()):
+        model.time[1 + number].fix(deadline)
+    model.slack = pyo.Var(range(len(tasks)), bounds=lambda m, i: (float(low[i]) / unit, float(high[i]) / unit))
+    ends = list(zip(network.tail.tolist(), network.head.tolist(), (network.duration / unit).tolist(), strict=True))
+    model.runs = pyo.Constraint(
+        range(len(tasks)), rule=lambda m, i: m.slack[i] + ends[i][2] <= m.time[ends[i][1]] - m.time[ends[i][0]]
+    )
+    order = list(zip(network.before.tolist(), network.later.tolist(), strict=True))
+    model.waits = pyo.Constraint(range(len(order)), rule=lambda m, a: _after(m, *order[a], network.fixed))
+    model.plan_quantities = _quantities(tasks, model)
+    return model
+
+
+def _after(model: Any, before: int, later: int, fixed: int) -> Any:
+    if before < fixed and later < fixed:
+        return pyo.Constraint.Skip
+    return model.time[before] <= model.time[later]
+
+
+def _quantities(tasks: Tasks, model: Any) -> dict[tuple[str, str], Any]:
+    offered = {}
+    for name, i in tasks.members.items():
+        offered["slack", name] = model.unit * model.slack[i]
+        offered["delay", name] = model.unit * model.slack[i] + tasks.durations[i]
+    return offered
+
+
+def decode(spec: Spec, model: Any, relax: bool = False) -> DeadlinePlan:
+    """The plan of the slacks that a solver left in the model."""
+    return plan_from(spec, slacks_in(model))
+
+
+def slacks_in(model: Any) -> Floats:
+    """The slacks in the model, in seconds."""
+    return np.array([pyo.value(slack) for slack in model.slack.values()], dtype=np.float64) * float(model.unit)
+
+
+def _unit(network: Network) -> float:
+    """A hundredth of the slack per task along a path, in seconds."""
+    spare = network.deadlines - network.earliest(network.duration)[1 : network.fixed]
+    longest = network.earliest(np.ones(len(network.tail)))[1 : network.fixed]
+    spare = np.where(spare > ROUNDING * network.deadlines, spare, 0.0)
+    typical = float((spare / longest).max()) or float(network.deadlines.max()) / 100.0
+    return typical / 100.0
+
+
+def slack_bounds(network: Network, goal: str, constrained: bool) -> tuple[Floats, Floats]:
+    """What no optimal partition gives less, and no partition at all more, of slack to each task, in seconds.
+
+    Above: the deadline less the longest path of durations through the task. Below, for the product of the slacks: the
+    price of a task's time is w_i / x_i, no more than the price F of its DAG's whole delay, and F (D' - critical path)
+    is at most W, the sum of all weights, because F D' = W + sum w_i T_i / x_i; so x_i >= w_i (D' - critical path) / W.
+    Other constraints void that argument and leave a billionth of the upper bound; the other goals have 0.
+    """
+    high = (
+        network.latest(network.duration)[network.head]
+        - network.earliest(network.duration)[network.tail]
+        - network.duration
+    )
+    if goal != PRODUCT:
+        return np.zeros(len(high)), np.maximum(high, 0.0)
+    if constrained:
+        return high * 1e-9, high
+    spare = (network.deadlines - network.earliest(network.duration)[1 : network.fixed])[network.dag]
+    total = np.bincount(network.dag, weights=network.weight, minlength=len(network.deadlines))[network.dag]
+    return network.weight * spare / total, high

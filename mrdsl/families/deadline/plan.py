@@ -1,0 +1,167 @@
+"""The plan of a deadline spec, held as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mrdsl.core.result import Bar, Plan, Table
+from mrdsl.families.deadline.network import Floats, Network, network_of
+from mrdsl.families.deadline.workload import Tasks, tasks_of
+from mrdsl.spec.spec import Spec
+
+SHOWN = 40
+"""How many tasks the terminal shows."""
+DRAWN = 400
+"""How many tasks a Gantt chart shows."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeadlinePlan(Plan):
+    """How long after its predecessors' delays each task may finish; arrays have one element per task or group.
+
+    ``delay`` is the time from when a task may start to when it must have finished, ``slack`` what of it the duration
+    leaves. ``latest_start`` and ``latest_finish`` are times after the submission from which on the tasks that follow
+    still have their full delays. All in seconds. ``follows`` holds the numbers of two tasks of which the second waits
+    for the first.
+    """
+
+    names: Sequence[str]
+    count: Sequence[int]
+    duration: Floats
+    delay: Floats
+    slack: Floats
+    latest_start: Floats
+    latest_finish: Floats
+    follows: Sequence[tuple[int, int]] = ()
+
+    def document(self) -> dict[str, Any]:
+        """The object under ``plan`` in the JSON result."""
+        columns = (
+            self.count,
+            self.duration.tolist(),
+            self.delay.tolist(),
+            self.slack.tolist(),
+            self.latest_start.tolist(),
+            self.latest_finish.tolist(),
+        )
+        keys = ("count", "duration", "delay", "slack", "latest_start", "latest_finish")
+        rows = zip(*columns, strict=True)
+        return {"tasks": {name: dict(zip(keys, row, strict=True)) for name, row in zip(self.names, rows, strict=True)}}
+
+    def tables(self) -> tuple[Table, ...]:
+        """The first 40 tasks in the order of the spec."""
+        rows: list[tuple[Any, ...]] = [
+            (
+                name,
+                self.count[i],
+                *(
+                    float(column[i])
+                    for column in (self.duration, self.delay, self.slack, self.latest_start, self.latest_finish)
+                ),
+            )
+            for i, name in enumerate(self.names[:SHOWN])
+        ]
+        if len(self.names) > SHOWN:
+            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * 6)))
+        return (
+            Table(
+                "Tasks",
+                ("task", "count", "duration [s]", "delay [s]", "slack [s]", "latest start [s]", "latest finish [s]"),
+                rows,
+            ),
+        )
+
+    def bars(self) -> tuple[Bar, ...]:
+        """Per task its delay up to the latest finish: the slack first, then the duration; the first 400 tasks."""
+        bars = []
+        for i, name in enumerate(self.names[:DRAWN]):
+            lane = f"{name} ({self.count[i]})" if self.count[i] > 1 else name
+            start, finish = float(self.latest_start[i]), float(self.latest_finish[i])
+            bars.append(Bar(lane, name, start, finish, "runs at the latest"))
+            bars.append(Bar(lane, "", max(start - float(self.slack[i]), 0.0), start, "slack"))
+        return tuple(bars)
+
+    def graph(self, title: str) -> str:
+        """The tasks in layers with their durations and slacks; a box is filled by the duration's share of the delay.
+
+        The task of the least slack has a strong border. Plans of more than 400 tasks are not drawn.
+        """
+        if len(self.names) > DRAWN:
+            return ""
+        from mrdsl.reporting.drawing import GraphNode, graph
+
+        nodes = [
+            GraphNode(
+                str(i),
+                f"{name} ({self.count[i]})" if self.count[i] > 1 else name,
+                (f"runs {self.duration[i]:.4g} s", f"slack {self.slack[i]:.4g} s"),
+                share=float(self.duration[i] / self.delay[i]) if self.delay[i] > 0 else 1.0,
+                marked=bool(self.slack[i] <= 1.001 * self.slack.min()),
+            )
+            for i, name in enumerate(self.names)
+        ]
+        return graph(nodes, [(str(a), str(b)) for a, b in self.follows], title)
+
+
+def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
+    """The plan that allows each task its duration and ``slack``, which must keep every deadline."""
+    delay = network.duration + slack
+    finish = network.latest(delay)[network.head]
+    return DeadlinePlan(
+        names=tasks.names,
+        count=tasks.counts,
+        duration=network.duration,
+        delay=delay,
+        slack=slack,
+        latest_start=finish - network.duration,
+        latest_finish=finish,
+        follows=_follows(tasks) if len(tasks) <= DRAWN else (),
+    )
+
+
+def _follows(tasks: Tasks) -> tuple[tuple[int, int], ...]:
+    found = []
+    for number, after in enumerate(tasks.after):
+        for other in after:
+            found += [(other, number)] if other >= 0 else [(member, number) for member in tasks.groups[~other]]
+    return tuple(found)
+
+
+KEPT_ROUNDS = 8
+"""Lowering once is enough but for roundings of its own."""
+
+
+def kept(network: Network, slack: Floats) -> Floats:
+    """The slack, lowered on the paths of delays that exceed their deadline by a solver's tolerance or a rounding.
+
+    A task on such a path, and no other, gives up as much as its longest path is over, or, where that takes more, the
+    share that would suffice if all did. Either is enough: along a path that is over, one task that gives up the whole
+    excess suffices, and where none does, all scale. That share is safe because the longest path is a convex function of
+    the factor, at most the deadline where it is 0.
+    """
+    slack = np.maximum(slack, 0.0)
+    allowed = np.maximum(network.deadlines, network.earliest(network.duration)[1 : network.fixed])
+    for _ in range(KEPT_ROUNDS):
+        lengths = network.duration + slack
+        earliest = network.earliest(lengths)
+        reached = earliest[1 : network.fixed]
+        if not (reached > allowed).any():
+            break
+        critical = network.earliest(network.duration)[1 : network.fixed]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.where(reached > allowed, (allowed - critical) / (reached - critical), 1.0)
+        over = earliest[network.tail] + lengths - network.latest(lengths, allowed)[network.head]
+        spared = np.maximum(slack - np.maximum(over, 0.0) * (1 + 1e-9), slack * np.clip(factor, 0.0, 1.0)[network.dag])
+        slack = np.where(over > 0, spared, slack)
+    return np.asarray(slack)
+
+
+def plan_from(spec: Spec, slack: Floats) -> DeadlinePlan:
+    """The plan of a spec in which each task has the given slack, lowered where that breaks a deadline by a rounding."""
+    tasks = tasks_of(spec)
+    network = network_of(tasks)
+    return plan_of(tasks, network, kept(network, slack))

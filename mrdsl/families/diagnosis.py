@@ -1,0 +1,162 @@
+"""All that is to be said of a spec before it is solved, whether it was read from a text or built in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mrdsl.contracts.family import Family, kind_words
+from mrdsl.core import units
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
+from mrdsl.families import family as family_named
+from mrdsl.families import family_names
+from mrdsl.spec.columns import names_of
+from mrdsl.spec.declared import Mistake, described, python_number_mistake
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, quantities_in
+from mrdsl.spec.options import METHOD_OPTIONS, SEED
+from mrdsl.spec.schema import Item
+from mrdsl.spec.spec import Constraint, Goal, Method, Spec
+from mrdsl.spec.validation import item_mistake, name_mistake, validate
+
+_NUMBER = Item("quantity", "a number")
+_SHOWN = 10
+COMPARISONS = ("<=", ">=", "=")
+
+
+def find_family(spec: Spec) -> Family:
+    """The family that the spec names; raises MrdslError ``unknown-problem``."""
+    found = family_named(spec.problem) if isinstance(spec.problem, str) else None
+    if found is None:
+        hint = "there are: " + ", ".join(family_names())
+        message = f"there is no problem kind `{spec.problem}`"
+        raise MrdslError([replace(error("unknown-problem", message, spec.span, hint), path="problem")])
+    return found
+
+
+def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
+    """Every diagnostic of a spec: its schema, then its family's checks, then what no plan can keep.
+
+    What was found when the spec was read is not looked for again while its facts are the same. Raises MrdslError for
+    an unknown problem kind.
+    """
+    family = find_family(spec)
+    broken = schema_mistakes(spec, family)
+    if broken:
+        return broken
+    known = spec.known_diagnostics
+    if known is not None:
+        return known
+    found = tuple(family.check(spec))
+    return found if has_errors(found) else (*found, *family.impossible(spec))
+
+
+def schema_mistakes(spec: Spec, family: Family) -> tuple[Diagnostic, ...]:
+    """What breaks the declarations: of the facts, and of what every spec has besides."""
+    found = (*_header_mistakes(spec, family), *validate(spec.facts, family.facts, spec.currency))
+    return found or tuple(_unknown_members(spec, family))
+
+
+def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:
+    for key, mistake in (
+        ("title", name_mistake("title", spec.title)),
+        ("seed", None if spec.seed is None else python_number_mistake("seed", SEED, spec.seed)),
+        ("currency", _currency_mistake(spec.currency)),
+        ("goal", _goal_mistake(spec.goal, family)),
+    ):
+        if mistake is not None:
+            yield _told(mistake, key, getattr(spec.goal, "span", None) if key == "goal" else None)
+    yield from _method_mistakes(spec.method)
+    quantities = {quantity.name: bool(quantity.over) for quantity in family.quantities}
+    if not isinstance(spec.constraints, tuple | list):
+        yield _told(
+            Mistake("wrong-value", f"the constraints are {described(spec.constraints)}", "give a tuple"), "constraints"
+        )
+        return
+    for index, constraint in enumerate(spec.constraints):
+        mistake = _constraint_mistake(constraint, quantities, family)
+        if mistake is not None:
+            yield _told(mistake, f"constraints[{index}]", getattr(constraint, "span", None))
+
+
+def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
+    """The names in comparisons, ``admitted(sort)``, that no block of the facts bears."""
+    over = {quantity.name: quantity.over for quantity in family.quantities if quantity.over}
+    known: dict[str, frozenset[str]] = {}
+    for index, constraint in enumerate(spec.constraints):
+        for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)):
+            field = over.get(quantity.name)
+            if field is None:
+                continue
+            members = known.setdefault(field, frozenset(names_of(getattr(spec.facts, field, ()))))
+            if quantity.argument not in members:
+                message = f"there is no `{quantity.argument}` among the {field}"
+                hint = f"{field}: " + ", ".join(sorted(members)[:_SHOWN])
+                yield _told(Mistake("unknown-name", message, hint), f"constraints[{index}]", constraint.span)
+
+
+def _told(mistake: Mistake, path: str, span: Any = None) -> Diagnostic:
+    return replace(error(mistake.code, mistake.message, span, mistake.hint), path=path)
+
+
+def _currency_mistake(currency: Any) -> Mistake | None:
+    if currency in units.CURRENCIES:
+        return None
+    hint = "one of " + ", ".join(units.CURRENCIES)
+    return Mistake("unknown-unit", f"there is no currency {described(currency)}", hint)
+
+
+def _goal_mistake(goal: Any, family: Family) -> Mistake | None:
+    if goal is None:
+        return None
+    known = [f"{kind.sense} {kind.quantity}" for kind in family.goals]
+    if isinstance(goal, Goal) and f"{goal.sense} {goal.quantity}" in known:
+        return None
+    shown = f"`{goal.sense} {goal.quantity}`" if isinstance(goal, Goal) else f"have {described(goal)} as its goal"
+    return Mistake("unknown-goal", f"{kind_words(family.name)} problem cannot {shown}", "goals: " + ", ".join(known))
+
+
+def _method_mistakes(method: Any) -> Iterator[Diagnostic]:
+    if method is None:
+        return
+    if not isinstance(method, Method) or not isinstance(method.name, str) or not isinstance(method.options, Mapping):
+        mistake = Mistake("wrong-value", f"the method is {described(method)}", "give Method(name, options)")
+        yield _told(mistake, "method")
+        return
+    for key, value in method.options.items():
+        item = METHOD_OPTIONS.get(key)
+        wrong = None if item is None or value is None else item_mistake(key, item, value)
+        if wrong is not None:
+            yield _told(wrong, f"method.options[{key!r}]", method.spans.get(key, method.span))
+
+
+def _constraint_mistake(constraint: Any, quantities: Mapping[str, bool], family: Family) -> Mistake | None:
+    if not isinstance(constraint, Constraint) or constraint.comparison not in COMPARISONS:
+        return Mistake(
+            "wrong-statement",
+            f"{described(constraint)} is no comparison of quantities",
+            "give Constraint(left, comparison, right) with one of " + ", ".join(COMPARISONS),
+        )
+    return _expression_mistake(constraint.left, quantities, family) or (
+        _expression_mistake(constraint.right, quantities, family)
+    )
+
+
+def _expression_mistake(expression: Expression | Any, quantities: Mapping[str, bool], family: Family) -> Mistake | None:
+    match expression:
+        case Constant(value):
+            return python_number_mistake("a constant", _NUMBER, value)
+        case PlanQuantity(name, argument):
+            if name not in quantities:
+                hint = "quantities: " + (", ".join(quantities) or "none")
+                return Mistake("unknown-name", f"{kind_words(family.name)} plan has no quantity `{name}`", hint)
+            if bool(argument) != quantities[name]:
+                wanted = "is meant of one name" if quantities[name] else "takes no argument"
+                return Mistake("wrong-arguments", f"`{name}` {wanted}", "see the family's page")
+            return None
+        case Operation(_, operands):
+            return next((m for one in operands if (m := _expression_mistake(one, quantities, family))), None)
+        case _:
+            return Mistake(
+                "wrong-value", f"{described(expression)} is no expression", "give Constant, PlanQuantity or Operation"
+            )

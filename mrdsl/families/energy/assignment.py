@@ -1,0 +1,167 @@
+"""From tasks per VM to everything that follows from them: phases, uptime, energy, cost, and the plan.
+
+Tasks of one kind are alike and so are the slots of one VM, so the number of tasks on each VM says all: its slots share
+them as evenly as whole tasks allow, which is the shortest way (``ceil(tasks / slots)`` waves).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
+from mrdsl.families.energy.plan import EnergyParts, EnergyPlan, JobUse, Phases, SlotUse, VmUse, total_energy
+from mrdsl.formulas.transfer import placement_time, shuffle_time
+from mrdsl.spec.spec import Spec
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a relaxed model says of one job, where VMs are taken in part: phases, cost, and how many VMs are taken."""
+
+    clock: Phases
+    cost: float
+    machines: float
+
+
+@dataclass(frozen=True)
+class Share:
+    """The VMs of one job, one entry per VM: its type's position, its map tasks and its reduce tasks.
+
+    ``part`` is set for a relaxed plan only.
+    """
+
+    types: Ints
+    maps: Floats | Ints
+    reduces: Floats | Ints
+    part: Part | None = None
+
+    @property
+    def relaxed(self) -> bool:
+        return self.part is not None
+
+    def used(self) -> Share:
+        """Without the VMs that run nothing."""
+        keep = (self.maps > 0) | (self.reduces > 0)
+        return Share(self.types[keep], self.maps[keep], self.reduces[keep], self.part)
+
+
+def waves(tasks: Floats | Ints, slots: Ints, relaxed: bool = False) -> Floats:
+    """Rounds in which ``slots`` run ``tasks``; not rounded up in a relaxed plan."""
+    rounds = np.asarray(tasks / slots, dtype=np.float64)
+    return rounds if relaxed else np.ceil(rounds)
+
+
+def phase_times(machines: Machines, job: JobData, share: Share) -> tuple[Floats, Floats, Floats, Floats]:
+    """Placement, map, shuffle and reduce time of every VM of the share, s."""
+    maps, reduces, types = share.maps, share.reduces, share.types
+    placement = placement_time(np.asarray(maps, dtype=np.float64), job.place, 1.0)
+    shuffle = np.asarray(shuffle_time(maps, reduces, job.send, 1.0, job.fetch, 1.0), dtype=np.float64)
+    return (
+        placement,
+        _busy(waves(maps, machines.map_slots[types], share.relaxed), job.map_time[types]),
+        shuffle,
+        _busy(waves(reduces, machines.reduce_slots[types], share.relaxed), job.reduce_time[types]),
+    )
+
+
+def _busy(rounds: Floats, time: Floats) -> Floats:
+    """Rounds times their length, 0 where there are none (also where the task cannot run)."""
+    return np.where(rounds > 0, rounds * np.where(rounds > 0, time, 0.0), 0.0)
+
+
+def task_energy(job: JobData, share: Share) -> float:
+    """The first two sums of (1), J."""
+    maps, reduces = share.maps > 0, share.reduces > 0
+    return float(
+        share.maps[maps] @ job.map_energy[share.types[maps]]
+        + share.reduces[reduces] @ job.reduce_energy[share.types[reduces]]
+    )
+
+
+def phases_of(machines: Machines, job: JobData, share: Share) -> Phases:
+    """The four phases of (4): each ends when its last VM does."""
+    if share.part is not None:
+        return share.part.clock
+    return Phases(*(float(times.max(initial=0.0)) for times in phase_times(machines, job, share)))
+
+
+def cost_of(machines: Machines, share: Share, uptime: float) -> float:
+    """Eq. (9): every VM taken is paid from the start to the end of its job."""
+    if share.part is not None:
+        return share.part.cost
+    return float(machines.price[share.types].sum() * uptime)
+
+
+def job_use(machines: Machines, job: JobData, share: Share) -> JobUse:
+    """One job's energy, phases, uptime and cost under an assignment."""
+    share = share.used()
+    phases = phases_of(machines, job, share)
+    tasks = task_energy(job, share)
+    energy = EnergyParts(
+        tasks, job.placement_energy, job.shuffle_energy, tasks + job.placement_energy + job.shuffle_energy
+    )
+    uptime = phases.total
+    return JobUse(energy, phases, uptime, cost_of(machines, share, uptime), _finite(job.deadline), _finite(job.budget))
+
+
+def plan_of(spec: Spec, shares: Sequence[Share], last_end: float | None = None) -> EnergyPlan:
+    """The plan in which job ``j`` takes ``shares[j]``; VMs are numbered within their type, job by job.
+
+    ``last_end`` is the uptime of a relaxed plan where that is not the longest of its jobs'.
+    """
+    machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
+    taken = [0] * len(machines)
+    vms: list[VmUse] = []
+    uses: dict[str, JobUse] = {}
+    for job, share in zip(jobs, shares, strict=True):
+        kept = share.used()
+        uses[job.name] = job_use(machines, job, kept)
+        _, map_busy, _, reduce_busy = phase_times(machines, job, kept)
+        for i in np.argsort(kept.types, kind="stable"):
+            kind = int(kept.types[i])
+            taken[kind] += 1
+            vms.append(_vm_use(machines, kind, taken[kind], job.name, kept, int(i), map_busy, reduce_busy))
+    last = max(uses.values(), key=lambda use: use.uptime)
+    return EnergyPlan(
+        vms=tuple(vms),
+        energy=total_energy([use.energy for use in uses.values()]),
+        phases=last.phases,
+        uptime=last.uptime if last_end is None else last_end,
+        cost=sum(use.cost for use in uses.values()),
+        jobs=uses,
+        machines=sum(
+            share.part.machines if share.part is not None else float(len(share.used().types)) for share in shares
+        ),
+        relaxed=any(share.relaxed for share in shares),
+    )
+
+
+def _vm_use(
+    machines: Machines, kind: int, index: int, job: str, share: Share, i: int, map_busy: Floats, reduce_busy: Floats
+) -> VmUse:
+    map_slots, reduce_slots = int(machines.map_slots[kind]), int(machines.reduce_slots[kind])
+    maps, reduces = share.maps[i].item(), share.reduces[i].item()
+    per_map = _spread(maps, map_slots, share.relaxed)
+    per_reduce = _spread(reduces, reduce_slots, share.relaxed)
+    width = max(map_slots, reduce_slots)
+    slots = tuple(
+        SlotUse(m, r)
+        for m, r in zip(per_map + [0] * (width - map_slots), per_reduce + [0] * (width - reduce_slots), strict=True)
+    )
+    return VmUse(machines.names[kind], index, job, maps, reduces, slots, float(map_busy[i]), float(reduce_busy[i]))
+
+
+def _spread(tasks: float, slots: int, relaxed: bool) -> list[Any]:
+    """Tasks per slot, the fuller slots first."""
+    if relaxed:
+        return [tasks / slots] * slots
+    each, more = divmod(int(tasks), slots)
+    return [each + 1] * more + [each] * (slots - more)
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

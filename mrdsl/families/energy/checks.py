@@ -1,0 +1,73 @@
+"""Mistakes in an energy spec beyond what the schema says, and promises that no plan can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.families.energy.facts import EnergyFacts, Job
+from mrdsl.spec.spec import Spec
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Names that are not there, tasks that no VM can run, VM types that no job has times for."""
+    facts: EnergyFacts = spec.facts
+    if not facts.vms:
+        yield error("missing-block", "an energy problem needs at least one vm", spec.span)
+    if not facts.jobs:
+        yield error("missing-block", "an energy problem needs at least one job", spec.span)
+    for vm in facts.vms:
+        if vm.on_demand.price == 0.0:
+            yield error(
+                "out-of-range",
+                f"vm {vm.name} costs nothing, and the budgets of an energy problem are shared out by prices",
+                vm.on_demand.span_of("price"),
+                "write a price above 0; where money does not matter, any, and no budget",
+            )
+    unknown = [found for job in facts.jobs for found in _names(facts, job)]
+    yield from unknown
+    for job in facts.jobs:
+        yield from _runnable(facts, job)
+    if not unknown:
+        yield from _unused(facts)
+
+
+def _names(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
+    known = [vm.name for vm in facts.vms]
+    for profile in job.on:
+        if profile.name not in known:
+            near = get_close_matches(profile.name, known, n=1)
+            yield error(
+                "unknown-name",
+                f'job {job.name} has times on "{profile.name}", but there is no such vm',
+                profile.span,
+                f"did you mean `{near[0]}`?" if near else "vms: " + ", ".join(f"`{name}`" for name in known),
+            )
+
+
+def _runnable(facts: EnergyFacts, job: Job) -> Iterator[Diagnostic]:
+    there = {vm.name for vm in facts.vms if vm.available > 0}
+    rows = [("map", job.map.tasks, job.map.span, [p.name for p in job.on if p.map is not None])]
+    if job.reduce is not None and job.reduce.tasks:
+        rows.append(("reduce", job.reduce.tasks, job.reduce.span, [p.name for p in job.on if p.reduce is not None]))
+    for kind, tasks, span, able in rows:
+        if not there.intersection(able):
+            yield error(
+                "no-machine",
+                f"no available vm can run the {tasks} {kind} tasks of job {job.name}",
+                span or job.span,
+                f'give {kind} {{ time, energy }} in an `on "VM"` block of {job.name}, for a vm with available above 0',
+            )
+
+
+def _unused(facts: EnergyFacts) -> Iterator[Diagnostic]:
+    timed = {profile.name for job in facts.jobs for profile in job.on if profile.map or profile.reduce}
+    for vm in facts.vms:
+        if vm.name not in timed:
+            yield warning(
+                "unused",
+                f'no job has times on vm "{vm.name}": it is never used',
+                vm.span,
+                f'add `on "{vm.name}" {{ map {{ time, energy }}, reduce {{ time, energy }} }}` to a job, or remove it',
+            )

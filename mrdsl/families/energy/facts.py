@@ -1,0 +1,97 @@
+"""What a spec of the energy family states: machines, the network, and jobs with their tasks' times and energies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrdsl.spec.blocks import OnDemand, Slots
+from mrdsl.spec.schema import Node, block, blocks, quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vm(Node):
+    """A VM type. Its slots run side by side: so many map tasks in the map phase, so many reduce tasks later."""
+
+    slots: Slots = block(Slots, "tasks that one VM of this type runs side by side", required=True)
+    on_demand: OnDemand = block(OnDemand, "what one VM of this type costs", required=True)
+    available: int = quantity("vms", "how many VMs of this type can be had", at_least=0, whole=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network(Node):
+    """The network between storage and VMs, and between VMs."""
+
+    speed: float = quantity("data_rate", "speed of one VM's port", above=0.0, symbol="NS")
+    io_power: float = quantity(
+        "power", "power of one VM above idle, while it places or shuffles data", at_least=0.0, symbol="IOP"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapTasks(Node):
+    """The map tasks of one job, all alike: each reads one block."""
+
+    tasks: int = quantity("tasks", "number of map tasks", at_least=1, whole=True, symbol="M")
+    block: float = quantity(
+        "data",
+        "input that one map task reads; 0 where the data is already in place",
+        default=0.0,
+        at_least=0.0,
+        symbol="IBS",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReduceTasks(Node):
+    """The reduce tasks of one job, all alike; with 0 there is no shuffle either."""
+
+    tasks: int = quantity("tasks", "number of reduce tasks", default=0, at_least=0, whole=True, symbol="R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskProfile(Node):
+    """What one task needs on one slot of a VM."""
+
+    time: float = quantity("time", "duration of one task", above=0.0, symbol="T_ij")
+    energy: float = quantity("energy", "energy of one task above the slot's idle energy", at_least=0.0, symbol="E_ij")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnVm(Node):
+    """A job's tasks on one VM type; the block's name is the VM type's. A kind left out cannot run there."""
+
+    map: TaskProfile | None = block(TaskProfile, "one map task on this VM type")
+    reduce: TaskProfile | None = block(TaskProfile, "one reduce task on this VM type")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(Node):
+    """A MapReduce job with VMs of its own: data placement, map, shuffle and reduce phase, one after another."""
+
+    map: MapTasks = block(MapTasks, "the map tasks", required=True)
+    reduce: ReduceTasks | None = block(ReduceTasks, "the reduce tasks; none where left out")
+    intermediate: float = quantity(
+        "share", "bytes out of the map phase per byte in", default=1.0, at_least=0.0, symbol="MtoR"
+    )
+    deadline: float | None = quantity(
+        "time", "when the job must have ended; none where left out", default=None, above=0.0, symbol="D"
+    )
+    budget: float | None = quantity(
+        "money", "what the job's VMs may cost; no limit where left out", default=None, above=0.0, symbol="MC"
+    )
+    on: Sequence[OnVm] = blocks(OnVm, "on", "the job's tasks on one VM type", plural="profiles", required=True)
+
+    @property
+    def reduce_tasks(self) -> int:
+        """Number of reduce tasks, 0 without a ``reduce`` block."""
+        return self.reduce.tasks if self.reduce is not None else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnergyFacts(Node):
+    """The whole of an energy spec."""
+
+    vms: Sequence[Vm] = blocks(Vm, "vm", "a VM type", required=True)
+    network: Network = block(Network, "the network", required=True)
+    jobs: Sequence[Job] = blocks(Job, "job", "a job", required=True)

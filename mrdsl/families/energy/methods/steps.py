@@ -1,0 +1,414 @@
+"""Steps that the energy pipelines share: split the deadline, order machines, fill their slots, keep the best, report.
+
+A pipeline works on *attempts*: each step turns every attempt into one or several others, and ``keep_best`` picks one.
+So the loops of the algorithms (over the share of the deadline that is kept for transfers, over the weight of energy
+against cost) are data, and each step exists once. Source: Nabavinejad et al., sections 5 and 6.
+
+Tasks of one kind are alike, so an attempt holds numbers of tasks per VM. Where the spec has several jobs, the stock is
+dealt to them first (``deal_machines``) and each job is planned on its own part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import floor, inf
+
+import numpy as np
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
+from mrdsl.core.result import Termination
+from mrdsl.families.energy.assignment import Share, job_use, plan_of
+from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
+from mrdsl.families.energy.plan import JobUse
+from mrdsl.families.energy.verify import measure, verify
+from mrdsl.spec.spec import Spec
+
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way of placing a job's tasks, as far as the steps have come.
+
+    ``room`` is the time left for the map and the reduce phase together, s; ``map_room`` and ``reduce_room`` bound each
+    phase by itself. ``map_order`` and ``reduce_order`` are VM numbers, the preferred first; ``maps`` and ``reduces``
+    are tasks per VM, None until a step has placed them.
+    """
+
+    room: float = inf
+    map_room: float = inf
+    reduce_room: float = inf
+    map_order: Ints | None = None
+    reduce_order: Ints | None = None
+    maps: Ints | None = None
+    reduces: Ints | None = None
+
+    @property
+    def placed(self) -> bool:
+        return self.maps is not None and self.reduces is not None
+
+
+@dataclass(frozen=True)
+class JobWork:
+    """One job: its data, the type of every VM dealt to it, the attempts, and the one that was kept."""
+
+    job: JobData
+    types: Ints
+    attempts: tuple[Attempt, ...] = (Attempt(),)
+    kept: Attempt | None = None
+
+    def share(self, attempt: Attempt) -> Share:
+        """The attempt's tasks per VM."""
+        assert attempt.maps is not None
+        assert attempt.reduces is not None
+        return Share(self.types, attempt.maps, attempt.reduces)
+
+
+@dataclass(frozen=True)
+class Work:
+    """The state between steps."""
+
+    machines: Machines
+    jobs: tuple[JobWork, ...]
+
+
+def only_energy(spec: Spec) -> None:
+    """Raises MrdslError ``unable-solver`` where the spec wants something else minimized than energy."""
+    goal = spec.goal
+    if goal is not None and goal.quantity != "energy":
+        message = f"the methods of the energy family minimize energy, not {goal.quantity}"
+        raise MrdslError([error("unable-solver", message, goal.span, "take --solver highs, or any other MILP solver")])
+
+
+def deal_machines(draft: Draft) -> Draft:
+    """Starts the work: every VM goes to one job, each time to the job with the most work per slot dealt so far."""
+    only_energy(draft.spec)
+    machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
+    stock = np.repeat(np.arange(len(machines)), machines.available)
+    if len(jobs) == 1:
+        return replace(draft, work=Work(machines, (JobWork(jobs[0], stock),)))
+    dealt: list[list[int]] = [[] for _ in jobs]
+    slots = [0.0] * len(jobs)
+    demand = [_demand(job) for job in jobs]
+    for kind in sorted(stock.tolist(), key=lambda k: (-int(machines.map_slots[k]), k)):
+        able = [j for j, job in enumerate(jobs) if np.isfinite(min(job.map_time[kind], job.reduce_time[kind]))]
+        if able:
+            taker = max(able, key=lambda j: (demand[j] / (slots[j] + 1e-9 if slots[j] else 1e-9), -j))
+            dealt[taker].append(kind)
+            slots[taker] += float(machines.map_slots[kind])
+    works = tuple(JobWork(job, np.array(sorted(own), dtype=np.int64)) for job, own in zip(jobs, dealt, strict=True))
+    return replace(draft, work=Work(machines, works))
+
+
+def _demand(job: JobData) -> float:
+    """Slots that the job would keep busy until its deadline, on its fastest type."""
+    work = job.map_tasks * float(job.map_time.min()) + (
+        job.reduce_tasks * float(job.reduce_time.min()) if job.reduce_tasks else 0.0
+    )
+    return work / job.deadline if np.isfinite(job.deadline) else work
+
+
+def each_job(draft: Draft, change: Callable[[Machines, JobWork], JobWork]) -> Draft:
+    """The draft with every job's work changed."""
+    work: Work = draft.work
+    return replace(draft, work=replace(work, jobs=tuple(change(work.machines, own) for own in work.jobs)))
+
+
+def each_attempt(draft: Draft, change: Callable[[Machines, JobWork, Attempt], Sequence[Attempt]]) -> Draft:
+    """The draft with every attempt replaced by those that ``change`` makes of it."""
+    return each_job(
+        draft,
+        lambda machines, own: replace(
+            own, attempts=tuple(new for attempt in own.attempts for new in change(machines, own, attempt))
+        ),
+    )
+
+
+def split_deadline(draft: Draft, parts: int = 10) -> Draft:
+    """Line 1 of Algorithms 1 and 2: keeps 1, 2, ... of ``parts`` equal shares of the deadline for transfers.
+
+    Without a deadline there is one attempt with all the time in the world.
+    """
+
+    def split(_: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+        if not np.isfinite(own.job.deadline):
+            return [attempt]
+        return [replace(attempt, room=own.job.deadline * (1 - i / parts)) for i in range(1, parts + 1)]
+
+    return each_attempt(draft, split)
+
+
+def per_vm(values: Floats, own: JobWork) -> Floats:
+    """A figure of VM types as one of VMs."""
+    return values[own.types]
+
+
+def machine_energy(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
+    """(12): the energy in which each VM would run all map tasks, and all reduce tasks; infinite where it cannot."""
+    job = own.job
+    return per_vm(job.map_energy * job.map_tasks, own), per_vm(job.reduce_energy * max(job.reduce_tasks, 1), own)
+
+
+def machine_cost(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
+    """(13): what each VM would cost per slot if it ran all map tasks, and all reduce tasks."""
+    job = own.job
+    return (
+        per_vm(job.map_time * job.map_tasks * machines.price / machines.map_slots, own),
+        per_vm(job.reduce_time * max(job.reduce_tasks, 1) * machines.price / machines.reduce_slots, own),
+    )
+
+
+def machine_power(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
+    """Energy per unit time of a slot, as EMRSA ranks slots (the least over the tasks, or their mean)."""
+    job = own.job
+    with np.errstate(invalid="ignore"):
+        return per_vm(job.map_energy / job.map_time, own), per_vm(job.reduce_energy / job.reduce_time, own)
+
+
+def machine_time(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
+    """How long one task takes."""
+    return per_vm(own.job.map_time, own), per_vm(own.job.reduce_time, own)
+
+
+MEASURES = {
+    "energy": machine_energy,
+    "cost": machine_cost,
+    "power": machine_power,
+    "mean_power": machine_power,
+    "time": machine_time,
+}
+
+
+def ordered(values: Floats) -> Ints:
+    """VM numbers by rising value, ties in spec order, without those whose value is not finite."""
+    order = np.argsort(values, kind="stable")
+    return order[np.isfinite(values[order])].astype(np.int64)
+
+
+def order_machines(draft: Draft, by: str = "energy") -> Draft:
+    """Sorts the VMs for map and for reduce tasks by ``energy`` (12), ``cost`` (13), ``power`` or ``time``.
+
+    EMRSA-I ranks slots by the least energy per unit time over the tasks (``power``), EMRSA-II by the mean
+    (``mean_power``). Tasks of a kind are alike here, so both are the same figure and the two algorithms agree.
+    """
+
+    def sort(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+        maps, reduces = MEASURES[by](machines, own)
+        return [replace(attempt, map_order=ordered(maps), reduce_order=ordered(reduces))]
+
+    return each_attempt(draft, sort)
+
+
+def order_by_value(draft: Draft, steps: int = 100) -> Draft:
+    """Lines 2-7 of Algorithm 2: VMs by ``alpha * energy + (1 - alpha) * cost``, each over its largest, for every alpha.
+
+    ``alpha`` runs from 0 to 1 in ``steps`` steps; values of it that give the same orders are tried once.
+    """
+
+    def sort(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+        energy, cost = machine_energy(machines, own), machine_cost(machines, own)
+        found: dict[bytes, Attempt] = {}
+        for step in range(steps + 1):
+            alpha = step / steps
+            orders = [ordered(_weighed(alpha, e, c)) for e, c in zip(energy, cost, strict=True)]
+            key = orders[0].tobytes() + b"|" + orders[1].tobytes()
+            found.setdefault(key, replace(attempt, map_order=orders[0], reduce_order=orders[1]))
+        return tuple(found.values())
+
+    return each_attempt(draft, sort)
+
+
+def _weighed(alpha: float, energy: Floats, cost: Floats) -> Floats:
+    """Lines 5, 6 of Algorithm 2; infinite where a task cannot run."""
+    able = np.isfinite(energy)
+    value = np.full(len(energy), inf)
+    value[able] = alpha * scaled(energy)[able] + (1 - alpha) * scaled(cost)[able]
+    return value
+
+
+def scaled(values: Floats) -> Floats:
+    """Values over the largest finite one."""
+    largest = float(np.max(values[np.isfinite(values)], initial=0.0))
+    return values / largest if largest > 0 else values
+
+
+def fill_slots(draft: Draft, deadline: bool = True) -> Draft:
+    """Lines 6-14 of Algorithm 1: each task goes to the first VM in order whose least busy slot still has room for it.
+
+    Room is what the attempt leaves for both phases: the slot's time, the task's and the other phase's length so far
+    must not exceed it. A VM that has no room is left for good. The text does not say in which order map and reduce
+    tasks come; they come here in turn, in proportion to their numbers: map tasks first would fill all the time there
+    is and leave none for the reduce phase. ``deadline = false`` knows no limit (EM). Attempts that fail are dropped.
+    """
+
+    def fill(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+        filled = _fill(machines, own, attempt, attempt.room if deadline else inf)
+        return [] if filled is None else [filled]
+
+    return each_attempt(draft, fill)
+
+
+@dataclass
+class _Queue:
+    """The VMs of one kind of task in order, filled one after another."""
+
+    order: list[int]
+    slots: list[int]
+    time: list[float]
+    counts: list[int]
+    longest: float = 0.0
+    at: int = 0
+
+    def place(self, room: float) -> bool:
+        """One task on the first VM with room for it; False where there is none."""
+        while self.at < len(self.order):
+            vm = self.order[self.at]
+            end = (self.counts[vm] // self.slots[vm] + 1) * self.time[vm]
+            if end <= room:
+                self.counts[vm] += 1
+                self.longest = max(self.longest, end)
+                return True
+            self.at += 1
+        return False
+
+
+def _fill(machines: Machines, own: JobWork, attempt: Attempt, room: float) -> Attempt | None:
+    job, count = own.job, len(own.types)
+    assert attempt.map_order is not None
+    assert attempt.reduce_order is not None
+    maps = _Queue(
+        attempt.map_order.tolist(),
+        machines.map_slots[own.types].tolist(),
+        job.map_time[own.types].tolist(),
+        [0] * count,
+    )
+    reduces = _Queue(
+        attempt.reduce_order.tolist(),
+        machines.reduce_slots[own.types].tolist(),
+        job.reduce_time[own.types].tolist(),
+        [0] * count,
+    )
+    room = room * (1 + SLACK)
+    placed_maps = placed_reduces = 0
+    while placed_maps < job.map_tasks or placed_reduces < job.reduce_tasks:
+        if placed_maps * job.reduce_tasks <= placed_reduces * job.map_tasks and placed_maps < job.map_tasks:
+            done, placed_maps = maps.place(room - reduces.longest), placed_maps + 1
+        else:
+            done, placed_reduces = reduces.place(room - maps.longest), placed_reduces + 1
+        if not done:
+            return None
+    return replace(attempt, maps=np.array(maps.counts), reduces=np.array(reduces.counts))
+
+
+def split_phases(draft: Draft, transfers: bool = False) -> Draft:
+    """EMRSA: the deadline is shared by the map and the reduce phase as the least times of their tasks are.
+
+    EMRSA knows no transfers and gives the phases all the time there is; EMRSAPS (``transfers``) shares what
+    ``split_deadline`` left of it.
+    """
+
+    def split(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+        job = own.job
+        room = attempt.room if transfers else job.deadline
+        maps = job.map_tasks * float(per_vm(job.map_time, own).min(initial=inf))
+        reduces = job.reduce_tasks * float(per_vm(job.reduce_time, own).min(initial=inf)) if job.reduce_tasks else 0.0
+        part = maps / (maps + reduces) if np.isfinite(maps + reduces) else 0.5
+        return [replace(attempt, map_room=part * room, reduce_room=(1 - part) * room)]
+
+    return each_attempt(draft, split)
+
+
+def pack_slots(draft: Draft) -> Draft:
+    """EMRSA: slot by slot in order, each takes the longest tasks that its phase's share of the deadline holds.
+
+    Alike tasks make this a whole number of waves per VM. Attempts that leave a task over are dropped.
+    """
+
+    def pack(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+        job = own.job
+        assert attempt.map_order is not None
+        assert attempt.reduce_order is not None
+        maps = _pack(
+            job.map_tasks, attempt.map_order, machines.map_slots[own.types], job.map_time[own.types], attempt.map_room
+        )
+        reduces = _pack(
+            job.reduce_tasks,
+            attempt.reduce_order,
+            machines.reduce_slots[own.types],
+            job.reduce_time[own.types],
+            attempt.reduce_room,
+        )
+        return [] if maps is None or reduces is None else [replace(attempt, maps=maps, reduces=reduces)]
+
+    return each_attempt(draft, pack)
+
+
+def _pack(tasks: int, order: Ints, slots: Ints, time: Floats, room: float) -> Ints | None:
+    counts = np.zeros(len(slots), dtype=np.int64)
+    for vm in order:
+        if tasks == 0:
+            break
+        rounds = tasks if not np.isfinite(room) else floor(room / float(time[vm]) * (1 + SLACK))
+        counts[vm] = min(tasks, int(slots[vm]) * rounds)
+        tasks -= int(counts[vm])
+    return counts if tasks == 0 else None
+
+
+def keep_best(draft: Draft, least: str = "energy", deadline: bool = True, budget: bool = True) -> Draft:
+    """Lines 23-25: the placed attempt with the least ``energy`` or ``uptime`` among those that keep the promises named.
+
+    ``deadline`` and ``budget`` say which promises the algorithm looks at.
+    """
+
+    def keep(machines: Machines, own: JobWork) -> JobWork:
+        best, lowest = None, inf
+        for attempt in own.attempts:
+            if not attempt.placed:
+                continue
+            use = job_use(machines, own.job, own.share(attempt))
+            value = use.energy.total if least == "energy" else use.uptime
+            if value < lowest and keeps(own.job, use, deadline, budget):
+                best, lowest = attempt, value
+        return replace(own, kept=best)
+
+    return each_job(draft, keep)
+
+
+def keeps(job: JobData, use: JobUse, deadline: bool = True, budget: bool = True) -> bool:
+    """Whether a job's deadline and budget hold, those that are asked for."""
+    return not (deadline and use.uptime > job.deadline * (1 + SLACK)) and not (
+        budget and use.cost > job.budget * (1 + SLACK)
+    )
+
+
+def report(draft: Draft) -> Draft:
+    """The plan, if every job has one and it passes the same check as a solver's plan; else why there is none."""
+    work: Work = draft.work
+    lost = [own.job.name for own in work.jobs if own.kept is None]
+    if lost:
+        return replace(draft, plan=None, diagnostics=(*draft.diagnostics, *(_no_placement(name) for name in lost)))
+    plan = plan_of(draft.spec, [own.share(own.kept) for own in work.jobs if own.kept is not None])
+    broken = verify(draft.spec, plan)
+    if broken:
+        said = tuple(
+            warning(
+                "no-plan-found",
+                f"the plan of this method breaks a promise: {found.message}",
+                found.span,
+                "another method looks at this promise: leave out `solve with`, or take --solver auto",
+            )
+            for found in broken
+        )
+        return replace(draft, plan=None, diagnostics=(*draft.diagnostics, *said))
+    return replace(draft, plan=plan, value=measure(draft.spec, plan), termination=Termination.COMPLETED)
+
+
+def _no_placement(name: str) -> Diagnostic:
+    return note(
+        "no-plan-found",
+        f"this method finds no plan for job {name} that keeps its deadline and budget; another method may",
+        None,
+        "take --solver auto, which proves whether there is one",
+    )

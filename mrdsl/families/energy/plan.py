@@ -1,0 +1,162 @@
+"""The plan of the energy family: machines, tasks per slot, phases, energy by part, cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mrdsl.core.result import Bar, Plan, Table
+
+
+@dataclass(frozen=True)
+class SlotUse:
+    """Tasks that one slot runs, one after another; fractional in a relaxed plan."""
+
+    map_tasks: float
+    reduce_tasks: float
+
+
+@dataclass(frozen=True)
+class VmUse:
+    """One VM that is taken: its type, its number within the type (from 1), the job it belongs to, and its tasks.
+
+    ``map_time`` and ``reduce_time`` say how long its busiest slot runs them, s.
+    """
+
+    type: str
+    index: int
+    job: str
+    map_tasks: float
+    reduce_tasks: float
+    slots: tuple[SlotUse, ...]
+    map_time: float = field(default=0.0, metadata={"document": False})
+    reduce_time: float = field(default=0.0, metadata={"document": False})
+
+    @property
+    def label(self) -> str:
+        return f"{self.type} #{self.index}"
+
+
+@dataclass(frozen=True)
+class EnergyParts:
+    """Energy above idle by part, J."""
+
+    tasks: float
+    placement: float
+    shuffle: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Length of each phase, s."""
+
+    placement: float
+    map: float
+    shuffle: float
+    reduce: float
+
+    @property
+    def total(self) -> float:
+        return self.placement + self.map + self.shuffle + self.reduce
+
+
+@dataclass(frozen=True)
+class JobUse:
+    """One job's share of the plan."""
+
+    energy: EnergyParts
+    phases: Phases
+    uptime: float
+    cost: float
+    deadline: float | None
+    budget: float | None
+
+
+@dataclass(frozen=True)
+class EnergyPlan(Plan):
+    """Who takes which VM, and what it costs.
+
+    Each job has VMs of its own; the jobs start together. ``energy`` and ``cost`` are sums over the jobs; ``phases``
+    and ``uptime`` are those of the job that ends last; ``machines`` is the number of VMs. In a relaxed plan tasks and
+    VMs are taken in part: phases, uptime, cost and machines are then those of the relaxation, not what the VMs listed
+    would take and cost.
+    """
+
+    vms: tuple[VmUse, ...]
+    energy: EnergyParts
+    phases: Phases
+    uptime: float
+    cost: float
+    jobs: Mapping[str, JobUse]
+    machines: float = field(default=0.0, metadata={"document": False})
+    relaxed: bool = field(default=False, metadata={"document": False})
+
+    def tables(self) -> tuple[Table, ...]:
+        vms = [(use.job, use.label, use.map_tasks, use.reduce_tasks, _per_slot(use)) for use in self.vms]
+        jobs = [
+            (name, job.energy.total, job.uptime, job.deadline, job.cost, job.budget) for name, job in self.jobs.items()
+        ]
+        parts = [
+            (
+                name,
+                job.energy.tasks,
+                job.energy.placement,
+                job.energy.shuffle,
+                job.phases.placement,
+                job.phases.map,
+                job.phases.shuffle,
+                job.phases.reduce,
+            )
+            for name, job in self.jobs.items()
+        ]
+        return (
+            Table("Machines", ("job", "VM", "map tasks", "reduce tasks", "per slot (map+reduce)"), vms),
+            Table("Jobs", ("job", "energy [J]", "uptime [s]", "deadline [s]", "cost", "budget"), jobs),
+            Table(
+                "Parts",
+                (
+                    "job",
+                    "tasks [J]",
+                    "placement [J]",
+                    "shuffle [J]",
+                    "placement [s]",
+                    "map [s]",
+                    "shuffle [s]",
+                    "reduce [s]",
+                ),
+                parts,
+            ),
+        )
+
+    def bars(self) -> tuple[Bar, ...]:
+        """Figure 8: the four phases of every VM, with the number of tasks in the map and reduce bars."""
+        return tuple(bar for use in self.vms for bar in _bars(use, self.jobs[use.job].phases, len(self.jobs) > 1))
+
+
+def _bars(use: VmUse, phases: Phases, several_jobs: bool) -> list[Bar]:
+    lane = f"{use.job}: {use.label}" if several_jobs else use.label
+    map_start = phases.placement
+    shuffle_start = map_start + phases.map
+    reduce_start = shuffle_start + phases.shuffle
+    bars = [
+        Bar(lane, "", 0.0, phases.placement, "placement"),
+        Bar(lane, f"{use.map_tasks:g}", map_start, map_start + use.map_time, "map"),
+        Bar(lane, "", shuffle_start, reduce_start, "shuffle"),
+        Bar(lane, f"{use.reduce_tasks:g}", reduce_start, reduce_start + use.reduce_time, "reduce"),
+    ]
+    return [bar for bar in bars if bar.end > bar.start]
+
+
+def _per_slot(use: VmUse) -> str:
+    return " ".join(f"{slot.map_tasks:g}+{slot.reduce_tasks:g}" for slot in use.slots)
+
+
+def total_energy(parts: list[EnergyParts]) -> EnergyParts:
+    """The sum of several jobs' energies."""
+    return EnergyParts(
+        sum(p.tasks for p in parts),
+        sum(p.placement for p in parts),
+        sum(p.shuffle for p in parts),
+        sum(p.total for p in parts),
+    )

@@ -1,0 +1,87 @@
+"""What the studies of the energy family share: the workloads, proven optima, and what a method decides unchecked."""
+
+from __future__ import annotations
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.contracts.study import Bench
+from mrdsl.core.resources import resource
+from mrdsl.core.result import Limits, SolutionStatus
+from mrdsl.families.energy.assignment import job_use
+from mrdsl.families.energy.methods.steps import Work
+from mrdsl.families.energy.models import counted
+from mrdsl.families.energy.plan import EnergyPlan, JobUse
+from mrdsl.solving import registry
+from mrdsl.solving.checked_answer import solve_model
+from mrdsl.solving.references import function_named
+from mrdsl.spec.spec import Spec
+
+SCALES = ("small", "medium", "large")
+WORKLOADS = {
+    "adjlist": "Adjlist",
+    "classif": "Classif",
+    "hismov": "HisMov",
+    "invind": "InvInd",
+    "raninvind": "RanInvInd",
+    "selfjoin": "Selfjoin",
+    "seqcou": "SeqCou",
+    "worcou": "WorCou",
+}
+TITLES = {
+    "dsps": "DSPS",
+    "mvps": "MVPS",
+    "mrdsl-energy": "mrdsl-energy",
+    "mspan": "MSPAN",
+    "em": "EM",
+    "emrsa-1": "EMRSA",
+    "emrsaps": "EMRSAPS",
+}
+
+
+def workload(bench: Bench, name: str, scale: str) -> Spec:
+    """One of the 24 workloads of Table 3."""
+    return bench.load(resource("models") / "energy" / f"{name}-{scale}.mrspec")
+
+
+def optimum(spec: Spec, seconds: float = 60.0) -> EnergyPlan | None:
+    """The proven optimum by HiGHS on the counted model, None where there is no plan.
+
+    Raises TimeoutError where neither was proven within ``seconds``.
+    """
+    model = counted.build(spec)
+    answer = solve_model(model, "highs", Limits(time=seconds, gap=1e-6))
+    if answer.solution is SolutionStatus.OPTIMAL:
+        return counted.decode(spec, model)
+    if answer.termination == "infeasible":
+        return None
+    raise TimeoutError(f"{spec.title}: {answer.termination} after {seconds:g} s")
+
+
+def bound(spec: Spec) -> float | None:
+    """The LP bound on the energy."""
+    answer = solve_model(counted.build(spec, relax=True), "highs")
+    return answer.value
+
+
+def decide(spec: Spec, method: str) -> JobUse | None:
+    """What a method decides for a spec with one job, before anybody checks it against the promises.
+
+    None where it ends without having placed every task.
+    """
+    draft = Draft(spec)
+    for step in registry.find(method).pipelines["energy"].steps:
+        if not step["call"].endswith(":report"):
+            draft = function_named(step["call"])(draft, **{key: value for key, value in step.items() if key != "call"})
+        if draft.termination == "infeasible":
+            return None
+    if isinstance(draft.plan, EnergyPlan):
+        return next(iter(draft.plan.jobs.values()))
+    if not isinstance(draft.work, Work):
+        return None
+    work: Work = draft.work
+    job = work.jobs[0]
+    return None if job.kept is None else job_use(work.machines, job.job, job.share(job.kept))
+
+
+def excess(value: float, limit: float | None) -> float:
+    """By how many percent a limit is exceeded, 0 where it is kept or there is none."""
+    return 0.0 if limit is None or value <= limit * (1 + 1e-6) else 100.0 * (value / limit - 1.0)

@@ -1,0 +1,185 @@
+"""Checks a finished plan against the spec, from the facts and the plan's task counts alone.
+
+Nothing here calls the code that built the plan: every number is worked out again, task by task and slot by slot.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isclose
+
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.families.energy.facts import EnergyFacts, Job, TaskProfile
+from mrdsl.families.energy.plan import EnergyPlan, JobUse
+from mrdsl.spec.spec import Spec
+
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One job's figures, worked out from its VMs; ``cost`` is 0 where the plan is relaxed.
+
+    A relaxed plan's tasks say nothing about its cost: (9) as printed lets a VM taken in part go unpaid.
+    """
+
+    placement: float
+    map: float
+    shuffle: float
+    reduce: float
+    tasks_energy: float
+    placement_energy: float
+    shuffle_energy: float
+    cost: float
+
+    @property
+    def uptime(self) -> float:
+        return self.placement + self.map + self.shuffle + self.reduce
+
+    @property
+    def energy(self) -> float:
+        return self.tasks_energy + self.placement_energy + self.shuffle_energy
+
+
+def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnostic, ...]:
+    """What the plan breaks: deadlines, budgets, stock, counts, or its own arithmetic; empty where all is well."""
+    facts: EnergyFacts = spec.facts
+    found = [*_stock(facts, plan, relax), *_slots(facts, plan, relax)]
+    if found:
+        return tuple(found)
+    for job in facts.jobs:
+        found.extend(_job(facts, job, plan, relax))
+    return tuple(found)
+
+
+def measure(spec: Spec, plan: EnergyPlan) -> float:
+    """The goal's value of a plan, from the facts."""
+    return quantity(spec, plan, spec.goal.quantity if spec.goal else "energy", "")
+
+
+def quantity(spec: Spec, plan: EnergyPlan, name: str, argument: str) -> float:
+    """``energy``, ``cost``, ``uptime`` or ``machines`` of a plan, from the facts."""
+    measured = [measured_job(spec.facts, job, plan, plan.relaxed) for job in spec.facts.jobs]
+    match name:
+        case "energy":
+            return sum(m.energy for m in measured)
+        case "cost":
+            return plan.cost if plan.relaxed else sum(m.cost for m in measured)
+        case "uptime":
+            return plan.uptime if plan.relaxed else max(m.uptime for m in measured)
+        case "machines":
+            return plan.machines if plan.relaxed else float(len(plan.vms))
+    raise ValueError(f"no quantity {name!r}")
+
+
+def measured_job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) -> Measured:
+    """Every figure of one job under the plan, from task counts and facts."""
+    types = {vm.name: vm for vm in facts.vms}
+    profiles = {profile.name: profile for profile in job.on}
+    speed, power = facts.network.speed, facts.network.io_power
+    own = [use for use in plan.vms if use.job == job.name]
+    out = job.map.block * job.intermediate if job.reduce_tasks else 0.0
+    read = job.map.tasks * out / job.reduce_tasks if job.reduce_tasks else 0.0
+    placed = [use.map_tasks * job.map.block / speed for use in own]
+    shuffled = [(use.map_tasks * out + use.reduce_tasks * read) / speed for use in own]
+    mapped = [_busiest([slot.map_tasks for slot in use.slots], profiles[use.type].map) for use in own]
+    reduced = [_busiest([slot.reduce_tasks for slot in use.slots], profiles[use.type].reduce) for use in own]
+    tasks = sum(
+        use.map_tasks * _energy(profiles[use.type].map) + use.reduce_tasks * _energy(profiles[use.type].reduce)
+        for use in own
+    )
+    placement, map_, shuffle, reduce_ = (max(t, default=0.0) for t in (placed, mapped, shuffled, reduced))
+    uptime = placement + map_ + shuffle + reduce_
+    prices = [types[use.type].on_demand.price for use in own]
+    cost = 0.0 if relax else sum(prices) * uptime
+    return Measured(placement, map_, shuffle, reduce_, tasks, sum(placed) * power, sum(shuffled) * power, cost)
+
+
+def _busiest(tasks: list[float], profile: TaskProfile | None) -> float:
+    return max(tasks, default=0.0) * profile.time if profile is not None else 0.0
+
+
+def _energy(profile: TaskProfile | None) -> float:
+    return profile.energy if profile is not None else 0.0
+
+
+def _stock(facts: EnergyFacts, plan: EnergyPlan, relax: bool) -> Iterator[Diagnostic]:
+    available = {vm.name: vm.available for vm in facts.vms}
+    seen = Counter((use.type, use.index) for use in plan.vms)
+    for (kind, index), times in seen.items():
+        if times > 1:
+            yield error("broken-plan", f"VM {kind} #{index} is taken {times} times")
+        if kind not in available:
+            yield error("broken-plan", f"VM type {kind} is not in the spec")
+        elif not relax and not 1 <= index <= available[kind]:
+            yield error("broken-plan", f"VM {kind} #{index} is taken, but only {available[kind]} are available")
+
+
+def _slots(facts: EnergyFacts, plan: EnergyPlan, relax: bool) -> Iterator[Diagnostic]:
+    types = {vm.name: vm for vm in facts.vms}
+    profiles = {(job.name, profile.name): profile for job in facts.jobs for profile in job.on}
+    for use in plan.vms:
+        profile = profiles.get((use.job, use.type))
+        slots = types[use.type].slots
+        rows = (
+            ("map", use.map_tasks, [s.map_tasks for s in use.slots], slots.map, profile and profile.map),
+            ("reduce", use.reduce_tasks, [s.reduce_tasks for s in use.slots], slots.reduce, profile and profile.reduce),
+        )
+        for kind, tasks, per_slot, count, able in rows:
+            if tasks and able is None:
+                yield error("broken-plan", f"{use.label} runs {kind} tasks of {use.job}, which cannot run there")
+            if sum(1 for n in per_slot if n) > count:
+                yield error("broken-plan", f"{use.label} uses more than its {count} {kind} slots")
+            if not isclose(sum(per_slot), tasks, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+                yield error("broken-plan", f"{use.label}: its slots run {sum(per_slot):g} of {tasks:g} {kind} tasks")
+            if min(per_slot, default=0.0) < 0 or (not relax and any(n % 1 for n in per_slot)):
+                yield error("broken-plan", f"{use.label} runs a part of a {kind} task on some slot")
+
+
+def _job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) -> Iterator[Diagnostic]:
+    own = [use for use in plan.vms if use.job == job.name]
+    for kind, run, wanted in (
+        ("map", sum(use.map_tasks for use in own), job.map.tasks),
+        ("reduce", sum(use.reduce_tasks for use in own), job.reduce_tasks),
+    ):
+        if not isclose(run, wanted, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            yield error("broken-plan", f"{run:g} of the {wanted} {kind} tasks of {job.name} run")
+    measured = measured_job(facts, job, plan, relax)
+    said = plan.jobs[job.name]
+    uptime, cost = max(measured.uptime, said.uptime), max(measured.cost, said.cost)
+    if job.deadline is not None and uptime > job.deadline * (1 + TOLERANCE):
+        yield error(
+            "broken-plan",
+            f"{job.name} ends after {uptime:.6g} s, its deadline is {job.deadline:.6g} s",
+            job.span_of("deadline"),
+        )
+    if job.budget is not None and cost > job.budget * (1 + TOLERANCE):
+        yield error(
+            "broken-plan", f"{job.name} costs {cost:.6g}, its budget is {job.budget:.6g}", job.span_of("budget")
+        )
+    yield from _arithmetic(job, said, measured, relax)
+
+
+def _arithmetic(job: Job, said: JobUse, measured: Measured, relax: bool) -> Iterator[Diagnostic]:
+    """What the plan states must follow from its tasks; a relaxed plan's phases and cost may be longer and higher."""
+    exact = [("energy", said.energy.total, measured.energy), ("task energy", said.energy.tasks, measured.tasks_energy)]
+    at_least = [
+        ("placement", said.phases.placement, measured.placement),
+        ("map phase", said.phases.map, measured.map),
+        ("shuffle", said.phases.shuffle, measured.shuffle),
+        ("reduce phase", said.phases.reduce, measured.reduce),
+        ("uptime", said.uptime, measured.uptime),
+        ("cost", said.cost, measured.cost),
+    ]
+    for name, stated, found in [*exact, *([] if relax else at_least)]:
+        if not isclose(stated, found, rel_tol=TOLERANCE, abs_tol=TOLERANCE * 1e-3):
+            yield error("broken-plan", _stated(job, name, stated, found))
+    for name, stated, found in at_least if relax else []:
+        if stated < found * (1 - TOLERANCE) - TOLERANCE:
+            yield error("broken-plan", _stated(job, name, stated, found))
+
+
+def _stated(job: Job, name: str, stated: float, found: float) -> str:
+    return f"{job.name}: the plan states {stated:.6g} as {name}, its tasks give {found:.6g}"

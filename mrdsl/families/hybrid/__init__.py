@@ -1,0 +1,31 @@
+"""Hybrid clouds: a private cloud that queues, outsources or rejects tasks as they come (paper 004, III-IV)."""
+
+from __future__ import annotations
+
+from mrdsl.contracts.family import Experiment, Family, GoalKind
+from mrdsl.families.hybrid import hooks
+from mrdsl.families.hybrid.checks import check
+from mrdsl.families.hybrid.facts import HybridFacts
+
+FAMILY = Family(
+    name="hybrid",
+    summary="a private cloud that queues, outsources or rejects tasks as they come, at the least average cost",
+    paper="Cost-Minimized VM Allocation on Hybrid clouds (draft), III-IV",
+    facts=HybridFacts,
+    goals=(GoalKind("minimize", "cost", "currency", "average cost of outsourcing and preemption in one slot"),),
+    methods=("controller", "calendar", "threshold", "always-outsource", "never-outsource"),
+    check=check,
+    choose=hooks.choose,
+    verify=hooks.verify,
+    measure=hooks.measure,
+    why=hooks.why,
+    simulate=hooks.simulate,
+    experiments=(
+        Experiment(
+            "hybrid-weights",
+            "cost, acceptance and delays against the weight V and the acceptance ratio",
+            hooks.study_weights,
+            {"seeds": (3, "seeds to average over"), "horizon": (1000, "slots per run")},
+        ),
+    ),
+)

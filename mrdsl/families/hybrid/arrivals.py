@@ -1,0 +1,123 @@
+"""Tasks that arrive: drawn, drawn in bursts, or recorded in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.exchange.cells import CellReader, RawTable, read_raw
+from mrdsl.families.hybrid.facts import Bursts, HybridFacts, Queue
+from mrdsl.simulation.sampling import draws, stream
+
+Counts = NDArray[np.int64]
+ROUNDING = 1e-12
+
+
+@dataclass
+class _Report:
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, diagnostic: Diagnostic | None) -> None:
+        if diagnostic is not None:
+            self.found.append(diagnostic)
+
+
+def arrivals_of(facts: HybridFacts, seed: int) -> Counts:
+    """Tasks submitted, one row per slot and one column per queue; drawn again above ``arrivals_max``.
+
+    Fractions are carried over: with 0.5 a slot one task comes every other slot, with 2.7 twenty-seven in ten slots.
+    """
+    table, _ = recorded(facts)
+    columns = [table[q.name] if q.name in table else _drawn(q, facts.horizon, seed) for q in facts.queues]
+    return np.array(columns, dtype=np.int64).T.reshape(facts.horizon, len(facts.queues))
+
+
+def _drawn(queue: Queue, horizon: int, seed: int) -> Counts:
+    top = float(queue.arrivals_max)
+    usual = draws(queue.arrivals or 0.0, stream(seed, "arrivals", queue.name), horizon, 0.0, top)
+    if queue.bursts is not None:
+        busy = draws(queue.bursts.arrivals, stream(seed, "burst arrivals", queue.name), horizon, 0.0, top)
+        usual = np.where(_in_burst(queue.bursts, horizon, stream(seed, "bursts", queue.name)), busy, usual)
+    return _whole(usual)
+
+
+def _whole(values: NDArray[np.float64]) -> Counts:
+    """Whole numbers whose sum up to every slot is that of the values, rounded down.
+
+    None is above the values' bound where that is whole: what is carried over is less than one task.
+    """
+    reached = np.floor(np.cumsum(values) * (1 + ROUNDING) + ROUNDING)
+    return np.diff(reached, prepend=0.0).astype(np.int64)
+
+
+def _in_burst(bursts: Bursts, horizon: int, random: np.random.RandomState) -> NDArray[np.bool_]:
+    """Which slots lie in a burst: stretches of geometric length, first one between two bursts."""
+    state = np.zeros(horizon, dtype=bool)
+    slot, on = 0, False
+    while slot < horizon:
+        length = int(random.geometric(1.0 / (bursts.on if on else bursts.off)))
+        state[slot : slot + length] = on
+        slot, on = slot + length, not on
+    return state
+
+
+def recorded(facts: HybridFacts) -> tuple[Mapping[str, Counts], tuple[Diagnostic, ...]]:
+    """The recorded arrivals by queue, over the horizon, and all that is wrong with the table."""
+    source = facts.recorded
+    if source is None:
+        return {}, ()
+    try:
+        raw = read_raw(source, source.written)
+    except (OSError, ValueError) as problem:
+        return {}, (
+            error(
+                "unreadable-table",
+                f"`{source.written}` cannot be read: {problem}",
+                source.span,
+                "save it as UTF-8 text with a header line",
+            ),
+        )
+    report = _Report()
+    heads = [head.strip() for head in raw.header]
+    wanted = [(heads.index(queue.name), queue) for queue in facts.queues if queue.name in heads]
+    if not wanted:
+        report.add(
+            error(
+                "missing-column",
+                "the table names no queue of this spec",
+                raw.header_span(),
+                f"name a column after each queue: {', '.join(q.name for q in facts.queues)}",
+            )
+        )
+    if raw.rows < facts.horizon:
+        report.add(
+            error(
+                "wrong-length",
+                f"the table has {raw.rows} rows, the horizon {facts.horizon} slots",
+                raw.header_span(),
+                "record a row for every slot, or shorten the horizon",
+            )
+        )
+    columns = CellReader(raw, report).numbers([index for index, _ in wanted], [True] * len(wanted))
+    for (index, queue), values in zip(wanted, columns, strict=True):
+        _check(raw, index, queue, values, report)
+    if report.found:
+        return {}, tuple(report.found)
+    return {q.name: v[: facts.horizon].astype(np.int64) for (_, q), v in zip(wanted, columns, strict=True)}, ()
+
+
+def _check(raw: RawTable, index: int, queue: Queue, values: NDArray[np.float64], report: _Report) -> None:
+    wrong = (values < 0) | (values != np.floor(values)) | (values > queue.arrivals_max)
+    for row in np.flatnonzero(wrong & ~np.isnan(values))[:5].tolist():
+        report.add(
+            error(
+                "out-of-range",
+                f"{values[row]:g} tasks of queue {queue.name} cannot arrive in one slot",
+                raw.cell_span(row, index),
+                f"write a whole number from 0 to arrivals_max, {queue.arrivals_max}",
+            )
+        )

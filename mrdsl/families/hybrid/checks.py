@@ -1,0 +1,136 @@
+"""What can be wrong with a hybrid spec beyond its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.families.hybrid.bounds import control_of, shortfall
+from mrdsl.families.hybrid.facts import HybridFacts, Queue
+from mrdsl.spec.schema import Distribution
+from mrdsl.spec.spec import Spec
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes and warnings, all of them."""
+    facts: HybridFacts = spec.facts
+    vms = [vm.name for vm in facts.vms]
+    for queue in facts.queues:
+        if queue.vm not in vms:
+            yield error(
+                "unknown-name",
+                f"queue {queue.name} runs on {queue.vm}, which is no vm of this spec",
+                queue.span_of("vm"),
+                f"write one of: {', '.join(vms)}",
+            )
+        yield from _queue(queue, spec)
+    if facts.recorded is not None:
+        from mrdsl.families.hybrid.arrivals import recorded
+
+        yield from recorded(facts)[1]
+    if all(queue.vm in vms for queue in facts.queues):
+        yield from _nowhere_to_go(facts)
+        yield from _load(facts)
+
+
+def _queue(queue: Queue, spec: Spec) -> Iterator[Diagnostic]:
+    if queue.delay < queue.size:
+        yield error(
+            "short-delay",
+            f"tasks of queue {queue.name} run {queue.size} slots, longer than their delay of {queue.delay}",
+            queue.span_of("delay"),
+            f"write delay = {queue.size + 1} slots or more",
+        )
+    facts: HybridFacts = spec.facts
+    if queue.arrivals is None and facts.recorded is None:
+        yield error(
+            "missing-item",
+            f"queue {queue.name} says nothing about its arrivals",
+            queue.span,
+            "add arrivals = poisson(22), or a table of recorded ones",
+        )
+    random = isinstance(queue.arrivals, Distribution) or queue.bursts is not None
+    if random and spec.seed is None:
+        yield error(
+            "missing-seed",
+            f"arrivals of queue {queue.name} are random, but the spec has no seed",
+            queue.span_of("arrivals"),
+            "add a line seed = 42 at the top level",
+        )
+    if mean_arrivals(queue) > queue.arrivals_max:
+        yield error(
+            "out-of-range",
+            f"queue {queue.name} gets {mean_arrivals(queue):g} tasks a slot on average, more than "
+            f"its arrivals_max of {queue.arrivals_max}",
+            queue.span_of("arrivals_max"),
+            "arrivals_max is the most that arrive in one slot: raise it",
+        )
+
+
+def _nowhere_to_go(facts: HybridFacts) -> Iterator[Diagnostic]:
+    control = control_of(facts)
+    if control.acceptance < 1.0 or control.outsource_limit > 0:
+        return
+    place = control.span_of("acceptance") or facts.span
+    yield error(
+        "nowhere-to-go",
+        "all tasks are to be accepted, but none may leave once the cloud is full",
+        place,
+        "lower acceptance, or raise outsource_limit above 0",
+    )
+
+
+def _load(facts: HybridFacts) -> Iterator[Diagnostic]:
+    for vm in facts.vms:
+        queues = [queue for queue in facts.queues if queue.vm == vm.name]
+        load = sum(mean_arrivals(queue) * queue.size for queue in queues)
+        if not queues:
+            yield warning("unused", f"no queue runs on vm {vm.name}", vm.span, "leave it out, or give it a queue")
+        elif load > vm.available:
+            share = max(0.0, 1.0 - vm.available / load)
+            yield warning(
+                "more-work-than-capacity",
+                f"the queues of vm {vm.name} bring {load:g} VM-slots of work a slot, its {vm.available} VMs do "
+                f"{vm.available}",
+                vm.span_of("available"),
+                f"about {share * 100:.0f} % of the work will leave or be turned away; {load:g} VMs would keep up",
+            )
+
+
+def unpromised(spec: Spec) -> Iterator[Diagnostic]:
+    """Queues whose delay the drift-plus-penalty controller cannot promise, with what would do."""
+    facts: HybridFacts = spec.facts
+    control = control_of(facts)
+    for queue in facts.queues:
+        short = shortfall(queue, control)
+        if short is None:
+            continue
+        weight = f"V = {short.weight:.4g}, or " if short.weight is not None else ""
+        limit = f", or outsource_limit = {short.outsource_limit}" if short.outsource_limit else ""
+        yield error(
+            "no-delay-bound",
+            f"the controller cannot promise queue {queue.name} its delay of {queue.delay} slots: "
+            + (
+                "its bound (15) would need more to leave in a slot than outsource_limit allows"
+                if short.outsource_limit
+                else f"its bound (15) holds for tasks of {queue.size} slots from a delay of {short.delay} slots on"
+            ),
+            queue.span_of("delay"),
+            f"one of these would do: {weight}delay = {short.delay} slots{limit}",
+        )
+
+
+def mean_arrivals(queue: Queue) -> float:
+    """Tasks per slot on average, before truncation at ``arrivals_max``."""
+    if queue.bursts is None:
+        return _mean(queue.arrivals or 0.0)
+    on, off = queue.bursts.on, queue.bursts.off
+    return (off * _mean(queue.arrivals or 0.0) + on * _mean(queue.bursts.arrivals)) / (on + off)
+
+
+def _mean(value: float | Distribution) -> float:
+    if not isinstance(value, Distribution):
+        return float(value)
+    from mrdsl.simulation.sampling import mean
+
+    return mean(value)

@@ -1,0 +1,99 @@
+"""What a run of a hybrid cloud gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mrdsl.core.result import Plan, Table
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Money per slot of time: ``average`` is outsourcing and weighted preemptions together, (6)."""
+
+    average: float
+    outsourcing: float
+    preemption: float
+
+
+@dataclass(frozen=True)
+class QueueRun:
+    """One queue's run: tasks by their fate, delays in slots, backlog in work units.
+
+    admitted + outsourced + rejected = submitted; ``outsourced_after`` are admitted ones that left later.
+    ``worst_delay`` is the longest that a task took from its arrival until it ended, left, or the horizon came.
+    ``finished`` and ``waiting`` are the admitted ones that ran to their end, or were still there at the horizon. Bounds
+    are None for policies that promise none.
+    """
+
+    submitted: int
+    admitted: int
+    outsourced: int
+    rejected: int
+    outsourced_after: int
+    acceptance: float
+    worst_delay: int
+    delay_bound: int | None
+    backlog_max: int
+    backlog_bound: float | None
+    finished: int = field(default=0, metadata={"document": False})
+    waiting: int = field(default=0, metadata={"document": False})
+    preemptions: int = field(default=0, metadata={"document": False})
+    debt_max: float = field(default=0.0, metadata={"document": False})
+    debt_bound: float | None = field(default=None, metadata={"document": False})
+    persistence_max: float = field(default=0.0, metadata={"document": False})
+    persistence_bound: float | None = field(default=None, metadata={"document": False})
+
+    def floor(self, asked: float) -> float | None:
+        """The least share of tasks that the policy promises to accept of those submitted, (5) over a finite run:
+        ``asked - K_max / submitted``; None where it promises none."""
+        if self.debt_bound is None:
+            return None
+        return max(0.0, asked - self.debt_bound / self.submitted) if self.submitted else asked
+
+
+@dataclass(frozen=True)
+class HybridPlan(Plan):
+    """Cost per slot and the fate of every queue's tasks."""
+
+    cost: Cost
+    queues: Mapping[str, QueueRun]
+    vm_peak: Mapping[str, int] = field(default_factory=dict, metadata={"document": False})
+
+    def tables(self) -> tuple[Table, ...]:
+        rows = [
+            (
+                name,
+                q.submitted,
+                q.admitted,
+                q.outsourced,
+                q.rejected,
+                q.outsourced_after,
+                q.acceptance,
+                q.worst_delay,
+                q.delay_bound,
+                q.backlog_max,
+                q.backlog_bound,
+            )
+            for name, q in self.queues.items()
+        ]
+        head = (
+            "queue",
+            "submitted",
+            "admitted",
+            "outsourced",
+            "rejected",
+            "left later",
+            "acceptance",
+            "worst delay [slots]",
+            "delay bound",
+            "backlog",
+            "backlog bound",
+        )
+        cost = Table(
+            "Cost per slot",
+            ("average", "outsourcing", "preemption"),
+            [(self.cost.average, self.cost.outsourcing, self.cost.preemption)],
+        )
+        return (Table("Queues", head, rows), cost)

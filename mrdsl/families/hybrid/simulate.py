@@ -1,0 +1,86 @@
+"""Every policy over many seeds, on the same arrivals, with confidence intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mrdsl.contracts.pipeline import Draft, run_steps
+from mrdsl.core.diagnostics import MrdslError, has_errors
+from mrdsl.core.result import Plan, Result, SolutionStatus, Table, Termination
+from mrdsl.families.hybrid.arrivals import arrivals_of
+from mrdsl.families.hybrid.plan import HybridPlan
+from mrdsl.families.hybrid.verify import verify
+from mrdsl.simulation.statistics import half_width
+from mrdsl.solving import registry
+from mrdsl.solving.references import steps_of
+from mrdsl.spec.spec import Spec
+
+POLICIES = ("controller", "calendar", "threshold", "always-outsource")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Mean over the runs and half of its 95 % confidence interval, None for a single run."""
+
+    mean: float
+    half_width: float | None
+
+
+@dataclass(frozen=True)
+class SimulatedHybrid(Plan):
+    """For every policy: average cost per slot, the least acceptance of a queue, the worst delay in slots."""
+
+    runs: int
+    policies: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+
+    def tables(self) -> tuple[Table, ...]:
+        rows = [
+            (policy, quantity, each.mean, each.half_width)
+            for policy, observed in self.policies.items()
+            for quantity, each in observed.items()
+        ]
+        return (Table(f"Over {self.runs} runs", ("policy", "quantity", "mean", "± (95%)"), rows),)
+
+
+def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
+    """All policies over the seeds ``seed``, ``seed + 1``, ...; each run ends once ``jobs`` tasks have come, if given.
+
+    The value is the controller's mean cost. Raises MrdslError where the controller cannot promise a delay.
+    """
+    specs = [_shortened(replace(spec, seed=(seed or 0) + i), jobs) for i in range(runs)]
+    policies = {policy: _observed([_run(each, policy) for each in specs]) for policy in POLICIES}
+    plan = SimulatedHybrid(runs, policies)
+    return Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, policies["controller"]["cost"].mean)
+
+
+def _shortened(spec: Spec, jobs: int | None) -> Spec:
+    if jobs is None:
+        return spec
+    come = np.cumsum(arrivals_of(spec.facts, spec.seed or 0).sum(axis=1))
+    slots = min(int(np.searchsorted(come, jobs)) + 1, spec.facts.horizon)
+    return replace(spec, facts=replace(spec.facts, horizon=slots))
+
+
+def _run(spec: Spec, policy: str) -> HybridPlan:
+    steps = steps_of(registry.find(policy).pipelines["hybrid"], {})
+    result = run_steps(steps, Draft(spec, seed=spec.seed or 0))
+    plan = result.plan
+    broken = tuple(verify(spec, plan, False)) if isinstance(plan, HybridPlan) else ()
+    if not isinstance(plan, HybridPlan) or has_errors(broken):
+        raise MrdslError((*result.diagnostics, *broken))
+    return plan
+
+
+def _observed(plans: Sequence[HybridPlan]) -> dict[str, Interval]:
+    quantities = {
+        "cost": [plan.cost.average for plan in plans],
+        "least acceptance": [min(run.acceptance for run in plan.queues.values()) for plan in plans],
+        "worst delay": [float(max(run.worst_delay for run in plan.queues.values())) for plan in plans],
+    }
+    return {
+        name: Interval(float(np.mean(values)), half_width(np.array(values)) if len(values) > 1 else None)
+        for name, values in quantities.items()
+    }

@@ -1,0 +1,95 @@
+"""A hybrid plan held against the facts: nothing lost, nothing promised and broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+
+from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.families.hybrid.bounds import control_of
+from mrdsl.families.hybrid.facts import HybridFacts, Queue
+from mrdsl.families.hybrid.plan import HybridPlan, QueueRun
+from mrdsl.spec.spec import Spec
+
+TOLERANCE = 1e-6
+SHORT = 0.99
+"""An acceptance below this share of the one asked for is told."""
+
+
+def measure(spec: Spec, plan: HybridPlan) -> float:
+    """Average cost per slot, (6), from what became of the tasks."""
+    facts: HybridFacts = spec.facts
+    weight = control_of(facts).preemption_weight
+    price = {vm.name: vm.preemption_cost for vm in facts.vms}
+    total = 0.0
+    for queue in facts.queues:
+        run = plan.queues[queue.name]
+        total += (run.outsourced + run.outsourced_after) * queue.outsourcing
+        total += weight * run.preemptions * price[queue.vm]
+    return total / facts.horizon
+
+
+def verify(spec: Spec, plan: HybridPlan, _: bool) -> Iterator[Diagnostic]:
+    """Conservation, VMs, delays, and the bounds (12) to (15) that the plan itself claims; (5), where it falls short."""
+    facts: HybridFacts = spec.facts
+    asked = control_of(facts).acceptance
+    for queue in facts.queues:
+        run = plan.queues[queue.name]
+        for problem in _problems(queue, run, asked):
+            yield error("broken-plan", f"queue {queue.name}: {problem}", queue.span)
+        if run.acceptance < SHORT * asked:
+            yield _short(spec, queue, run, asked)
+    for vm in facts.vms:
+        if plan.vm_peak.get(vm.name, 0) > vm.available:
+            yield error(
+                "broken-plan", f"vm {vm.name}: {plan.vm_peak[vm.name]} run at once, there are {vm.available}", vm.span
+            )
+
+
+def _short(spec: Spec, queue: Queue, run: QueueRun, asked: float) -> Diagnostic:
+    """The acceptance fell short of alpha: what the policy promises over so short a run, and how long one would do."""
+    facts: HybridFacts = spec.facts
+    span = control_of(facts).span_of("acceptance") or queue.span
+    floor = run.floor(asked)
+    said = f"{run.acceptance:.1%} of the tasks of queue {queue.name} were accepted, asked are {asked:.1%}: "
+    if floor is None or run.debt_bound is None:
+        return warning(
+            "acceptance-below",
+            said + "this policy promises none",
+            span,
+            "take --solver controller or --solver calendar, which look at the acceptance",
+        )
+    tasks = ceil(run.debt_bound / ((1 - SHORT) * asked))
+    slots = ceil(tasks / run.submitted * facts.horizon)
+    return warning(
+        "acceptance-below",
+        said + f"over {run.submitted} tasks the controller promises {floor:.1%}, "
+        f"the share asked less K_max / submitted, with K_max = {run.debt_bound:.4g} tasks",
+        span,
+        f"a smaller V makes K_max smaller; or write horizon = {slots} slots or more, over which the promise is within "
+        "a hundredth of what is asked",
+    )
+
+
+def _problems(queue: Queue, run: QueueRun, asked: float) -> Iterator[str]:
+    if run.admitted + run.outsourced + run.rejected != run.submitted:
+        yield "admitted, outsourced and rejected tasks are not those submitted"
+    if run.finished + run.waiting + run.outsourced_after != run.admitted:
+        yield "an admitted task neither finished, nor waits, nor left"
+    if run.delay_bound is not None and run.worst_delay > min(run.delay_bound, queue.delay):
+        yield f"a task took {run.worst_delay} slots, promised are {min(run.delay_bound, queue.delay)}"
+    floor = run.floor(asked)
+    if floor is not None and run.acceptance < floor - TOLERANCE:
+        yield f"the acceptance is {run.acceptance:g}, at least {floor:g} is promised"
+    for name, found, bound in (
+        ("backlog", float(run.backlog_max), run.backlog_bound),
+        ("virtual queue K", run.debt_max, run.debt_bound),
+        ("virtual queue Z", run.persistence_max, run.persistence_bound),
+    ):
+        if bound is not None and found > bound * (1.0 + TOLERANCE) + TOLERANCE:
+            yield f"the {name} reached {found:g}, its bound is {bound:g}"
+
+
+def choose(_spec: Spec, _relax: bool, _formulation: str | None) -> str:
+    """``auto`` takes the controller."""
+    return "controller"

@@ -1,0 +1,325 @@
+"""Mistakes in a joint spec beyond what its schema says, and promises that no plan can keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import ceil, inf
+from typing import TYPE_CHECKING
+
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
+from mrdsl.core.units import show
+from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
+from mrdsl.spec.columns import column, names_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts, Service
+    from mrdsl.families.joint.workload import Floats, Workload
+    from mrdsl.spec.spec import Spec
+
+MOST_TOLD = 24
+MOST_PERIODS = 110_000
+"""Periods of a plan: a year of five minutes has 105,120."""
+MOST_CELLS = 2_000_000
+"""Periods times classes and services of a plan."""
+MOST_WARNED = 5
+
+
+def check(spec: Spec) -> Iterator[Diagnostic]:
+    """Mistakes and warnings, those of the demand table included."""
+    facts: JointFacts = spec.facts
+    found = [
+        *_anything(spec),
+        *check_descriptions(facts.classes),
+        *check_profiles(facts.classes),
+        *_names(facts),
+        *_demand_given(spec),
+        *_shifts(facts),
+        *_too_many(facts),
+    ]
+    if not has_errors(found):
+        found += _table(spec)
+    yield from found
+    if not has_errors(found):
+        yield from check_few_tasks(facts.classes)
+        yield from _concurrency(facts.cluster)
+        yield from _reuse(facts)
+        if not has_errors(_unreachable(facts)):
+            yield from _worthless(spec)
+
+
+def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
+    """Deadlines, response bounds and least demands that this cluster cannot meet, not even with fractional VMs.
+
+    Least demands that only whole VMs cannot meet are told by whoever looks for whole VMs.
+    """
+    from mrdsl.families.joint.workload import workload
+
+    found = _unreachable(spec.facts)
+    if found:
+        return found
+    work = workload(spec)
+    fractional = bool(list(too_small(spec, work, relax=True)))
+    return list(too_small(spec, work, relax=False)) if fractional else ()
+
+
+def _anything(spec: Spec) -> Iterator[Diagnostic]:
+    if not spec.facts.classes and not spec.facts.services:
+        yield error(
+            "missing-block",
+            "there is neither a class nor a service to plan for",
+            spec.span,
+            "add `class NAME { ... }` or `service NAME { ... }`",
+        )
+
+
+def _names(facts: JointFacts) -> Iterator[Diagnostic]:
+    services = list(names_of(facts.services))
+    both = set(services).intersection(names_of(facts.classes)) if services else set()
+    for name in sorted(both):
+        service = facts.services[services.index(name)]
+        one = facts.classes[list(names_of(facts.classes)).index(name)]
+        yield error(
+            "duplicate",
+            f"`{name}` is a service and a class",
+            service.span,
+            "give each its own name: plans and demand tables tell them apart by it",
+            Related(f"class {name} is here", one.span),
+        )
+
+
+def _demand_given(spec: Spec) -> Iterator[Diagnostic]:
+    facts: JointFacts = spec.facts
+    from_table = facts.demand is not None and facts.demand.from_ is not None
+    for word, item, example, nodes in (
+        ("class", "jobs", "jobs = 8 .. 10", facts.classes),
+        ("service", "rate", "rate = 800/s .. 1000/s", facts.services),
+    ):
+        high, low = column(nodes, f"{item}.high"), column(nodes, f"{item}.low")
+        for index in _indices((high != high) & (not from_table)):
+            node = nodes[index]
+            yield error(
+                "missing-item",
+                f"{word} {node.name} has no `{item}`",
+                node.span,
+                f"add `{item} = ...`, such as `{example}`, or a demand table with a column `{node.name}`",
+            )
+        for index in _indices(low > high):
+            node = nodes[index]
+            yield error(
+                "reversed-range",
+                f"`{item}` of {word} {node.name} is {low[index]:g} .. {high[index]:g}",
+                node.span_of(item),
+                "write the lower end first",
+            )
+    demand = facts.demand
+    if demand is None:
+        return
+    if demand.from_ is not None and demand.day != "flat":
+        yield error(
+            "demand-twice",
+            "the demand comes from a table and from a typical day",
+            demand.span_of("day"),
+            "keep `from` or `day`",
+        )
+    if demand.day != "flat" and spec.seed is None:
+        yield error(
+            "missing-seed",
+            "a typical day is drawn at random, but the spec has no seed",
+            demand.span_of("day"),
+            "write `seed = 42` at the top level",
+        )
+    if demand.noise > 0 and demand.day == "flat":
+        yield warning(
+            "unused",
+            "`noise` is read with `day = bimodal` only",
+            demand.span_of("noise"),
+            "leave it out, or add `day = bimodal`",
+        )
+
+
+def _shifts(facts: JointFacts) -> Iterator[Diagnostic]:
+    """A shift moves a typical day at will, and a table by whole rows."""
+    period = facts.cluster.period
+    for nodes in (facts.classes, facts.services):
+        shift = column(nodes, "shift")
+        moved = shift / period
+        if facts.demand is None or (facts.demand.from_ is None and facts.demand.day == "flat"):
+            for index in _indices(shift != 0):
+                yield warning(
+                    "unused",
+                    f"the shift of {nodes[index].name} moves nothing: its demand is the same in every period",
+                    nodes[index].span_of("shift"),
+                    "leave it out, or add a demand table",
+                )
+        elif facts.demand.from_ is not None:
+            for index in _indices(abs(moved - moved.round()) > 1e-9):
+                near = show(float(moved[index].round()) * period, "time")
+                yield error(
+                    "uneven-shift",
+                    f"the shift of {nodes[index].name} is {show(float(shift[index]), 'time')}, "
+                    f"but the table has one row per {show(period, 'time')}",
+                    nodes[index].span_of("shift"),
+                    f"write a multiple of the period, such as {near}",
+                )
+
+
+def _table(spec: Spec) -> Iterable[Diagnostic]:
+    facts: JointFacts = spec.facts
+    if facts.demand is None or facts.demand.from_ is None:
+        return ()
+    from mrdsl.families.joint.demand import read_table
+
+    return read_table(spec)[1]
+
+
+def _too_many(facts: JointFacts) -> Iterator[Diagnostic]:
+    """A budget for what a plan holds: seconds and memory grow with periods times classes and services."""
+    demand = facts.demand
+    if demand is None:
+        return
+    units = len(facts.classes) + len(facts.services)
+    most = max(1, min(MOST_PERIODS, MOST_CELLS // max(1, units)))
+    if demand.periods > most:
+        yield error(
+            "too-many-periods",
+            f"{demand.periods} periods of {units} classes and services are more than the {most} that a plan may have",
+            demand.span_of("periods"),
+            f"plan {most} periods or fewer at a time: nothing couples them",
+        )
+
+
+def _concurrency(cluster: Cluster) -> Iterator[Diagnostic]:
+    if cluster.concurrency == "fractional":
+        yield warning(
+            "fractional-concurrency",
+            "with `concurrency = fractional`, as in the paper, a class has slots for a share of its jobs at "
+            "once, which may be less than one job: jobs may miss their deadlines",
+            cluster.span_of("concurrency"),
+            "leave it out: whole jobs at once keep every deadline",
+        )
+    elif cluster.reuse is not None:
+        yield warning(
+            "unused",
+            "`reuse` is read with `concurrency = fractional` only: whole jobs at once run in whole rounds",
+            cluster.span_of("reuse"),
+            "leave it out",
+        )
+
+
+def _reuse(facts: JointFacts) -> Iterator[Diagnostic]:
+    cluster = facts.cluster
+    for index in _indices(column(facts.classes, "deadline") > cluster.period * (1 + 1e-9)):
+        node = facts.classes[index]
+        held = node.deadline / cluster.period
+        exact = f"each of its jobs holds its VMs for {held:.3g} periods, and pays for as many"
+        if cluster.concurrency == "whole" or cluster.reuse == "floor":
+            exact = f"each of its jobs holds its VMs for {ceil(held * (1 - 1e-9))} whole periods"
+        yield note(
+            "deadline-beyond-period",
+            f"class {node.name} may take {show(node.deadline, 'time')}, longer than a period of "
+            f"{show(cluster.period, 'time')}: {exact}",
+            node.span_of("deadline"),
+            "nothing to do; a period of at least the deadline makes VMs free for new jobs within it",
+        )
+
+
+def _worthless(spec: Spec) -> Iterator[Diagnostic]:
+    from mrdsl.families.joint.workload import workload
+
+    work = workload(spec)
+    facts: JointFacts = spec.facts
+    cheap = _indices(work.most_worth < work.vm_cost)
+    for index in cheap[:MOST_WARNED]:
+        node: JobClass | Service = (
+            facts.classes[index] if index < work.classes else facts.services[index - work.classes]
+        )
+        least = work.vm_cost * work.vms_per_demand[index]
+        penalty = work.penalty[index]
+        times = f"{least / penalty:.3g} times its penalty" if penalty else "more than no penalty at all"
+        more = len(cheap) - MOST_WARNED
+        tail = f" ({more} more alike)" if more > 0 and index == cheap[MOST_WARNED - 1] else ""
+        enough = least if index < work.classes else least / facts.cluster.period
+        stays = "gets no VM beyond those of its minimum" if work.whole else "stays at its minimum"
+        yield warning(
+            "penalty-below-cost",
+            f"turning {node.name} away costs less than serving it: the VMs for one more cost {times}; it {stays}{tail}",
+            node.span_of("penalty"),
+            f"it pays to serve from a penalty of {show(enough, 'money', spec.currency)}",
+        )
+
+
+def _unreachable(facts: JointFacts) -> list[Diagnostic]:
+    return [*_deadlines(facts), *_responses(facts)]
+
+
+def _deadlines(facts: JointFacts) -> Iterator[Diagnostic]:
+    from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
+    from mrdsl.formulas.sizing import earliest, kept
+
+    work, limits = guaranteed(facts.classes, estimates_of(facts.classes)), slot_limits(facts.classes)
+    least = earliest(work, limits.map_most, limits.reduce_most)
+    for index in _indices(~kept(work, column(facts.classes, "deadline"), limits)):
+        node = facts.classes[index]
+        yield impossible(
+            "impossible-deadline",
+            f"no cluster keeps the deadline of class {node.name}: {show(node.deadline, 'time')} are "
+            f"promised, but by the {node.guarantee or 'average'} estimate {least[index]:g} s pass "
+            + ("with a slot for every task" if limits.map_most[index] < inf else "whatever slots it gets"),
+            node.span_of("deadline"),
+            f"write deadline = {round(least[index] * 1.05 + 1):g} s or more",
+        )
+
+
+def _responses(facts: JointFacts) -> Iterator[Diagnostic]:
+    services = facts.services
+    delay, bound = column(services, "delay"), column(services, "response")
+    least = delay + 1.0 / column(services, "service_rate")
+    for index in _indices(bound <= least):
+        node = services[index]
+        yield impossible(
+            "impossible-response",
+            f"service {node.name} cannot answer within {bound[index]:g} s on any number of VMs: its "
+            f"network delay of {delay[index]:g} s and {least[index] - delay[index]:g} s of service are "
+            f"{least[index]:g} s already",
+            node.span_of("response"),
+            f"write response = {1.05 * least[index]:.4g} s or more; the nearer to {least[index]:g} s, the "
+            "more VMs it takes",
+        )
+
+
+def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:
+    """The least demand of some period is more than the cluster, or than its part, holds: by how much, per period.
+
+    A plan with fractional VMs may exist where one with whole VMs does not.
+    """
+    from mrdsl.families.joint.workload import ROUNDING, parts
+
+    for part, size in parts(work):
+        least = (work.need_low if relax else work.whole_vms(work.low))[:, part].sum(axis=1)
+        short = _indices(least > size + ROUNDING * size)
+        if short:
+            yield _shortage(spec, work, part, size, least, short)
+
+
+def _shortage(spec: Spec, work: Workload, part: slice, size: float, least: Floats, short: list[int]) -> Diagnostic:
+    cluster = spec.facts.cluster
+    worst = max(short, key=lambda t: least[t])
+    whole = part == slice(0, len(work.worth))
+    name = "the cluster" if whole else f"the part for the {'classes' if part.start == 0 else 'services'}"
+    said = f"the least demand does not fit: {name} has {size:g} VMs and needs {least[worst]:g}"
+    if work.periods > 1:
+        told = ", ".join(f"{t} ({least[t] - size:g})" for t in short[:MOST_TOLD])
+        said += f" in period {worst}; VMs are missing in periods (how many) {told}"
+        said += ", ..." if len(short) > MOST_TOLD else ""
+    missing = f"{least[worst] - size:g} VM{'' if least[worst] - size == 1 else 's'}"
+    hint = f"take size = {least[worst]:g} vms or more, or lower what must be served by {missing}"
+    if not whole:
+        hint = f"take a larger cluster, lower what must be served by {missing}, or share the cluster"
+    return impossible("too-small-cluster", said, cluster.span_of("size"), hint)
+
+
+def _indices(flags: NDArray[np.bool_]) -> list[int]:
+    return [int(index) for index in flags.nonzero()[0]]

@@ -1,0 +1,102 @@
+"""What a joint spec states: one cluster, its MapReduce classes, its web services and their demand over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrdsl.spec.blocks import GUARANTEES, Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
+
+DAYS = ("flat", "bimodal")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster(Node):
+    """The private cluster, of one size all day."""
+
+    size: int = quantity("vms", "how many VMs there are", at_least=1, whole=True, symbol="V-bar")
+    vm_cost: float = quantity("price", "what a running VM costs", above=0.0, symbol="rho")
+    period: float = quantity("time", "how long one allocation stands", default=3600.0, above=0.0, symbol="T")
+    sharing: str = choice(
+        ("shared", "partitioned"),
+        "whether classes and services take any VM, or each kind only its own part, split by daily peaks",
+        default="shared",
+    )
+    concurrency: str = choice(
+        ("whole", "fractional"),
+        "jobs of a class at once: whole ones in whole rounds, or the paper's share, which may break deadlines",
+        default="whole",
+    )
+    reuse: str | None = choice(
+        ("exact", "floor"),
+        "with `concurrency = fractional`: rounds in a period, period / deadline or whole ones; default exact",
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobClass(Node):
+    """MapReduce jobs with one profile, one deadline and one penalty."""
+
+    map: MapPhase | None = block(MapPhase, "the map tasks of one job")
+    shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
+    reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job")
+    coefficients: Coefficients | None = block(Coefficients, "the execution time's coefficients, instead of a profile")
+    slots: Slots = block(Slots, "what one VM hosts: so many map tasks, or so many reduce tasks", required=True)
+    jobs: Range | None = value_range(
+        "jobs",
+        "jobs of one period, run in period / deadline rounds: at least .. expected",
+        default=None,
+        at_least=0.0,
+        symbol="H",
+    )
+    deadline: float = quantity("time", "by when a job must be done", above=0.0, symbol="D-bar")
+    penalty: float = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p_M")
+    guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
+    shift: float = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service(Node):
+    """Requests of one web service: an M/G/1 processor-sharing queue on every VM, behind a network delay."""
+
+    rate: Range | None = value_range(
+        "rate", "requests per second: at least .. expected", default=None, at_least=0.0, symbol="Lambda"
+    )
+    service_rate: float = quantity("rate", "requests per second that one VM can work off", above=0.0, symbol="mu")
+    delay: float = quantity("time", "network delay of a request", default=0.0, at_least=0.0, symbol="L")
+    response: float = quantity("time", "bound on the mean response time", above=0.0, symbol="R-bar")
+    penalty: float = quantity("money", "for each expected request that is turned away", at_least=0.0, symbol="p_W")
+    shift: float = quantity("time", "how far the service's time zone is ahead of the demand table's", default=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand(Node):
+    """Expected demand over several periods: a table with a column per class or service, or a typical day."""
+
+    periods: int = quantity("number", "how many periods are planned", at_least=1, whole=True)
+    from_: Source | None = path("a CSV file with one column per class or service, one row per period", default=None)
+    floor: float | None = quantity(
+        "share",
+        "the part of the expected demand that must be served; default: as in each `jobs` and `rate`",
+        default=None,
+        at_least=0.0,
+        at_most=1.0,
+    )
+    day: str = choice(
+        DAYS,
+        "without a table: every period as in `jobs` and `rate`, or those at the peak of a two-peaked day",
+        default="flat",
+    )
+    noise: float = quantity("share", "standard deviation of the noise on a typical day", default=0.0, at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointFacts(Node):
+    """One private cluster shared by MapReduce classes and web services, period by period."""
+
+    cluster: Cluster = block(Cluster, "the private cluster", required=True)
+    classes: Sequence[JobClass] = blocks(JobClass, "class", "MapReduce jobs of one kind", plural="classes")
+    services: Sequence[Service] = blocks(Service, "service", "requests of one web service")
+    demand: Demand | None = block(Demand, "the demand over several periods")

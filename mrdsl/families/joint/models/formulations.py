@@ -1,0 +1,157 @@
+"""P2, the reduced problem of Theorem 3.3, as a Pyomo model: exact for whole VMs, and rounded as in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyomo.environ as pyo
+
+from mrdsl.contracts.subject_to import add_comparisons
+from mrdsl.core.answer import Answer
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
+from mrdsl.families.joint.models.periods import PROVEN, by_period
+from mrdsl.families.joint.plan import JointPlan, assemble
+from mrdsl.families.joint.quantities import offer
+from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, parts, vm_bounds, workload
+from mrdsl.spec.spec import Spec
+
+
+def build_p2(spec: Spec, relax: bool) -> pyo.ConcreteModel:
+    """P2 over all periods, as :func:`model_p2` says."""
+    return model_p2(spec, workload(spec), relax)
+
+
+def run_p2(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
+    """P2 through a solver, period by period where nothing couples them."""
+    return by_period(spec, relax, limits, solve, model_p2, allocation_p2)
+
+
+def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
+    """P2 for a workload; the objective is the whole cost, with its constant.
+
+    Relaxed it is the LP as printed: a unit's VMs between those of its least and of all its expected demand. With
+    whole VMs a unit's ``served`` work, in VMs and fractional, is at most its VMs, so that the last VM is worth only
+    what is left for it to serve. ``subject to`` may ask for idle VMs: then ``served`` and VMs are two in any case.
+    Whole jobs at once are a variable of each class: the VMs hold them all, and they bound what is served.
+    """
+    model = _skeleton(work)
+    if relax and not spec.constraints:
+        model.vms = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
+        model.served = pyo.Expression(model.cells, rule=lambda m, t, u: m.vms[t, u])
+    else:
+        least, most = vm_bounds(spec, work, relax)
+        within = pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers
+        model.vms = pyo.Var(model.cells, bounds=_between(work, least, most), within=within)
+        model.served = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
+        by_vms = model.cells
+        if work.whole and not relax:
+            _add_jobs_at_once(model, work)
+            by_vms = [(t, u) for t, u in model.cells if u in work.service_names]
+        model.fits = pyo.Constraint(by_vms, rule=lambda m, t, u: m.served[t, u] <= m.vms[t, u])
+    return _close(spec, model, work)
+
+
+def _add_jobs_at_once(model: pyo.ConcreteModel, work: Workload) -> None:
+    """Whole jobs n of each class at once: gamma n <= VMs, and served <= gamma n / Xi in VMs, which is Xi n jobs."""
+    gamma, names = work.execution.vms_per_job.tolist(), list(work.class_names)
+    least, most = (work.jobs_at_once(demand[:, : work.classes], False) for demand in (work.low, work.high))
+    cells = [(t, name) for t in range(work.periods) for name in names]
+    model.at_once = pyo.Var(cells, bounds=_between(work, least, most, names), within=pyo.NonNegativeIntegers)
+    each = dict(zip(names, gamma, strict=True))
+    model.hosted = pyo.Constraint(cells, rule=lambda m, t, i: each[i] * m.at_once[t, i] <= m.vms[t, i])
+    model.rounds = pyo.Constraint(cells, rule=lambda m, t, i: m.served[t, i] <= each[i] * m.at_once[t, i])
+
+
+def build_rounded(spec: Spec, relax: bool) -> pyo.ConcreteModel:
+    """P2 with the bounds on VMs rounded up and every VM at p-bar, as the paper solves it for whole VMs.
+
+    It values the last VM of a unit too high: its optimum is a lower bound on the cost, and its VMs need not be best.
+    Relaxed there is nothing to round, and comparisons of ``subject to`` hold for what is truly served: both are P2.
+    """
+    if relax or spec.constraints:
+        return build_p2(spec, relax)
+    work = workload(spec)
+    model = _skeleton(work)
+    model.vms = pyo.Var(
+        model.cells,
+        bounds=_between(work, work.whole_vms(work.low), work.whole_vms(work.high)),
+        within=pyo.NonNegativeIntegers,
+    )
+    model.served = pyo.Expression(model.cells, rule=lambda m, t, u: m.vms[t, u])
+    return _close(spec, model, work)
+
+
+def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
+    """The rounded P2's VMs at their true cost: served work is capped at the expected demand."""
+    model = build_rounded(spec, relax)
+    add_comparisons(spec, model)
+    answer = solve(model)
+    if answer.solution is SolutionStatus.NONE:
+        return Result(answer.termination)
+    plan = decode_p2(spec, model, relax)
+    gap = relative_gap(plan.total, answer.bound)
+    if gap is not None and gap <= PROVEN:
+        return Result(answer.termination, SolutionStatus.OPTIMAL, plan, plan.total, answer.bound)
+    ended = Termination.COMPLETED if answer.termination is Termination.OPTIMAL else answer.termination
+    return Result(ended, SolutionStatus.FEASIBLE, plan, plan.total, answer.bound)
+
+
+def decode_p2(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
+    """The plan of the VMs and the served work that a solver left in the model."""
+    work = workload(spec)
+    return assemble(work, *allocation_p2(spec, work, model, relax), relax)
+
+
+def allocation_p2(spec: Spec, work: Workload, model: pyo.ConcreteModel, relax: bool) -> tuple[Floats, Floats]:
+    """VMs, and the demand that is admitted on them; both (periods, units)."""
+    vms: Floats = np.maximum(_values(work, model.vms), 0.0)
+    vms = vms if relax else np.rint(vms)
+    able = work.served_by(vms, relax)
+    if not spec.constraints:
+        return vms, np.maximum(able, work.low)
+    served = _values(work, model.served)
+    demand = np.where(served >= work.need_high * (1 - ROUNDING), work.high, served / work.vms_per_demand)
+    return vms, np.clip(np.minimum(demand, able), work.low, work.high)
+
+
+def _values(work: Workload, component: pyo.Component) -> Floats:
+    return np.array([[float(pyo.value(component[t, u])) for u in work.names] for t in range(work.periods)])
+
+
+def _skeleton(work: Workload) -> pyo.ConcreteModel:
+    model = pyo.ConcreteModel("joint_P2")
+    model.units = pyo.Set(initialize=work.names, ordered=True)
+    model.periods = pyo.RangeSet(0, work.periods - 1)
+    model.cells = pyo.Set(initialize=[(t, u) for t in range(work.periods) for u in work.names], dimen=2, ordered=True)
+    return model
+
+
+def _close(spec: Spec, model: pyo.ConcreteModel, work: Workload) -> pyo.ConcreteModel:
+    """Adds what all forms of P2 share: the cluster's size (55) and the cost."""
+    names = work.names
+    shares = parts(work)
+    model.parts = pyo.RangeSet(0, len(shares) - 1)
+    model.size = pyo.Constraint(
+        model.periods,
+        model.parts,
+        rule=lambda m, t, p: pyo.quicksum(m.vms[t, u] for u in names[shares[p][0]]) <= shares[p][1],
+    )
+    worth = dict(zip(names, work.worth.tolist(), strict=True))
+    operation = pyo.quicksum(work.vm_cost * model.vms[key] for key in model.cells)
+    avoided = pyo.quicksum(worth[u] * model.served[t, u] for t, u in model.cells)
+    model.cost = pyo.Objective(expr=operation - avoided + float((work.high @ work.penalty).sum()), sense=pyo.minimize)
+
+    per_vm = (1.0 / work.vms_per_demand).tolist()
+    offer(spec, model, work, lambda t, u: model.vms[t, names[u]], lambda t, u: per_vm[u] * model.served[t, names[u]])
+    return model
+
+
+def _between(
+    work: Workload, low: Floats, high: Floats, names: Sequence[str] | None = None
+) -> dict[tuple[int, str], tuple[float, float]]:
+    return {
+        (t, name): (float(low[t, u]), float(high[t, u]))
+        for t in range(work.periods)
+        for u, name in enumerate(work.names if names is None else names)
+    }

@@ -1,0 +1,205 @@
+"""The joint plan: for every period what is admitted, on how many VMs, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mrdsl.core.result import Plan, Table, lacking, plain
+
+if TYPE_CHECKING:
+    from mrdsl.families.joint.workload import Floats, Workload
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPlan:
+    """What the MapReduce classes get; arrays of the shape (periods, classes).
+
+    ``admitted`` and ``rejected`` are the jobs of one period, ``at_once`` those that run at the same time; slots are
+    those held at once, Theorem 3.1's values, unrounded; ``weight`` is the queue's share of all slots (47).
+    """
+
+    admitted: Floats
+    rejected: Floats
+    at_once: Floats
+    vms: Floats
+    map_slots: Floats
+    reduce_slots: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ServicePlan:
+    """What the services get; arrays of the shape (periods, services): rates in 1/s, mean response in s (2)."""
+
+    rate: Floats
+    rejected_rate: Floats
+    vms: Floats
+    response: Floats = field(metadata=lacking("the service has no VM"))
+
+
+@dataclass(frozen=True, eq=False)
+class JointPlan(Plan):
+    """One allocation per period. ``vms``, ``utilization`` and the costs have the shape (periods,)."""
+
+    class_names: Sequence[str]
+    service_names: Sequence[str]
+    classes: ClassPlan
+    services: ServicePlan
+    size: int
+    vms: Floats
+    utilization: Floats
+    operation: Floats
+    penalties: Floats
+
+    @property
+    def total(self) -> float:
+        """The cost of all periods: operation and penalties."""
+        return float(self.operation.sum() + self.penalties.sum())
+
+    def document(self) -> dict[str, Any]:
+        """``periods[]`` and ``cost`` as in the language's reference."""
+        return {
+            "periods": [self._period(t) for t in range(len(self.vms))],
+            "cost": _cost(self.operation.sum(), self.penalties.sum()),
+        }
+
+    def _period(self, t: int) -> dict[str, Any]:
+        return {
+            "classes": _by_name(self.class_names, self.classes, t),
+            "services": _by_name(self.service_names, self.services, t),
+            "vms": plain(self.vms[t]),
+            "utilization": plain(self.utilization[t]),
+            "cost": _cost(self.operation[t], self.penalties[t]),
+        }
+
+    def tables(self) -> tuple[Table, ...]:
+        """Costs and VMs of every period, then what each class and service gets over all of them."""
+        periods = Table(
+            "Periods",
+            ("period", "VMs", "utilization [%]", "operation", "penalties", "total"),
+            [
+                (str(t), *(float(x) for x in row))
+                for t, row in enumerate(
+                    zip(
+                        self.vms,
+                        100 * self.utilization,
+                        self.operation,
+                        self.penalties,
+                        self.operation + self.penalties,
+                        strict=True,
+                    )
+                )
+            ],
+        )
+        total = (
+            "Cluster",
+            ("quantity", "value"),
+            [
+                ("operation", float(self.operation.sum())),
+                ("penalties", float(self.penalties.sum())),
+                ("total cost", self.total),
+                ("mean utilization [%]", float(100 * self.utilization.mean())),
+                ("largest utilization [%]", float(100 * self.utilization.max())),
+            ],
+        )
+        return tuple(table for table in (Table(*total), self._classes(), self._services(), periods) if table.rows)
+
+    def _classes(self) -> Table:
+        got = self.classes
+        columns = (
+            got.admitted.sum(axis=0),
+            got.rejected.sum(axis=0),
+            got.at_once.mean(axis=0),
+            got.vms.mean(axis=0),
+            got.map_slots.mean(axis=0),
+            got.reduce_slots.mean(axis=0),
+            got.weight.mean(axis=0),
+        )
+        head = (
+            "class",
+            "admitted [jobs]",
+            "rejected [jobs]",
+            "at once [jobs]",
+            "VMs",
+            "map slots",
+            "reduce slots",
+            "weight",
+        )
+        return Table("Classes (means over the periods; jobs of all)", head, _rows(self.class_names, columns))
+
+    def _services(self) -> Table:
+        got = self.services
+        served = np.where(np.isnan(got.response), 0.0, got.response)
+        columns = (got.rate.mean(axis=0), got.rejected_rate.mean(axis=0), got.vms.mean(axis=0), served.max(axis=0))
+        head = ("service", "rate [1/s]", "rejected [1/s]", "VMs", "worst response [s]")
+        return Table("Services (means over the periods)", head, _rows(self.service_names, columns))
+
+
+def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointPlan:
+    """The plan of an allocation: Remark 4, (62)-(65).
+
+    ``vms`` and ``demand`` (periods, units): VMs held, and the jobs and rates that are admitted. (63), (64) as printed
+    give the slots of all jobs of a period; one round of them is held at once.
+    """
+    split = work.classes
+    at_once = work.jobs_at_once(demand[:, :split], relax)
+    map_each, reduce_each = work.execution.slots_per_job
+    map_slots, reduce_slots = at_once * map_each, at_once * reduce_each
+    slots = map_slots + reduce_slots
+    every = slots.sum(axis=1, keepdims=True)
+    rejected = work.high - demand
+    held = vms.sum(axis=1)
+    return JointPlan(
+        class_names=work.class_names,
+        service_names=work.service_names,
+        classes=ClassPlan(
+            admitted=demand[:, :split],
+            rejected=rejected[:, :split],
+            at_once=at_once,
+            vms=vms[:, :split],
+            map_slots=map_slots,
+            reduce_slots=reduce_slots,
+            weight=np.divide(slots, every, out=np.zeros_like(slots), where=every > 0),
+        ),
+        services=ServicePlan(
+            rate=demand[:, split:],
+            rejected_rate=rejected[:, split:],
+            vms=vms[:, split:],
+            response=work.queues.mean_response(demand[:, split:], vms[:, split:]),
+        ),
+        size=work.size,
+        vms=held,
+        utilization=held / work.size,
+        operation=work.vm_cost * held,
+        penalties=rejected @ work.penalty,
+    )
+
+
+def columns_of(plan: JointPlan) -> tuple[Floats, Floats]:
+    """The VMs, and the jobs and rates that are admitted, of all units; both (periods, units)."""
+    vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
+    return vms, np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
+
+
+def cost_of(work: Workload, plan: JointPlan) -> float:
+    """The cost of a plan for a spec that is at hand as arrays, from its VMs and what it admits."""
+    vms, served = columns_of(plan)
+    return float(work.vm_cost * vms.sum() + ((work.high - served) @ work.penalty).sum())
+
+
+def _by_name(names: Sequence[str], columns: ClassPlan | ServicePlan, t: int) -> dict[str, Any]:
+    keys = list(columns.__dataclass_fields__)
+    rows = zip(*(plain(getattr(columns, key)[t]) for key in keys), strict=True)
+    return {name: plain(dict(zip(keys, row, strict=True))) for name, row in zip(names, rows, strict=True)}
+
+
+def _cost(operation: Any, penalties: Any) -> dict[str, float]:
+    return {"operation": float(operation), "penalties": float(penalties), "total": float(operation + penalties)}
+
+
+def _rows(names: Sequence[str], columns: Sequence[Floats]) -> list[tuple[Any, ...]]:
+    return [(name, *(float(x) for x in row)) for name, row in zip(names, zip(*columns, strict=True), strict=True)]

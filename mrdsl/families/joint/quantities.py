@@ -1,0 +1,153 @@
+"""What ``subject to`` may compare in a joint spec: on a finished plan, and as expressions of a Pyomo model.
+
+Over several periods ``cost`` and ``admitted(c)`` are sums, ``rate(s)`` and ``utilization`` means, ``vms`` and
+``response(s)`` the worst period's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
+
+if TYPE_CHECKING:
+    from mrdsl.families.joint.plan import JointPlan
+    from mrdsl.families.joint.workload import Workload
+    from mrdsl.spec.spec import Constraint, Spec
+
+
+def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:
+    """The quantity's value in a finished plan."""
+    import numpy as np
+
+    match name:
+        case "cost":
+            return plan.total
+        case "vms":
+            return float(plan.vms.max())
+        case "utilization":
+            return float(plan.utilization.mean())
+        case "admitted":
+            return float(plan.classes.admitted[:, list(plan.class_names).index(argument)].sum())
+        case "rate":
+            return float(plan.services.rate[:, list(plan.service_names).index(argument)].mean())
+        case "response":
+            served = plan.services.response[:, list(plan.service_names).index(argument)]
+            return float(np.nanmax(served)) if not np.isnan(served).all() else float("nan")
+    raise KeyError(name)
+
+
+def response_limits(constraints: Sequence[Constraint]) -> Mapping[str, float]:
+    """The limits that comparisons like ``response(checkout) <= 1 s`` put on single services.
+
+    Such a limit is the same as a smaller ``response`` of the service.
+    """
+    limits: dict[str, float] = {}
+    for constraint in constraints:
+        found = _limit(constraint)
+        if found is not None:
+            name, value = found
+            limits[name] = min(value, limits.get(name, value))
+    return limits
+
+
+def compares_responses(spec: Spec) -> bool:
+    """Whether a response time is compared in a way that is no plain limit, so that a model has to compute it."""
+    return any(
+        one.name == "response"
+        for constraint in spec.constraints
+        if _limit(constraint) is None
+        for side in (constraint.left, constraint.right)
+        for one in quantities_in(side)
+    )
+
+
+def compares_worst_period(spec: Spec) -> bool:
+    """Whether a quantity that is a maximum over several periods is compared: then a model picks the period."""
+    demand = spec.facts.demand
+    several = demand is not None and demand.periods > 1
+    return several and (compares_responses(spec) or "vms" in mentioned(spec))
+
+
+def mentioned(spec: Spec) -> set[str]:
+    """The names of the quantities that the spec compares."""
+    return {one.name for c in spec.constraints for side in (c.left, c.right) for one in quantities_in(side)}
+
+
+def _limit(constraint: Constraint) -> tuple[str, float] | None:
+    match constraint.left, constraint.comparison, constraint.right:
+        case (PlanQuantity("response", name), "<=", Constant(value)):
+            return name, value
+        case (Constant(value), ">=", PlanQuantity("response", name)):
+            return name, value
+    return None
+
+
+def offer(
+    spec: Spec, model: Any, work: Workload, vms: Callable[[int, int], Any], demand: Callable[[int, int], Any]
+) -> None:
+    """Sets ``model.plan_quantities``, where the spec compares any.
+
+    ``vms(t, u)`` and ``demand(t, u)`` are expressions of unit u in period t, 0 where it has no demand.
+    """
+    if not spec.constraints:
+        return
+    periods = range(work.periods)
+    held = [sum(vms(t, u) for u in range(len(work.worth))) for t in periods]
+    offered = {("cost", ""): model.cost.expr, ("utilization", ""): sum(held) / (work.size * work.periods)}
+    if "vms" in mentioned(spec):
+        offered["vms", ""] = _largest(model, "peak", held, float(work.size))
+    for i, name in enumerate(work.class_names):
+        offered["admitted", name] = sum(demand(t, i) for t in periods)
+    for k, name in enumerate(work.service_names):
+        u = work.classes + k
+        offered["rate", name] = sum(demand(t, u) for t in periods) / work.periods
+        if compares_responses(spec):
+            offered["response", name] = _response(model, work, k, [(vms(t, u), demand(t, u)) for t in periods])
+        else:
+            offered["response", name] = _limited(model, k, spec)
+    model.plan_quantities = offered
+
+
+def _response(model: Any, work: Workload, k: int, held: Sequence[tuple[Any, Any]]) -> Any:
+    """The worst response of service k over the periods, (2) without its division: (R - L) (mu v - x) = v."""
+    import pyomo.environ as pyo
+
+    mu, delay, most = (float(a[k]) for a in (work.queues.service_rate, work.queues.delay, work.queues.response))
+    block = pyo.Block()
+    model.add_component(f"response_of_{k}", block)
+    block.sojourn = pyo.Var(range(len(held)), bounds=(1.0 / mu, most - delay))
+    block.queue = pyo.Constraint(
+        block.sojourn.index_set(), rule=lambda b, t: b.sojourn[t] * (mu * held[t][0] - held[t][1]) == held[t][0]
+    )
+    return _largest(model, f"worst_response_of_{k}", [block.sojourn[t] + delay for t in range(len(held))], most)
+
+
+def _limited(model: Any, k: int, spec: Spec) -> Any:
+    """A stand-in for a response that the model keeps below its limit anyhow."""
+    import pyomo.environ as pyo
+
+    service = spec.facts.services[k]
+    limit = min(response_limits(spec.constraints).get(service.name, service.response), service.response)
+    stand_in = pyo.Var(bounds=(0.0, limit))
+    model.add_component(f"response_limit_{k}", stand_in)
+    return stand_in
+
+
+def _largest(model: Any, name: str, expressions: Sequence[Any], most: float) -> Any:
+    """The largest of the expressions: a variable that is at least each of them, and equal to the one picked."""
+    import pyomo.environ as pyo
+
+    if len(expressions) == 1:
+        return expressions[0]
+    block = pyo.Block()
+    model.add_component(name, block)
+    block.largest = pyo.Var(bounds=(0.0, most))
+    block.picked = pyo.Var(range(len(expressions)), within=pyo.Binary)
+    block.one = pyo.Constraint(expr=sum(block.picked.values()) == 1)
+    block.above = pyo.Constraint(block.picked.index_set(), rule=lambda b, t: b.largest >= expressions[t])
+    block.equal = pyo.Constraint(
+        block.picked.index_set(), rule=lambda b, t: b.largest <= expressions[t] + most * (1 - b.picked[t])
+    )
+    return block.largest

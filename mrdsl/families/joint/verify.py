@@ -1,0 +1,136 @@
+"""A joint plan against its spec, from the facts alone: whoever found it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.families.joint.plan import JointPlan, columns_of, cost_of
+from mrdsl.families.joint.workload import Workload, parts, workload
+from mrdsl.spec.spec import Spec
+
+TOLERANCE = 1e-6
+MOST_TURNS = 100_000
+"""Turns in a period, or periods of a turn, up to which they are played through."""
+
+
+def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnostic]:
+    """Demand bounds (8), (9), deadlines (3), slots on VMs (4), response times (5), cluster size (7), whole VMs.
+
+    A warning says where whole slots would need more VMs than the plan holds.
+    """
+    work = workload(spec)
+    yield from _demand(spec, work, plan)
+    yield from _deadlines(spec, work, plan, relax)
+    yield from _responses(spec, work, plan)
+    yield from _cluster(spec, work, plan, relax)
+    if not relax:
+        run, got = work.execution, plan.classes
+        needed = hosting_vms(got.map_slots, got.reduce_slots, run.map_slots, run.reduce_slots)
+        yield from told_of_hosting(work.class_names, needed, got.vms, spec.facts.cluster.span)
+
+
+def measure(spec: Spec, plan: JointPlan) -> float:
+    """The cost of all periods, from what the plan admits and the VMs that it holds."""
+    return cost_of(workload(spec), plan)
+
+
+def _demand(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
+    _, served = columns_of(plan)
+    scale = TOLERANCE * np.maximum(1.0, work.high)
+    for t, u in np.argwhere((served < work.low - scale) | (served > work.high + scale)):
+        low, high = work.low[t, u], work.high[t, u]
+        yield _broken(spec, work, int(u), f"gets {served[t, u]:.6g} in period {t}, not {low:.6g} to {high:.6g}")
+
+
+def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    """(3) and (4) for each job on its own slots, within the range of the estimates, and the jobs' turns in a period."""
+    run, got = work.execution, plan.classes
+    busy = got.admitted > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each_map, each_reduce = got.map_slots / got.at_once, got.reduce_slots / got.at_once
+        time = np.where(run.A > 0, run.A / each_map, 0.0) + np.where(run.B > 0, run.B / each_reduce, 0.0) + run.C
+    for t, i in np.argwhere(busy & ~(time <= run.deadline * (1 + TOLERANCE))):
+        yield _broken(spec, work, int(i), f"takes {time[t, i]:.6g} s in period {t}, past its {run.deadline[i]:.6g} s")
+    for kind, each, least, most in (
+        ("map", each_map, run.limits.map_least, run.limits.map_most),
+        ("reduce", each_reduce, run.limits.reduce_least, run.limits.reduce_most),
+    ):
+        outside = (each < least * (1 - TOLERANCE)) | (each > most * (1 + TOLERANCE) + TOLERANCE)
+        for t, i in np.argwhere(busy & outside):
+            yield _broken(
+                spec,
+                work,
+                int(i),
+                f"has {each[t, i]:.6g} {kind} slots per job in period {t}, not {least[i]:g} to {most[i]:g}",
+            )
+    needed = got.map_slots / run.map_slots + got.reduce_slots / run.reduce_slots
+    for t, i in np.argwhere(needed > got.vms + TOLERANCE * np.maximum(1.0, got.vms)):
+        yield _broken(spec, work, int(i), f"needs {needed[t, i]:.6g} VMs in period {t} and has {got.vms[t, i]:.6g}")
+    yield from _turns(spec, work, plan, relax)
+
+
+def _turns(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Whether the jobs that are admitted find a place: each place takes a job, and the next one a deadline later.
+
+    With whole jobs at once there are whole places, and no job starts so late that it ends in the next period; one that
+    outlasts the period keeps its place until a period begins.
+    """
+    got, period = plan.classes, spec.facts.cluster.period
+    whole = work.whole and not relax
+    if whole:
+        for t, i in np.argwhere(np.abs(got.at_once - np.rint(got.at_once)) > TOLERANCE):
+            yield _broken(spec, work, int(i), f"runs {got.at_once[t, i]:.6g} jobs at once in period {t}, no whole jobs")
+    for i, deadline in enumerate(work.execution.deadline.tolist()):
+        turns = _turns_of(period, deadline) if whole else float(work.execution.reuse[i])
+        room = turns * got.at_once[:, i]
+        for t in np.flatnonzero(got.admitted[:, i] > room * (1 + TOLERANCE) + TOLERANCE**2):
+            yield _broken(
+                spec,
+                work,
+                i,
+                f"admits {got.admitted[t, i]:.6g} jobs in period {t}, for which there are {room[t]:.6g} turns",
+            )
+
+
+def _turns_of(period: float, deadline: float) -> float:
+    """The jobs that one place takes in a period, played through."""
+    if deadline <= period * (1 + TOLERANCE):
+        starts, now = 0, 0.0
+        while now + deadline <= period * (1 + TOLERANCE) and starts < MOST_TURNS:
+            starts += 1
+            now = starts * deadline
+        return float(starts) if starts < MOST_TURNS else period // deadline
+    periods = 1
+    while periods * period < deadline * (1 - TOLERANCE) and periods < MOST_TURNS:
+        periods += 1
+    return 1.0 / periods if periods < MOST_TURNS else period / deadline
+
+
+def _responses(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
+    queues, got = work.queues, plan.services
+    response = queues.mean_response(got.rate, got.vms)
+    late = (response > queues.response * (1 + TOLERANCE)) | (got.rate >= queues.service_rate * got.vms)
+    for t, k in np.argwhere(late & (got.rate > 0)):
+        said = f"answers in {response[t, k]:.6g} s in period {t}, past its {queues.response[k]:.6g} s"
+        yield _broken(spec, work, work.classes + int(k), said)
+
+
+def _cluster(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    vms, _ = columns_of(plan)
+    for part, size in parts(work):
+        for t in np.flatnonzero(vms[:, part].sum(axis=1) > size * (1 + TOLERANCE)):
+            used = vms[t, part].sum()
+            yield error("broken-plan", f"period {t} uses {used:.6g} VMs of {size:.6g}", spec.facts.cluster.span)
+    if not relax:
+        for t, u in np.argwhere(np.abs(vms - np.round(vms)) > TOLERANCE):
+            yield _broken(spec, work, int(u), f"has {vms[t, u]:.6g} VMs in period {t}, not a whole number")
+
+
+def _broken(spec: Spec, work: Workload, unit: int, what: str) -> Diagnostic:
+    facts = spec.facts
+    node = facts.classes[unit] if unit < work.classes else facts.services[unit - work.classes]
+    return error("broken-plan", f"the plan breaks the spec: {node.name} {what}", node.span)

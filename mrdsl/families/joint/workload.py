@@ -1,0 +1,277 @@
+"""The arrays behind a joint spec: what each class and service needs, expects and is worth per VM.
+
+Classes come first, then services, both in spec order; together they are the *units*, indexed by u. Arrays over time
+have the shape (periods, units).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.families.joint.demand import expected_demand
+from mrdsl.families.joint.quantities import response_limits
+from mrdsl.formulas import service
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
+from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.sizing import SlotLimits, slots_per_job
+from mrdsl.spec.columns import column, names_of
+
+if TYPE_CHECKING:
+    from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts, Service
+    from mrdsl.spec.spec import Constraint, Spec
+
+Floats = NDArray[np.float64]
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The classes' execution times ``A h / s_M + B h / s_R + C`` and what one VM hosts; arrays over classes.
+
+    ``reuse`` is Xi, how often in a period a VM takes new jobs. ``limits`` are the slots of one job between which the
+    estimates hold.
+    """
+
+    A: Floats
+    B: Floats
+    C: Floats
+    map_slots: Floats
+    reduce_slots: Floats
+    deadline: Floats
+    reuse: Floats
+    limits: SlotLimits
+
+    @cached_property
+    def slots_per_job(self) -> tuple[Floats, Floats]:
+        """Map and reduce slots of each job at once: Theorem 3.1 (23), (24) with h = 1, within the limits."""
+        return slots_per_job(
+            Coefficients(self.A, self.B, self.C), self.deadline, self.map_slots, self.reduce_slots, self.limits
+        )
+
+    @cached_property
+    def vms_per_job(self) -> Floats:
+        """gamma, VMs that one job at a time holds: (50), (51)."""
+        map_slots, reduce_slots = self.slots_per_job
+        return map_slots / self.map_slots + reduce_slots / self.reduce_slots
+
+
+@dataclass(frozen=True)
+class Queues:
+    """The services' queues: service rate of a VM [1/s], network delay and bound on the response [s]."""
+
+    service_rate: Floats
+    delay: Floats
+    response: Floats
+
+    @cached_property
+    def rate_per_vm(self) -> Floats:
+        """The rate that one VM may take within the response bound: ``mu - 1 / G = -F / G``, (49)."""
+        return service.rate_per_vm(self.service_rate, self.delay, self.response)
+
+    def mean_response(self, rate: Floats, vms: Floats) -> Floats:
+        """(2): the mean response at ``rate`` on ``vms`` VMs [s]; NaN where there is no VM."""
+        return service.mean_response(self.service_rate, rate, vms, self.delay)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A joint spec as arrays.
+
+    ``low``, ``high`` (periods, units): jobs per period or requests per second, at least and expected.
+    ``vms_per_demand`` (units): VMs for one job per period, gamma / Xi (48), or for one request per second, -G / F (49).
+    ``penalty`` (units): money per turned-away job, or per period and turned-away request per second.
+    ``vm_cost``: money per VM and period. ``size``: the cluster's VMs. ``share``: the classes' part of a partitioned
+    cluster, None where all share it. ``whole``: classes run whole jobs at once, ``ceil(h / Xi)`` with whole rounds Xi;
+    otherwise the share ``h / Xi``. What relaxes the VMs relaxes the jobs at once too.
+    """
+
+    class_names: Sequence[str]
+    service_names: Sequence[str]
+    low: Floats
+    high: Floats
+    vms_per_demand: Floats
+    penalty: Floats
+    vm_cost: float
+    size: int
+    share: float | None
+    execution: Execution
+    queues: Queues
+    whole: bool = False
+
+    @property
+    def classes(self) -> int:
+        """How many of the units are classes; the rest are services."""
+        return len(self.class_names)
+
+    @property
+    def periods(self) -> int:
+        return int(self.low.shape[0])
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.class_names, *self.service_names]
+
+    @cached_property
+    def worth(self) -> Floats:
+        """p-bar: the penalty that a VM avoids in one period, (Theorem 3.3)."""
+        return self.penalty / self.vms_per_demand
+
+    @cached_property
+    def most_worth(self) -> Floats:
+        """The most that any VM of each unit may avoid: p-bar, or with whole jobs at once what the best step does."""
+        if not self.whole:
+            return self.worth
+        gamma = self.execution.vms_per_job
+        jobs_per_vm = np.where(gamma >= 1.0, 1.0 / np.maximum(np.floor(gamma), 1.0), np.ceil(1.0 / gamma))
+        best = self.penalty[: self.classes] * self.execution.reuse * jobs_per_vm
+        return np.concatenate([best, self.worth[self.classes :]])
+
+    @cached_property
+    def need_low(self) -> Floats:
+        """VMs for the least demand, unrounded and with fractional jobs at once: (58), (60)."""
+        return self.low * self.vms_per_demand
+
+    @cached_property
+    def need_high(self) -> Floats:
+        """VMs for all expected demand, unrounded and with fractional jobs at once: (59), (61)."""
+        return self.high * self.vms_per_demand
+
+    def jobs_at_once(self, jobs: Floats, relax: bool) -> Floats:
+        """Jobs of every class that run at the same time, for ``jobs`` (..., classes) in a period."""
+        share = jobs / self.execution.reuse
+        return ceiling(share) if self.whole and not relax else share
+
+    def whole_vms(self, demand: Floats) -> Floats:
+        """The least whole VMs that serve ``demand`` (periods, units)."""
+        if not self.whole:
+            return ceiling(demand * self.vms_per_demand)
+        split = self.classes
+        by_class = self.jobs_at_once(demand[:, :split], False) * self.execution.vms_per_job
+        return ceiling(np.concatenate([by_class, demand[:, split:] * self.vms_per_demand[split:]], axis=1))
+
+    def served_by(self, vms: Floats, relax: bool) -> Floats:
+        """The demand that ``vms`` (periods, units) VMs serve, at most the expected one."""
+        served = np.minimum(vms / self.vms_per_demand, self.high)
+        full = vms >= self.need_high
+        if self.whole and not relax:
+            run, split = self.execution, self.classes
+            jobs = run.reuse * floor(vms[:, :split] / run.vms_per_job)
+            served[:, :split] = jobs
+            full[:, :split] = jobs >= self.high[:, :split]
+        return np.where(full, self.high, np.maximum(served, 0.0))
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether classes and services have a part of the cluster each."""
+        return self.share is not None
+
+    def period(self, t: int) -> Workload:
+        """This workload in one period only; a partitioned cluster keeps its parts."""
+        return replace(self, low=self.low[t : t + 1], high=self.high[t : t + 1])
+
+
+def parts(work: Workload) -> tuple[tuple[slice, float], ...]:
+    """The parts of the cluster, each a slice of the units with its whole VMs, rounded to the nearest."""
+    units = len(work.worth)
+    if work.share is None:
+        return ((slice(0, units), float(work.size)),)
+    held = float(np.floor(work.size * work.share + 0.5))
+    return (slice(0, work.classes), held), (slice(work.classes, units), work.size - held)
+
+
+def vm_bounds(spec: Spec, work: Workload, relax: bool) -> tuple[Floats, Floats]:
+    """The VMs of every unit, for its least demand and for all of it; ``subject to`` may ask for idle ones."""
+    least, most = (work.need_low, work.need_high) if relax else (work.whole_vms(work.low), work.whole_vms(work.high))
+    return least, np.maximum(least, np.full_like(least, work.size) if spec.constraints else most)
+
+
+def _share_by_peaks(need: Floats, classes: int) -> float | None:
+    """The classes' part of a cluster that is split in proportion to the daily peaks (4.1.2).
+
+    None where there are classes only or services only: then the whole cluster is theirs.
+    """
+    if classes in (0, need.shape[1]):
+        return None
+    first, second = (float(part.sum(axis=1).max()) for part in (need[:, :classes], need[:, classes:]))
+    return first / (first + second) if first + second > 0 else 0.5
+
+
+def ceiling(values: Floats) -> Floats:
+    """Rounded up, except for what is rounding noise of the computer's arithmetic."""
+    return np.ceil(values - ROUNDING * np.maximum(1.0, np.abs(values)))
+
+
+def floor(values: Floats) -> Floats:
+    """Rounded down, except for what is rounding noise of the computer's arithmetic."""
+    return np.floor(values + ROUNDING * np.maximum(1.0, np.abs(values)))
+
+
+def workload(spec: Spec) -> Workload:
+    """The arrays of a checked spec."""
+    facts: JointFacts = spec.facts
+    cluster = facts.cluster
+    low, high = expected_demand(spec)
+    execution, queues = executions(facts.classes, cluster), service_queues(facts.services, spec.constraints)
+    per_request = cluster.period * column(facts.services, "penalty")
+    vms_per_demand = np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm])
+    work = Workload(
+        class_names=names_of(facts.classes),
+        service_names=names_of(facts.services),
+        low=low,
+        high=high,
+        vms_per_demand=vms_per_demand,
+        penalty=np.concatenate([column(facts.classes, "penalty"), per_request]),
+        vm_cost=cluster.vm_cost * cluster.period,
+        size=cluster.size,
+        share=None,
+        execution=execution,
+        queues=queues,
+        whole=cluster.concurrency == "whole",
+    )
+    if cluster.sharing == "shared":
+        return work
+    peaks = work.whole_vms(high) if work.whole else work.need_high
+    return replace(work, share=_share_by_peaks(peaks, work.classes))
+
+
+def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
+    """The classes' execution times, by the estimate that each class chose."""
+    work = guaranteed(classes, estimates_of(classes))
+    deadline = column(classes, "deadline")
+    return Execution(
+        A=work.map_work,
+        B=work.reduce_work,
+        C=work.constant,
+        map_slots=column(classes, "slots.map"),
+        reduce_slots=column(classes, "slots.reduce"),
+        deadline=deadline,
+        reuse=reuse_factor(cluster.period, deadline, cluster.concurrency == "whole" or cluster.reuse == "floor"),
+        limits=slot_limits(classes),
+    )
+
+
+def service_queues(services: Sequence[Service], constraints: Sequence[Constraint] = ()) -> Queues:
+    """The services' queues, their bounds tightened by comparisons like ``response(checkout) <= 1 s``."""
+    bound = column(services, "response")
+    limits = response_limits(constraints)
+    if limits:
+        bound = np.minimum(bound, [limits.get(name, np.inf) for name in names_of(services)])
+    return Queues(column(services, "service_rate"), column(services, "delay"), bound)
+
+
+def reuse_factor(period: float, deadline: Floats, whole_rounds: bool) -> Floats:
+    """Xi = T / D-bar, how often in a period a VM takes new jobs (footnote 4).
+
+    The paper leaves it fractional, so that a VM's last round reaches into the next period. Whole rounds end within
+    the period; where a job outlasts it, its VMs are held for whole periods: one over their number.
+    """
+    exact = period / deadline
+    if not whole_rounds:
+        return exact
+    return np.where(exact >= 1.0 - ROUNDING, floor(exact), 1.0 / ceiling(deadline / period))

@@ -1,0 +1,124 @@
+"""Mistakes in a makespan spec beyond what its schema says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
+from mrdsl.families.makespan.facts import Job, MakespanFacts, MapTasks, ReduceTasks
+from mrdsl.spec.columns import Columns, column
+from mrdsl.spec.spec import Spec
+
+
+def check(spec: Spec) -> Iterable[Diagnostic]:
+    """Every mistake, in the order of the facts."""
+    facts: MakespanFacts = spec.facts
+    if not len(facts.jobs) and not len(facts.classes):
+        yield error(
+            "missing-block",
+            "the batch is empty: there is no `job` and no `class`",
+            spec.span,
+            "add a job: job J1 { map { tasks = 30, time = 4 s }, reduce { tasks = 30, time = 5 s } }",
+        )
+    yield from _clashes(facts)
+    for job in (*_suspects(facts.jobs), *_suspects(facts.classes)):
+        yield from _check_job(job)
+
+
+def _suspects(jobs: Sequence[Job]) -> Iterator[Job]:
+    """The jobs that may hold a mistake: all, or of a long table only those that are not plainly in order."""
+    if not isinstance(jobs, Columns):
+        yield from jobs
+        return
+    map_time, reduce_time = column(jobs, "map.time"), column(jobs, "reduce.time")
+    profiled = column(jobs, "map.avg") + column(jobs, "reduce.avg") + column(jobs, "shuffle.avg")
+    plain = (map_time > 0) & (reduce_time > 0) & (profiled != profiled)
+    for index in (~plain).nonzero()[0]:
+        yield jobs[int(index)]
+
+
+def _check_job(job: Job) -> Iterator[Diagnostic]:
+    yield from _check_phase(job, "map", job.map)
+    if job.reduce is not None and job.reduce.tasks:
+        yield from _check_phase(job, "reduce", job.reduce)
+    if job.shuffle is None:
+        return
+    if job.reduce is None or not job.reduce.tasks:
+        yield warning(
+            "unused",
+            f"the shuffle of {job.name} counts for nothing: the job has no reduce tasks",
+            job.span_of("shuffle"),
+            "give it reduce tasks, or leave the shuffle out",
+        )
+    elif job.reduce.time is not None:
+        yield error(
+            "time-and-profile",
+            f"{job.name} gives both `reduce {{ time }}` and a shuffle",
+            job.shuffle.span,
+            "a reduce task's `time` holds its shuffle: leave out one of the two",
+        )
+    elif job.shuffle.avg > job.shuffle.max:
+        yield error(
+            "max-below-avg",
+            f"the shuffle of {job.name} has avg above max",
+            job.shuffle.span_of("max"),
+            "max is the longest: at least avg",
+        )
+
+
+def _check_phase(job: Job, phase: str, tasks: MapTasks | ReduceTasks) -> Iterator[Diagnostic]:
+    profile = [item for item in ("avg", "max", "min") if getattr(tasks, item) is not None]
+    if tasks.time is not None:
+        if profile:
+            yield error(
+                "time-and-profile",
+                f"the {phase} phase of {job.name} gives both `time` and `{profile[0]}`",
+                tasks.span_of(profile[0]),
+                "`time` alone, or a profile: avg and max, and min if known",
+            )
+        return
+    if tasks.avg is None or tasks.max is None:
+        lacking = "time" if not profile else "avg" if tasks.avg is None else "max"
+        yield error(
+            "missing-item",
+            f"the {phase} phase of {job.name} lacks `{lacking}`",
+            tasks.span,
+            "`time = 4 s` per task, or a profile: avg = 4 s, max = 6 s",
+        )
+    elif tasks.avg > tasks.max:
+        yield error(
+            "max-below-avg",
+            f"the {phase} phase of {job.name} has avg above max",
+            tasks.span_of("max"),
+            "max is the longest: at least avg",
+        )
+    elif tasks.min is not None and tasks.min > tasks.avg:
+        yield error(
+            "min-above-avg",
+            f"the {phase} phase of {job.name} has min above avg",
+            tasks.span_of("min"),
+            "min is the shortest: at most avg",
+        )
+    elif tasks.max == 0.0:
+        yield error(
+            "out-of-range",
+            f"the {phase} tasks of {job.name} take no time at all",
+            tasks.span_of("max"),
+            "give max a time above 0 s, or leave the phase out",
+        )
+
+
+def _clashes(facts: MakespanFacts) -> Iterator[Diagnostic]:
+    """Two jobs of one name, of which one comes from a class."""
+    jobs = {job.name: job for job in facts.jobs} if len(facts.classes) else {}
+    for cls in facts.classes:
+        names = [cls.name] if cls.jobs == 1 else [f"{cls.name}-{i}" for i in range(1, cls.jobs + 1)]
+        found = next((jobs[name] for name in names if name in jobs), None)
+        if found is not None:
+            yield error(
+                "duplicate",
+                f"the class {cls.name} makes a job {found.name}, and there is one already",
+                cls.span,
+                "give the class or the job another name",
+                Related(f"the job {found.name} is here", found.span),
+            )

@@ -1,0 +1,69 @@
+"""What a makespan spec states: the slots of a cluster and the jobs of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrdsl.spec.blocks import ShufflePhase, Slots
+from mrdsl.spec.schema import Node, block, blocks, quantity
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapTasks(Node):
+    """The map tasks of one job: how long each takes, or the profile that tells it."""
+
+    tasks: int = quantity("number", "number of map tasks", at_least=1, whole=True, symbol="N_M")
+    time: float | None = quantity("time", "duration of one map task", default=None, above=0.0)
+    avg: float | None = quantity("time", "average duration, from a profile", default=None, above=0.0, symbol="M_avg")
+    max: float | None = quantity("time", "longest duration, from a profile", default=None, above=0.0, symbol="M_max")
+    min: float | None = quantity(
+        "time", "shortest duration, from a profile", default=None, at_least=0.0, symbol="M_min"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReduceTasks(Node):
+    """The reduce tasks of one job, which start when all its map tasks have ended; there may be none."""
+
+    tasks: int = quantity("number", "number of reduce tasks", at_least=0, whole=True, symbol="N_R")
+    time: float | None = quantity("time", "duration of one reduce task", default=None, above=0.0)
+    avg: float | None = quantity("time", "average duration, from a profile", default=None, at_least=0.0, symbol="R_avg")
+    max: float | None = quantity("time", "longest duration, from a profile", default=None, at_least=0.0, symbol="R_max")
+    min: float | None = quantity(
+        "time", "shortest duration, from a profile", default=None, at_least=0.0, symbol="R_min"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(Node):
+    """One job of the batch: tasks and their times, or a profile from which the performance model takes them."""
+
+    map: MapTasks = block(MapTasks, "the map phase", required=True)
+    shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers of a profile; not beside `time`")
+    reduce: ReduceTasks | None = block(ReduceTasks, "the reduce phase; none for a map-only job")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobClass(Job):
+    """A profile, and how many jobs of the batch are like it; they are called NAME-1, NAME-2, and so on."""
+
+    jobs: int = quantity("jobs", "how many jobs of this class the batch holds", default=1, at_least=1, whole=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster(Node):
+    """The machines that the batch shares."""
+
+    slots: Slots = block(Slots, "map and reduce slots of the whole cluster, held at once", required=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakespanFacts(Node):
+    """The top level of a makespan spec."""
+
+    cluster: Cluster = block(Cluster, "the cluster that runs the batch", required=True)
+    jobs: Sequence[Job] = blocks(Job, "job", "the jobs of the batch")
+    classes: Sequence[JobClass] = blocks(
+        JobClass, "class", "profiles of which the batch holds `jobs` each", plural="classes"
+    )

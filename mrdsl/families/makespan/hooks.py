@@ -1,0 +1,81 @@
+"""What the makespan family is asked, each answered by a module of its own that is loaded when it is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Any
+
+    from pyomo.environ import ConcreteModel
+
+    from mrdsl.contracts.study import Bench
+    from mrdsl.core.diagnostics import Diagnostic
+    from mrdsl.core.result import Result, Table
+    from mrdsl.families.makespan.plan import MakespanPlan
+    from mrdsl.spec.spec import Spec
+
+
+def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
+    """Who solves it where nobody was named."""
+    from mrdsl.families.makespan.choice import choose as answer
+
+    return answer(spec, relax, formulation)
+
+
+def measure(spec: Spec, plan: MakespanPlan) -> float | None:
+    """The goal's value of a plan."""
+    from mrdsl.families.makespan.verify import measure as answer
+
+    return answer(spec, plan)
+
+
+def quantity(spec: Spec, plan: MakespanPlan, name: str, argument: str) -> float:
+    """A quantity that ``subject to`` compares."""
+    from mrdsl.families.makespan.verify import quantity as answer
+
+    return answer(spec, plan, name, argument)
+
+
+def verify(spec: Spec, plan: MakespanPlan, relax: bool) -> Iterable[Diagnostic]:
+    """Every promise that a plan breaks."""
+    from mrdsl.families.makespan.verify import verify as answer
+
+    return answer(spec, plan, relax)
+
+
+def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
+    """What ``mrdsl why`` prints."""
+    from mrdsl.families.makespan.why import why as answer
+
+    return answer(spec, result)
+
+
+def build_time_indexed(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``time-indexed``."""
+    from mrdsl.families.makespan.models.formulations import build
+
+    return build(spec, relax)
+
+
+def decode_time_indexed(spec: Spec, model: ConcreteModel, relax: bool) -> MakespanPlan:
+    """The plan in a solved model of ``time-indexed``."""
+    from mrdsl.families.makespan.models.formulations import decode
+
+    return decode(spec, model, relax)
+
+
+def study_quality(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``makespan-quality``."""
+    from mrdsl.families.makespan.studies.quality import quality
+
+    return quality(output, bench, **options)
+
+
+def study_production(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``makespan-production``."""
+    from mrdsl.families.makespan.studies.production import production
+
+    return production(output, **options)

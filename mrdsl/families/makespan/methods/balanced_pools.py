@@ -1,0 +1,126 @@
+"""BalancedPools (003, 5.5.3 and Algorithm 6): two pools of slots, each with jobs of its own.
+
+Corrections to Algorithm 6: it repeats until the interval of sizes is at most 1 wide, with the middle rounded down
+and at least one slot in either pool, and it keeps the best of every middle that it tries (the printed test stops at
+once, and an integer middle otherwise sticks). Reduce slots are divided in the proportion of the map slots. All
+splits of the job list are bisected side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.families.makespan.batch import Batch, Floats
+from mrdsl.families.makespan.methods.genetic import Effort, search
+from mrdsl.families.makespan.methods.orders import cut_short, offer, work_of
+from mrdsl.families.makespan.methods.pool_rows import Judge, johnson_rows, makespans, row_bounds
+from mrdsl.families.makespan.schedule import PoolOrder
+from mrdsl.simulation.slots import Integers
+
+PLACEMENTS = 200_000
+
+
+def balanced_pools(
+    draft: Draft, order: str = "johnson", population: int = 20, generations: int = 12, patience: int = 4
+) -> Draft:
+    """The best division of jobs and slots in two, each pool in Johnson's order, or in a genetic search's.
+
+    ``order`` is ``johnson`` or ``genetic``. A genetic search is spent only on pools that can still give a better
+    makespan than the best one found; elsewhere Johnson's order decides which half of the interval goes on.
+    """
+    work = work_of(draft)
+    if (stopped := cut_short(draft, work)) is not None:
+        return stopped
+    effort = Effort(population, generations, patience) if order == "genetic" else None
+    return offer(draft, work, divide(work.batch, effort, np.random.default_rng([draft.seed, 2]), work.bound).pools)
+
+
+def divide(
+    batch: Batch, effort: Effort | None, rng: np.random.Generator, bound: float = 0.0, judge: Judge = makespans
+) -> Division:
+    """Tries every split of the jobs, sorted by their number of map tasks, and bisects the size of the first pool.
+
+    Without ``effort`` the pools are in Johnson's order. Stops where a makespan meets ``bound``, in ticks.
+    """
+    division = Division(batch, effort, rng, judge)
+    everything = np.arange(len(batch))[None, :]
+    division.judged(everything, np.array([batch.map_slots]), np.array([batch.reduce_slots]))
+    if min(batch.map_slots, batch.reduce_slots) < 2 or len(batch) < 2:
+        return division
+    first, second = _splits(batch)
+    low, high = np.ones(len(first), dtype=np.intp), np.full(len(first), batch.map_slots)
+    going = np.flatnonzero(high - low > 1) if batch.map_slots > 2 else np.arange(len(first))
+    while len(going) and division.makespan > bound:
+        middle = (low[going] + high[going]) // 2
+        smaller = division.tried(first[going], second[going], middle)
+        high[going] = np.where(smaller, middle, high[going])
+        low[going] = np.where(smaller, low[going], middle)
+        going = going[high[going] - low[going] > 1]
+    return division
+
+
+def _splits(batch: Batch) -> tuple[Integers, Integers]:
+    """The first s and the other jobs by number of map tasks, for s from 1 to n - 1.
+
+    Of very many jobs only some s, evenly spread, so that a round places ``PLACEMENTS`` jobs at most.
+    """
+    n = len(batch)
+    ranked = batch.map_tasks.argsort(kind="stable")
+    sizes = np.unique(np.rint(np.linspace(1, n - 1, max(1, min(n - 1, PLACEMENTS // (2 * n))))).astype(np.intp))
+    head = np.arange(n) < sizes[:, None]
+    return np.where(head, ranked, -1), np.where(head, -1, ranked)
+
+
+@dataclass
+class Division:
+    """The best pools yet: ``makespan`` in ticks, as ``judge`` says."""
+
+    batch: Batch
+    effort: Effort | None
+    rng: np.random.Generator
+    judge: Judge
+    makespan: float = float("inf")
+    pools: tuple[PoolOrder, ...] = ()
+
+    def tried(self, first: Integers, second: Integers, middle: Integers) -> NDArray[np.bool_]:
+        """Runs both pools of every split; whether the first one is done before the second."""
+        slots, others = self.batch.map_slots, self.batch.reduce_slots
+        share = np.clip(np.rint(middle * others / slots), 1, others - 1).astype(np.intp)
+        values = self.judged(
+            np.concatenate([first, second]),
+            np.concatenate([middle, slots - middle]),
+            np.concatenate([share, others - share]),
+            len(middle),
+        )
+        return np.asarray(values[: len(middle)] < values[len(middle) :])
+
+    def judged(self, members: Integers, map_slots: Integers, reduce_slots: Integers, apart: int = 0) -> Floats:
+        """The makespans of the rows, two of which, ``apart`` from each other, are one division (0: each is one)."""
+        orders = johnson_rows(self.batch, members, map_slots, reduce_slots)
+        values = self.judge(self.batch, orders, map_slots, reduce_slots)
+        self._keep(orders, values, map_slots, reduce_slots, apart)
+        if self.effort is None:
+            return values
+        bounds = row_bounds(self.batch, members, map_slots, reduce_slots)
+        least = np.tile(np.maximum(bounds[:apart], bounds[apart:]), 2) if apart else bounds
+        rows = np.flatnonzero((least < self.makespan) & (values > bounds))
+        if len(rows):
+            orders[rows], values[rows] = search(
+                self.batch, members[rows], map_slots[rows], reduce_slots[rows], self.effort, self.rng, judge=self.judge
+            )
+            self._keep(orders, values, map_slots, reduce_slots, apart)
+        return values
+
+    def _keep(self, orders: Integers, values: Floats, map_slots: Integers, reduce_slots: Integers, apart: int) -> None:
+        both = np.maximum(values[:apart], values[apart:]) if apart else values
+        k = int(both.argmin())
+        if both[k] < self.makespan:
+            self.makespan = float(both[k])
+            self.pools = tuple(
+                PoolOrder(int(map_slots[r]), int(reduce_slots[r]), tuple(j for j in orders[r].tolist() if j >= 0))
+                for r in ((k, apart + k) if apart else (k,))
+            )

@@ -1,0 +1,121 @@
+"""Exact schedules by constraint programming: OR-tools CP-SAT, the extra ``cp``, in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import error, note
+from mrdsl.core.result import Termination
+from mrdsl.families.makespan.batch import Floats
+from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup
+from mrdsl.families.makespan.methods.orders import Work, offer_schedule, work_of
+from mrdsl.families.makespan.schedule import Schedule, in_order_of_start
+from mrdsl.simulation.waves import Phase, Wave
+from mrdsl.solving.request import Reply, Request
+from mrdsl.solving.worker import run_in_worker
+
+MODEL = "mrdsl.families.makespan.methods.cp_model:solve"
+
+
+def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Draft:
+    """The optimum, or the best schedule and bound after ``limits.time`` or else ``seconds`` seconds.
+
+    Starts from the best schedule yet. One thread unless ``limits.threads`` says more: then a run may give another
+    schedule of the same makespan. Times are counted in steps that divide all task times, which loses nothing.
+    """
+    work = work_of(draft)
+    draft = replace(draft, work=work)
+    tasks = int(work.batch.map_tasks.sum() + work.batch.reduce_tasks.sum())
+    if work.proven or work.schedule is None:
+        return draft
+    if tasks > most_tasks:
+        told = note(
+            "too-large",
+            f"{tasks} tasks are too many for CP-SAT, which was left out",
+            hint="`--solver portfolio` has no such limit",
+        )
+        return replace(draft, diagnostics=(*draft.diagnostics, told))
+    problem = _problem(work, work.schedule)
+    seconds = draft.limits.time or seconds
+    options = {
+        "seconds": seconds,
+        "threads": draft.limits.threads or 1,
+        "seed": draft.seed % 2**31,
+        "gap": draft.limits.gap or 0.0,
+    }
+    reply = run_in_worker(MODEL, Request(model=problem, options=options), seconds, fresh=True)
+    return _understood(draft, work, problem, reply)
+
+
+def _understood(draft: Draft, work: Work, problem: CpProblem, reply: Reply) -> Draft:
+    if reply.termination in (Termination.ERROR, Termination.INFEASIBLE):
+        why = reply.message or "it refutes a schedule that exists"
+        return replace(
+            draft,
+            termination=Termination.ERROR,
+            diagnostics=(*draft.diagnostics, error("solver-failed", f"cp-sat: {why}", draft.spec.span)),
+        )
+    if reply.bound is not None:
+        work = replace(work, bound=max(work.bound, float(np.ceil(reply.bound - 1e-6)) * work.batch.unit))
+    stopped = draft.termination if reply.termination is Termination.OPTIMAL else reply.termination
+    draft = replace(draft, work=work, termination=stopped)
+    return draft if reply.values is None else offer_schedule(draft, work, _schedule(work, problem, reply.values))
+
+
+def _problem(work: Work, known: Schedule) -> CpProblem:
+    batch, unit = work.batch, work.batch.unit
+    return CpProblem(
+        tuple(_groups(work, known)),
+        batch.map_slots,
+        batch.reduce_slots,
+        int(np.ceil(work.bound / unit)),
+        int(known.makespan / unit),
+    )
+
+
+def _groups(work: Work, known: Schedule) -> Iterator[TaskGroup]:
+    batch, unit = work.batch, work.batch.unit
+    heads, tails = batch.phases(batch.map_slots, batch.reduce_slots)
+    ceiling = int(known.makespan / unit)
+    begun: dict[tuple[int, Phase], list[int]] = {}
+    for wave in known.waves:
+        begun.setdefault((wave.job, wave.phase), []).extend([int(wave.start / unit)] * wave.count)
+    for j in range(len(batch)):
+        length = int(batch.map_time[j] / unit)
+        yield TaskGroup(
+            j,
+            True,
+            int(batch.map_tasks[j]),
+            length,
+            0,
+            ceiling - int(tails[j] / unit) - length,
+            tuple(sorted(begun[j, "map"])),
+        )
+        if batch.reduce_tasks[j]:
+            length = int(batch.reduce_time[j] / unit)
+            yield TaskGroup(
+                j,
+                False,
+                int(batch.reduce_tasks[j]),
+                length,
+                int(heads[j] / unit),
+                ceiling - length,
+                tuple(sorted(begun[j, "reduce"])),
+            )
+
+
+def _schedule(work: Work, problem: CpProblem, starts: Floats) -> Schedule:
+    unit, at = work.batch.unit, 0
+    waves = []
+    for group in problem.groups:
+        values, counts = np.unique(np.rint(starts[at : at + group.count]), return_counts=True)
+        at += group.count
+        waves += [
+            Wave(group.job, "map" if group.is_map else "reduce", float(v) * unit, group.length * unit, int(c))
+            for v, c in zip(values, counts, strict=True)
+        ]
+    return in_order_of_start(work.batch, waves)

@@ -1,0 +1,96 @@
+"""The simple pipelines of the makespan family, and what all its pipelines share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.result import Termination
+from mrdsl.families.makespan.batch import Batch, batch_of
+from mrdsl.families.makespan.decode import plan_of
+from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
+from mrdsl.families.makespan.schedule import PoolOrder, Schedule, simulate, whole_cluster
+
+
+@dataclass(frozen=True)
+class Work:
+    """The batch, the best schedule yet, and the best proven lower bound, in ticks."""
+
+    batch: Batch
+    bound: float
+    schedule: Schedule | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing can be better than the schedule."""
+        return self.schedule is not None and self.schedule.makespan <= self.bound
+
+
+def work_of(draft: Draft) -> Work:
+    """The draft's working state; the first step starts it."""
+    if draft.work is not None:
+        found: Work = draft.work
+        return found
+    batch = batch_of(draft.spec)
+    return Work(batch, lower_bounds(batch).best)
+
+
+def late(draft: Draft) -> bool:
+    """Whether the time limit has passed; a search then stops with what it has, if it has a schedule."""
+    limit = draft.limits.time
+    return limit is not None and time.monotonic() - draft.started >= limit
+
+
+def cut_short(draft: Draft, work: Work) -> Draft | None:
+    """The draft as it stands where the time limit has passed and there is a schedule, else None: go on."""
+    if work.schedule is None or not late(draft):
+        return None
+    return replace(draft, work=work, termination=Termination.TIME_LIMIT)
+
+
+def offer(draft: Draft, work: Work, pools: Iterable[PoolOrder]) -> Draft:
+    """The draft with these pools, where their makespan is less than the best yet."""
+    return offer_schedule(draft, work, simulate(work.batch, pools))
+
+
+def offer_schedule(draft: Draft, work: Work, schedule: Schedule) -> Draft:
+    """The draft with this schedule, where its makespan is less than the best yet."""
+    if work.schedule is not None and work.schedule.makespan <= schedule.makespan:
+        return replace(draft, work=work)
+    return replace(draft, work=replace(work, schedule=schedule))
+
+
+def fifo(draft: Draft) -> Draft:
+    """The jobs in spec order, on the whole cluster.
+
+    003, 5.3 prints 40 s as the FIFO makespan of (20 s, 2 s) and (2 s, 20 s); it is 42 s.
+    """
+    work = work_of(draft)
+    return offer(draft, work, whole_cluster(work.batch, range(len(work.batch))))
+
+
+def johnson(draft: Draft) -> Draft:
+    """The jobs by Johnson's rule (003, Algorithm 3) on their phase times, on the whole cluster."""
+    work = work_of(draft)
+    batch = work.batch
+    order = johnson_order(*batch.phases(batch.map_slots, batch.reduce_slots))
+    return offer(draft, work, whole_cluster(batch, np.asarray(order).tolist()))
+
+
+def conclude(draft: Draft) -> Draft:
+    """The plan of the best schedule, with its bound; the last step of every makespan pipeline."""
+    work = work_of(draft)
+    if work.schedule is None:
+        return draft
+    batch, schedule = work.batch, work.schedule
+    return replace(
+        draft,
+        plan=plan_of(batch, schedule, work.bound),
+        value=batch.seconds(schedule.makespan),
+        bound=batch.seconds(work.bound),
+        termination=Termination.OPTIMAL if work.proven else draft.termination,
+    )

@@ -1,0 +1,90 @@
+"""The plan of a makespan problem: pools, orders, times, and the waves behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mrdsl.core.result import Bar, Plan, Table
+
+BARS = 400
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Slots that are set aside, and the names of the jobs that run on them, in order."""
+
+    map_slots: int
+    reduce_slots: int
+    order: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class JobTimes:
+    """``pool`` is the index of the job's pool; ``start`` of the first map task, end of the map phase, ``finish``."""
+
+    pool: int
+    start: float
+    map_end: float
+    finish: float
+
+
+@dataclass(frozen=True)
+class TaskWave:
+    """``count`` alike tasks of one job that start together, in seconds; ``phase`` is ``map`` or ``reduce``."""
+
+    job: str
+    phase: str
+    pool: int
+    start: float
+    end: float
+    count: int
+
+
+@dataclass(frozen=True)
+class MakespanPlan(Plan):
+    """What the scheduler is told, when each job runs, and a proven lower bound on any makespan, in seconds."""
+
+    pools: tuple[Pool, ...]
+    jobs: Mapping[str, JobTimes]
+    lower_bound: float
+    waves: tuple[TaskWave, ...] = field(default=(), repr=False, metadata={"document": False})
+
+    @property
+    def makespan(self) -> float:
+        """When the last job finishes."""
+        return max((times.finish for times in self.jobs.values()), default=0.0)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Pools with their orders, and jobs with their times."""
+        pools = Table(
+            "Pools",
+            ("pool", "map slots", "reduce slots", "order"),
+            [(i, pool.map_slots, pool.reduce_slots, ", ".join(pool.order)) for i, pool in enumerate(self.pools)],
+        )
+        jobs = Table(
+            "Jobs",
+            ("job", "pool", "start [s]", "map end [s]", "finish [s]"),
+            [(name, times.pool, times.start, times.map_end, times.finish) for name, times in self.jobs.items()],
+        )
+        return (pools, jobs)
+
+    def bars(self) -> tuple[Bar, ...]:
+        """A bar per wave, lanes by pool and phase; a bar per phase where that would be more than ``BARS``."""
+        waves = self.waves if 0 < len(self.waves) <= BARS else self._phases()
+        many = len(self.pools) > 1
+        return tuple(
+            Bar(f"pool {w.pool} {w.phase}" if many else w.phase, f"{w.job} x{w.count}", w.start, w.end, w.job)
+            for w in waves
+        )
+
+    def _phases(self) -> tuple[TaskWave, ...]:
+        spans: dict[tuple[str, str], TaskWave] = {}
+        for wave in self.waves:
+            key = (wave.job, wave.phase)
+            seen = spans.get(key, wave)
+            count = wave.count + (seen.count if key in spans else 0)
+            spans[key] = TaskWave(
+                wave.job, wave.phase, wave.pool, min(seen.start, wave.start), max(seen.end, wave.end), count
+            )
+        return tuple(spans.values())

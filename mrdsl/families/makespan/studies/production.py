@@ -1,0 +1,159 @@
+"""The study of 003, 5.7: a day of production batches on clusters of several sizes.
+
+Six jobs arrive every hour; their tasks and durations are drawn from the printed normal distributions (mean, standard
+deviation), again where a draw is below 1. Each hour's six jobs are one batch. The text gives neither the sizes of
+Figure 5.7 nor at which level its makespans were measured, so the sizes are an option and both levels are shown:
+with phases that hold a whole machine (the abstraction of 5.3), and at task and slot level; and as a third reading
+BalancedPools at slot level against Johnson's rule at the level of phases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.result import Table
+from mrdsl.core.writer import write_text
+from mrdsl.families.makespan.batch import Batch, batch_of
+from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
+from mrdsl.families.makespan.methods.balanced_pools import balanced_pools, divide
+from mrdsl.families.makespan.methods.genetic import Effort, genetic, search
+from mrdsl.families.makespan.methods.orders import johnson
+from mrdsl.families.makespan.methods.pool_rows import Judge, johnson_rows, makespans, phase_makespans
+from mrdsl.families.makespan.methods.slot_search import slot_search
+from mrdsl.reporting.drawing import Series, line_chart
+from mrdsl.reporting.study_tables import written
+from mrdsl.spec.blocks import Slots
+from mrdsl.spec.spec import Spec
+
+JOBS_AN_HOUR = 6
+DISTRIBUTIONS = {
+    "map tasks": (150.0, 550.0),
+    "map time": (50.0, 200.0),
+    "reduce tasks": (19.0, 145.0),
+    "reduce time": (100.0, 300.0),
+}
+PRINTED = {"BalancedPools": 31.0, "BalancedPools with genetic search": 34.0}
+LEVELS: dict[str, Judge] = {"phases": phase_makespans, "slots": makespans}
+PIPELINE_EFFORT, POOL_EFFORT = Effort(40, 60, 15), Effort(20, 12, 4)
+BASE = "Johnson"
+OURS = "Local search at slot level"
+BOUND = "Lower bound"
+
+
+@dataclass(frozen=True)
+class _Averages:
+    """Average makespans in seconds of one cluster size, by level and method."""
+
+    slots: int
+    seconds: dict[tuple[str, str], float]
+
+    def decrease(self, level: str, method: str, base: str = "") -> float:
+        """How much less than Johnson's at the same level, or at the level ``base``, in percent."""
+        return 100.0 * (1.0 - self.seconds[level, method] / self.seconds[base or level, BASE])
+
+
+def production(
+    folder: Path, vms: str = "25,50,100,150,200,300,400", hours: int = 24, seed: int = 1, rounds: int = 60
+) -> Iterable[Table]:
+    """Average makespans per cluster size, the decreases against Johnson's rule, and the printed ones beside them."""
+    sizes = [2 * int(number) for number in vms.split(",")]
+    found = [_average(slots, hours, seed, rounds) for slots in sizes]
+    yield written(folder, "makespans", _makespan_table(found))
+    yield written(folder, "decreases", _decrease_table(found))
+    for level in LEVELS:
+        _draw(folder, level, found)
+
+
+def batch_of_hour(slots: int, seed: int, hour: int) -> Spec:
+    """The spec of one hour's six jobs on so many slots of either kind; the jobs do not depend on the slots."""
+    stream = np.random.RandomState([seed, hour])
+    drawn = {name: _drawn(stream, *parameters) for name, parameters in DISTRIBUTIONS.items()}
+    jobs = tuple(
+        Job(
+            name=f"J{j + 1}",
+            map=MapTasks(tasks=round(drawn["map tasks"][j]), time=float(drawn["map time"][j])),
+            reduce=ReduceTasks(tasks=round(drawn["reduce tasks"][j]), time=float(drawn["reduce time"][j])),
+        )
+        for j in range(JOBS_AN_HOUR)
+    )
+    cluster = Cluster(slots=Slots(map=slots, reduce=slots))
+    return Spec(problem="makespan", facts=MakespanFacts(cluster=cluster, jobs=jobs), seed=seed)
+
+
+def _drawn(stream: np.random.RandomState, mean: float, deviation: float) -> np.ndarray:
+    values = stream.normal(mean, deviation, JOBS_AN_HOUR)
+    while (low := values < 1.0).any():
+        values[low] = stream.normal(mean, deviation, int(low.sum()))
+    return values
+
+
+def _average(slots: int, hours: int, seed: int, rounds: int) -> _Averages:
+    totals: dict[tuple[str, str], float] = {}
+    for hour in range(hours):
+        spec = batch_of_hour(slots, seed, hour)
+        for key, seconds in _methods(spec, seed, hour, rounds):
+            totals[key] = totals.get(key, 0.0) + seconds
+    return _Averages(slots, {key: total / hours for key, total in totals.items()})
+
+
+def _methods(spec: Spec, seed: int, hour: int, rounds: int) -> Iterator[tuple[tuple[str, str], float]]:
+    batch = batch_of(spec)
+    for level, judge in LEVELS.items():
+        for method, ticks in _thesis_methods(batch, judge, np.random.RandomState([seed, hour]).randint(2**31)):
+            yield (level, method), batch.seconds(ticks)
+    draft = Draft(spec, seed=seed)
+    for step in (johnson, genetic, balanced_pools):
+        draft = step(draft)
+    draft = slot_search(draft, rounds=rounds)
+    yield ("slots", OURS), batch.seconds(draft.work.schedule.makespan)
+    yield ("slots", BOUND), batch.seconds(draft.work.bound)
+
+
+def _thesis_methods(batch: Batch, judge: Judge, seed: int) -> Iterator[tuple[str, float]]:
+    everything = np.arange(len(batch))[None, :], np.array([batch.map_slots]), np.array([batch.reduce_slots])
+    order = johnson_rows(batch, *everything)
+    yield BASE, float(judge(batch, order, *everything[1:])[0])
+    rng = np.random.default_rng(seed)
+    yield "Genetic", float(search(batch, *everything, PIPELINE_EFFORT, rng, judge=judge)[1][0])
+    yield "BalancedPools", divide(batch, None, rng, judge=judge).makespan
+    yield "BalancedPools with genetic search", divide(batch, POOL_EFFORT, rng, judge=judge).makespan
+
+
+def _makespan_table(found: list[_Averages]) -> Table:
+    keys = list(found[0].seconds)
+    columns = ("VMs", "slots of a kind", *(f"{method}, {level} [s]" for level, method in keys))
+    rows = [(one.slots // 2, one.slots, *(round(one.seconds[key], 1) for key in keys)) for one in found]
+    return Table("Average makespan of a day's batches", columns, rows)
+
+
+def _decrease_table(found: list[_Averages]) -> Table:
+    keys = [(level, method, "") for level, method in found[0].seconds if method != BASE]
+    keys += [("slots", method, "phases") for method in PRINTED]
+    sizes = [f"{one.slots} slots [%]" for one in found]
+    columns = ("method", "level", "Johnson's level", *sizes, "mean [%]", "printed [%]")
+    rows = []
+    for level, method, base in keys:
+        ours = [one.decrease(level, method, base) for one in found]
+        rounded = [round(x, 1) for x in (*ours, float(np.mean(ours)))]
+        rows.append((method, level, base or level, *rounded, PRINTED.get(method)))
+    return Table("Decrease of the average makespan against Johnson's rule", columns, rows)
+
+
+def _draw(folder: Path, level: str, found: list[_Averages]) -> None:
+    slots = [float(one.slots) for one in found]
+    methods = [method for at, method in found[0].seconds if at == level]
+    title = "one job at a time on a machine" if level == "phases" else "at task and slot level"
+    lines = [Series(method, slots, [one.seconds[level, method] for one in found]) for method in methods]
+    chart = line_chart(lines, f"Average makespan, {title}", "map and reduce slots each", "makespan [s]", y_zero=True)
+    write_text(folder / f"makespans-{level}.svg", chart, force=True)
+    lines = [Series(m, slots, [one.decrease(level, m) for one in found]) for m in methods if m not in (BASE, BOUND)]
+    lines += [Series(f"{name}, printed", slots, [value] * len(slots)) for name, value in PRINTED.items()]
+    chart = line_chart(
+        lines, f"Decrease against Johnson's rule, {title}", "map and reduce slots each", "decrease [%]", y_zero=True
+    )
+    write_text(folder / f"decreases-{level}.svg", chart, force=True)

@@ -1,0 +1,96 @@
+"""A makespan plan against its spec, from the facts alone: no simulator, no search."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.families.makespan.batch import Batch, batch_of
+from mrdsl.families.makespan.plan import MakespanPlan, TaskWave
+from mrdsl.spec.spec import Spec
+
+TOLERANCE = 1e-6
+
+
+def measure(spec: Spec, plan: MakespanPlan) -> float:
+    """The goal's value: when the last job finishes, in seconds."""
+    return plan.makespan
+
+
+def quantity(spec: Spec, plan: MakespanPlan, name: str, argument: str) -> float:
+    """``makespan`` or ``finish(j)``, in seconds."""
+    return plan.makespan if name == "makespan" else plan.jobs[argument].finish
+
+
+def verify(spec: Spec, plan: MakespanPlan, relax: bool = False) -> Iterable[Diagnostic]:
+    """What is wrong with a plan: slots that are not there, tasks that are missing, late, too short or too many."""
+    batch = batch_of(spec)
+    yield from _pools(batch, plan)
+    if relax:
+        return
+    by_phase: dict[tuple[str, str], list[TaskWave]] = defaultdict(list)
+    by_machine: dict[tuple[int, str], list[TaskWave]] = defaultdict(list)
+    for wave in plan.waves:
+        by_phase[wave.job, wave.phase].append(wave)
+        by_machine[wave.pool, wave.phase].append(wave)
+    slack = TOLERANCE * max(plan.makespan, 1.0)
+    yield from _phases(batch, plan, by_phase, slack)
+    for (pool, phase), waves in sorted(by_machine.items()):
+        slots = plan.pools[pool].map_slots if phase == "map" else plan.pools[pool].reduce_slots
+        if (peak := _peak(waves, slack)) > slots:
+            yield _wrong(f"pool {pool} runs {peak} {phase} tasks at once on {slots} slots")
+
+
+def _pools(batch: Batch, plan: MakespanPlan) -> Iterator[Diagnostic]:
+    for phase, slots in (("map", batch.map_slots), ("reduce", batch.reduce_slots)):
+        held = sum(getattr(pool, f"{phase}_slots") for pool in plan.pools)
+        if held > slots:
+            yield _wrong(f"the pools hold {held} {phase} slots of {slots}")
+    listed = sorted(name for pool in plan.pools for name in pool.order)
+    if listed != sorted(batch.names):
+        yield _wrong("the pools' orders do not name every job once")
+
+
+def _phases(
+    batch: Batch, plan: MakespanPlan, by_phase: dict[tuple[str, str], list[TaskWave]], slack: float
+) -> Iterator[Diagnostic]:
+    for j, name in enumerate(batch.names):
+        times = plan.jobs[name]
+        maps, reduces = by_phase[name, "map"], by_phase[name, "reduce"]
+        for phase, waves, tasks, ticks in (
+            ("map", maps, batch.map_tasks[j], batch.map_time[j]),
+            ("reduce", reduces, batch.reduce_tasks[j], batch.reduce_time[j]),
+        ):
+            if sum(wave.count for wave in waves) != tasks:
+                yield _wrong(f"{name} runs {sum(wave.count for wave in waves)} {phase} tasks of {int(tasks)}")
+            if any(abs(wave.end - wave.start - ticks * batch.tick) > slack for wave in waves):
+                yield _wrong(f"a {phase} task of {name} does not take its time")
+        if any(wave.pool != times.pool for wave in (*maps, *reduces)):
+            yield _wrong(f"{name} runs tasks outside its pool")
+        map_end = max((wave.end for wave in maps), default=0.0)
+        if any(wave.start < map_end - slack for wave in reduces):
+            yield _wrong(f"{name} starts a reduce task before its map phase ends")
+        stated = (times.start, times.map_end, times.finish)
+        found = (min((w.start for w in maps), default=0.0), map_end, max((w.end for w in reduces), default=map_end))
+        if any(abs(a - b) > slack for a, b in zip(stated, found, strict=True)):
+            yield _wrong(f"the times of {name} are not those of its tasks")
+
+
+def _peak(waves: Sequence[TaskWave], slack: float) -> int:
+    """The most tasks at once; a task that starts as another ends does not meet it."""
+    events = sorted(
+        [(wave.start + slack / 2, wave.count) for wave in waves]
+        + [(wave.end - slack / 2, -wave.count) for wave in waves],
+        key=itemgetter(0),
+    )
+    running = peak = 0
+    for _, change in events:
+        running += change
+        peak = max(peak, running)
+    return peak
+
+
+def _wrong(message: str) -> Diagnostic:
+    return error("broken-plan", message)

@@ -1,0 +1,249 @@
+"""Mistakes in a schedule spec that its schema does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, warning
+from mrdsl.core.source import Span
+from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm
+from mrdsl.families.schedule.market import recorded_prices
+from mrdsl.families.schedule.stream import class_times, shortest
+from mrdsl.spec.schema import Distribution
+from mrdsl.spec.spec import Spec
+
+SPEEDS = {
+    "block": "64 MB",
+    "map_speed": "4 MB/s",
+    "shuffle_speed": "6 MB/s",
+    "reduce_speed": "5 MB/s",
+    "reduce_input": "256 MB",
+}
+
+
+def check(spec: Spec) -> Iterable[Diagnostic]:
+    """Everything that is wrong beyond single items; opens the trace, the table and the price history."""
+    facts: ScheduleFacts = spec.facts
+    yield from _check_vms(facts, spec)
+    yield from _check_jobs(facts, spec)
+
+
+def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
+    """Deadlines that are shorter than one wave of map and one of reduce tasks: no cluster meets them."""
+    facts: ScheduleFacts = spec.facts
+    factor = facts.arrivals.deadline_factor if facts.arrivals else None
+    if isinstance(factor, float | int) and factor < 1.0 and facts.arrivals is not None:
+        yield impossible(
+            "impossible-deadline",
+            f"every job is due after {factor:g} times its shortest completion",
+            facts.arrivals.span_of("deadline_factor"),
+            "write a factor of 1 or more",
+        )
+    for each in facts.classes:
+        _, map_time, _, shuffle, reduce = class_times(each)
+        least = shortest(map_time, shuffle, reduce)
+        deadline = each.deadline if each.deadline is not None else _largest(each.deadline_factor) * least
+        if deadline < least:
+            span = each.span_of("deadline" if each.deadline is not None else "deadline_factor")
+            yield impossible(
+                "impossible-deadline",
+                f"class {each.name} is due {deadline:g} s after its arrival, and "
+                f"one map wave and one reduce wave take {least:g} s",
+                span,
+                f"write {least:g} s or more",
+            )
+
+
+def _check_vms(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
+    if not facts.vms:
+        yield error(
+            "missing-block",
+            "no vm block: there is no VM type to rent",
+            spec.span,
+            'add `vm "m3.medium" { slots { map = 1, reduce = 1 }, on_demand { price = '
+            f"0.07 {spec.currency}/h }} }}`",
+        )
+        return
+    for extra in facts.vms[1:]:
+        yield error(
+            "one-vm-type", f"a schedule rents one VM type, {extra.name} is one more", extra.span, "keep one vm block"
+        )
+    vm, kind = facts.vms[0], facts.policy.instances
+    if vm.spot is None:
+        if kind != "on_demand":
+            yield error(
+                "missing-block",
+                f"instances = {kind} needs a spot market, and vm {vm.name} has none",
+                facts.policy.span_of("instances"),
+                f"add `spot {{ price = ... }}` to vm {vm.name}, or write instances = on_demand",
+            )
+        return
+    yield from _check_spot(vm, facts, spec.currency)
+
+
+def _check_spot(vm: Vm, facts: ScheduleFacts, currency: str) -> Iterator[Diagnostic]:
+    spot = vm.spot
+    assert spot is not None
+    if spot.price is None and spot.history is None:
+        yield error(
+            "missing-item",
+            f"the spot market of vm {vm.name} has no price",
+            spot.span,
+            f'add `price = 0.02 {currency}/h`, a mixture, or `history = "prices.json"`',
+        )
+    elif spot.price is not None and spot.history is not None:
+        yield error(
+            "price-and-history",
+            f"the spot market of vm {vm.name} has both a price and a recorded history",
+            spot.span_of("history"),
+            "keep one of them",
+        )
+    elif spot.history is not None:
+        found: list[Diagnostic] = []
+        recorded_prices(vm, found, _last_arrival(facts))
+        yield from found
+    elif isinstance(spot.price, Distribution) and spot.price.name == "mixture":
+        yield from _check_mixture(spot.price, spot.span_of("price"))
+
+
+def _check_mixture(price: Distribution, span: Span | None) -> Iterator[Diagnostic]:
+    weights, means, deviations = price.parameters
+    if not len(weights) == len(means) == len(deviations):
+        yield error(
+            "out-of-range",
+            f"a mixture of {len(weights)} weights, {len(means)} means and {len(deviations)} standard deviations",
+            span,
+            "give every part a weight, a mean and a standard deviation",
+        )
+    elif min(weights) < 0.0 or sum(weights) <= 0.0 or min(deviations) < 0.0:
+        yield error(
+            "out-of-range",
+            "a mixture needs weights and standard deviations of 0 or more",
+            span,
+            "write positive weights",
+        )
+    elif min(means) <= 0.0:
+        yield error("out-of-range", "a spot price of 0 or less cannot be bid for", span, "write positive means")
+
+
+def _check_jobs(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
+    if facts.arrivals is None and not facts.classes:
+        yield error(
+            "missing-block",
+            "no jobs arrive: there is neither `arrivals` nor a `class`",
+            spec.span,
+            'add `arrivals from swim("jobs.tsv") { ... }`',
+        )
+    if facts.classes and facts.horizon is None:
+        yield error(
+            "missing-item",
+            "jobs of classes arrive without end: there is no horizon",
+            facts.classes[0].span,
+            "add `horizon = 24 h` at the top level",
+        )
+    if facts.arrivals is not None:
+        yield from _check_arrivals(facts.arrivals)
+
+
+def _check_arrivals(arrivals: Arrivals) -> Iterator[Diagnostic]:
+    if arrivals.source is None:
+        yield error("missing-item", "arrivals name no file", arrivals.span, 'write `arrivals from swim("jobs.tsv") {`')
+        return
+    if arrivals.end is not None and arrivals.end <= arrivals.begin:
+        yield error(
+            "empty-range",
+            f"jobs from {arrivals.begin:g} s on, and only before {arrivals.end:g} s",
+            arrivals.span_of("end"),
+            "end after `begin`",
+        )
+        return
+    if arrivals.source.reader == "swim":
+        for item, example in SPEEDS.items():
+            if getattr(arrivals, item) is None:
+                yield error(
+                    "missing-item",
+                    f"a SWIM trace carries bytes: without `{item}` they give no tasks and times",
+                    arrivals.span,
+                    f"add `{item} = {example}`",
+                )
+    factor = arrivals.deadline_factor
+    if isinstance(factor, Distribution) and _least(factor) < 1.0:
+        yield warning(
+            "short-deadline",
+            "some jobs are due before one wave of their tasks can end: they are late whatever is rented",
+            arrivals.span_of("deadline_factor"),
+            "write uniform(1, 3)",
+        )
+    yield from _check_file(arrivals)
+
+
+def _check_file(arrivals: Arrivals) -> Iterator[Diagnostic]:
+    assert arrivals.source is not None
+    mistakes: list[Diagnostic] = []
+    count = 0
+    for job in _lines(arrivals, mistakes):
+        count += arrivals.begin <= job < (arrivals.end if arrivals.end is not None else float("inf"))
+    yield from mistakes
+    if count == 0 and not has_errors(mistakes):
+        yield error(
+            "empty-trace",
+            f"{arrivals.source.written} has no job"
+            + (" between `begin` and `end`" if arrivals.begin or arrivals.end else ""),
+            arrivals.source.span or arrivals.span,
+            "name a file with jobs",
+        )
+
+
+def _lines(arrivals: Arrivals, mistakes: list[Diagnostic]) -> Iterator[float]:
+    """Submit times of the file's jobs."""
+    assert arrivals.source is not None
+    try:
+        if arrivals.source.reader == "swim":
+            from mrdsl.exchange.swim import read_swim
+
+            for line in read_swim(arrivals.source.path, mistakes):
+                yield line.submit
+        else:
+            from mrdsl.exchange.jobs import read_jobs
+
+            for row in read_jobs(arrivals.source.path, mistakes):
+                yield row.submit
+    except OSError as cause:
+        mistakes.append(
+            error(
+                "missing-file",
+                f"{arrivals.source.written} cannot be read: {cause.strerror}",
+                arrivals.source.span or arrivals.span,
+                "check the name; it is relative to the spec",
+            )
+        )
+
+
+def _last_arrival(facts: ScheduleFacts) -> float:
+    """When the last job arrives, in seconds after the run's start; 0 where that cannot be told."""
+    arrivals, last = facts.arrivals, facts.horizon or 0.0
+    if arrivals is None or arrivals.source is None:
+        return last
+    inside = [time for time in _lines(arrivals, []) if arrivals.end is None or time < arrivals.end]
+    return max([last, *(time - arrivals.begin for time in inside)])
+
+
+def _least(factor: Distribution) -> float:
+    """The least value where the distribution has one, else -infinity."""
+    match factor.name:
+        case "uniform" | "uniform_int":
+            return float(factor.parameters[0])
+        case "choice":
+            return float(min(factor.parameters[0]))
+    return float("-inf")
+
+
+def _largest(factor: float | Distribution) -> float:
+    if not isinstance(factor, Distribution):
+        return float(factor)
+    match factor.name:
+        case "uniform" | "uniform_int":
+            return float(factor.parameters[1])
+        case "choice":
+            return float(max(factor.parameters[0]))
+    return float("inf")

@@ -1,0 +1,155 @@
+"""What a spec of jobs with deadlines on rented VMs states (Vishal 2015, chapter 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mrdsl.spec.blocks import MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, choice, distribution, path, quantity, text
+
+UNIFORM_1_3 = Distribution("uniform", (1.0, 3.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spot(Node):
+    """The spot market: a price that moves, drawn from a distribution, recorded, or constant."""
+
+    price: float | Distribution | None = distribution(
+        "price",
+        "market price of one VM: a number, or a distribution, drawn anew at every move",
+        default=None,
+        above=0.0,
+    )
+    every: float = quantity("time", "how often a drawn price moves", default=300.0, above=0.0)
+    history: Source | None = path(
+        "recorded prices, as `aws ec2 describe-spot-price-history` prints them (JSON)", default=None
+    )
+    zone: str | None = text("availability zone of the recorded prices, where there are several", default=None)
+    instance_type: str | None = text(
+        "instance type of the recorded prices; default the vm's name, where they have it", default=None
+    )
+    product: str | None = text('product of the recorded prices, such as "Linux/UNIX"', default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Billing(Node):
+    """How a VM's time is paid: by periods, every started one, unless the market breaks it off."""
+
+    period: float = quantity("time", "billing period: every started one is paid", default=3600.0, above=0.0)
+    broken_period: str = choice(
+        ("free", "paid"),
+        "whether the period in which the market takes a spot VM is paid; EC2 did not charge it",
+        default="free",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vm(Node):
+    """The VM type that is rented: it runs so many map tasks and so many reduce tasks at once."""
+
+    slots: Slots = block(Slots, "slots of one VM, both kinds at once", required=True)
+    on_demand: OnDemand = block(OnDemand, "the price on demand", required=True)
+    spot: Spot | None = block(Spot, "the spot market")
+    billing: Billing | None = block(Billing, "how its time is paid; default by the hour", short="period")
+    boot: float = quantity("time", "time from the request until a VM runs tasks; it is paid", default=0.0, at_least=0.0)
+
+    @property
+    def paid_by(self) -> Billing:
+        """Its billing, the default where none is written."""
+        return self.billing or Billing()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals(Node):
+    """Jobs out of a file: a SWIM trace, whose bytes the speeds turn into tasks and seconds, or a table of jobs."""
+
+    source: Source | None = None
+    block: float | None = quantity("data", "input of one map task, at most", default=None, above=0.0)
+    map_speed: float | None = quantity(
+        "data_rate", "bytes that one map task reads each second", default=None, above=0.0
+    )
+    shuffle_speed: float | None = quantity(
+        "data_rate", "bytes that one reduce task fetches each second", default=None, above=0.0
+    )
+    reduce_speed: float | None = quantity(
+        "data_rate", "bytes that one reduce task reduces each second", default=None, above=0.0
+    )
+    reduce_input: float | None = quantity(
+        "data", "shuffled bytes for one reduce task, at most", default=None, above=0.0
+    )
+    task_overhead: float = quantity("time", "what every task takes besides its bytes", default=0.0, at_least=0.0)
+    deadline_factor: float | Distribution = distribution(
+        "number",
+        "deadline in multiples of the shortest possible completion",
+        default=UNIFORM_1_3,
+        above=0.0,
+        symbol="D / T_min",
+    )
+    begin: float = quantity(
+        "time", "jobs submitted before are left out, and time counts from here", default=0.0, at_least=0.0
+    )
+    end: float | None = quantity("time", "jobs submitted from here on are left out", default=None, above=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobClass(Node):
+    """Jobs of one kind that arrive at random (Poisson); all tasks of a phase take their average time."""
+
+    rate: float = quantity("rate", "jobs that arrive per unit of time, on average", above=0.0)
+    map: MapPhase = block(MapPhase, "the map phase", required=True)
+    shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle phase")
+    reduce: ReducePhase | None = block(ReducePhase, "the reduce phase")
+    deadline: float | None = quantity("time", "deadline of every job, from its arrival", default=None, above=0.0)
+    deadline_factor: float | Distribution = distribution(
+        "number",
+        "deadline in multiples of the shortest possible completion, where `deadline` is not given",
+        default=UNIFORM_1_3,
+        above=0.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(Node):
+    """How the cluster decides, event by event."""
+
+    algorithm: str = choice(("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal"), "the scheduling policy")
+    instances: str = choice(("on_demand", "spot", "hybrid"), "which VMs are rented", default="hybrid")
+    sizing: str = choice(
+        ("least_slots", "fixed_reduce"),
+        "how slots follow from a deadline: (3.17-3.18) or (3.16)",
+        default="least_slots",
+    )
+    idle: str = choice(
+        ("all", "sized"),
+        "ndasa, mdasa, ep_edf, ev_edf: idle slots that a job takes, all while it has "
+        "tasks for them, or at most as many as its sizing says",
+        default="all",
+    )
+    reliability: float = quantity(
+        "share", "chance with which a spot bid shall outlast the work it is made for", default=0.9, above=0.0, below=1.0
+    )
+    epoch: float = quantity("time", "ep_edf: time between two decisions", default=60.0, above=0.0)
+    low_utilization: float = quantity(
+        "share", "ev_edf: jobs wait while more of the slots than this work", default=0.7, above=0.0, at_most=1.0
+    )
+    late_within: float | None = quantity(
+        "time",
+        "frugal: in what time either phase of a late job shall end; default one billing period",
+        default=None,
+        above=0.0,
+    )
+    tardy_share: float = quantity(
+        "share", "frugal, offline: share of the jobs that may be late", default=0.0, at_least=0.0, at_most=1.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleFacts(Node):
+    """Jobs with deadlines that arrive over time, the VM type they run on, and the policy that decides."""
+
+    vms: Sequence[Vm] = blocks(Vm, "vm", "the VM type", required=True)
+    arrivals: Arrivals | None = block(Arrivals, "jobs out of a file", sources=("swim", "table"))
+    classes: Sequence[JobClass] = blocks(JobClass, "class", "jobs that arrive at random", plural="classes")
+    horizon: float | None = quantity("time", "how long jobs of classes arrive", default=None, above=0.0)
+    policy: Policy = block(Policy, "how the cluster decides", required=True)

@@ -1,0 +1,203 @@
+"""The four policies of the thesis (Vishal 2015, 4.3, 4.4.2): NDASA, MDASA, epEDF and evEDF.
+
+Lines 4 to 9 of Algorithms 1 and 2 give every idle slot a task while the job has one; the sizing (m_j, r_j) bounds only
+what is rented for it. ``idle = sized`` holds it to its sizing on idle slots too, which the thesis does not.
+
+What the thesis leaves open, and what these do: idle slots are taken from the VMs rented first; a job's tasks are spread
+evenly over the slots that it gets; after an eviction the lost tasks get the slots that the time left asks for. EDF is
+described in two sentences: here its jobs wait, and whenever they are served, they are served by due time, each as NDASA
+serves it, with slots for the time that is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import ceil, floor
+
+from mrdsl.families.schedule.methods.placing import (
+    Lanes,
+    fitting,
+    free_slots,
+    phase_due,
+    rent_slots,
+    slots_for_rest,
+    spread,
+)
+from mrdsl.families.schedule.methods.sizing import InstanceTypes, Sizing, slots_for
+from mrdsl.simulation.fleet import MAP
+from mrdsl.simulation.scheduling import JobRun, Simulation
+
+
+@dataclass(eq=False)
+class Naive:
+    """NDASA, Algorithm 1: a job keeps the slots that it got when its phase began.
+
+    Line 10 requests VMs for all map tasks; only the slots that its sizing has above the idle ones are requested here.
+    """
+
+    instances: InstanceTypes
+    sizing: Sizing
+    idle: str = "all"
+
+    def ready(self, sim: Simulation, run: JobRun) -> None:
+        """A new job is sized; either phase is served at once."""
+        if run.phase == MAP:
+            run.slots = slots_for(run.job.profile, run.job.due - sim.now - sim.machine.boot, self.sizing)
+        self.serve(sim, run, run.slots[run.phase])
+
+    def lost(self, sim: Simulation, run: JobRun) -> None:
+        """Lost tasks are served anew at once."""
+        self.serve(sim, run, slots_for_rest(sim, run))
+
+    def decide(self, sim: Simulation) -> None:
+        """Nothing waits."""
+
+    def clock(self, sim: Simulation) -> None:
+        """No clock is used."""
+
+    def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
+        """Places all waiting tasks on idle slots and, where those are fewer than ``wanted``, on new ones."""
+        wanted = min(wanted, run.waiting)
+        lanes = self.idle_slots(sim, run, wanted)
+        missing = wanted - sum(count for _, _, count in lanes)
+        if missing > 0:
+            length = -(-run.waiting // wanted) * run.duration
+            lanes += rent_slots(sim, run.phase, missing, self.instances.bid(sim, length))
+        spread(sim, run, lanes, run.waiting)
+
+    def idle_slots(self, sim: Simulation, run: JobRun, wanted: int) -> list[Lanes]:
+        """Lines 4-9: an idle slot for every waiting task, or for the ``wanted`` ones of its sizing."""
+        found = free_slots(sim, run.phase, run.waiting)
+        sim.tell(
+            "serve",
+            job=run.job.name,
+            phase=("map", "reduce")[run.phase],
+            slots=wanted,
+            idle=sum(count for _, _, count in found),
+        )
+        return found if self.idle == "all" else free_slots(sim, run.phase, wanted)
+
+
+@dataclass(eq=False)
+class Malleable(Naive):
+    """MDASA, Algorithm 2: before new VMs are requested, slots that fall free in time take tasks too.
+
+    Line 20 requests VMs for all map tasks; here a slot that falls free in time counts by its tasks, in units of the
+    tasks that the sizing gives to one slot, and only the slots still missing then are requested.
+    """
+
+    def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
+        """Places all waiting tasks: on idle slots, on slots that fall free in time, on new ones."""
+        wanted = min(wanted, run.waiting)
+        tasks = run.waiting
+        lanes = self.idle_slots(sim, run, wanted)
+        missing = wanted - sum(count for _, _, count in lanes)
+        if missing > 0:
+            placed = self._fill_busy(sim, run, floor(tasks * missing / wanted))
+            missing = ceil(missing - placed * wanted / tasks - 1e-9)
+        if missing > 0 and run.waiting:
+            length = -(-tasks // wanted) * run.duration
+            lanes += rent_slots(sim, run.phase, missing, self.instances.bid(sim, length))
+        if run.waiting:
+            spread(sim, run, lanes, run.waiting)
+
+    def _fill_busy(self, sim: Simulation, run: JobRun, most: int) -> int:
+        """Lines 10-18: whole tasks behind the work of busy slots, as many as end in time; at most ``most``."""
+        latest, duration, placed = phase_due(run), run.duration, 0
+        if latest - sim.now < duration:
+            return 0
+        for cohort in sim.fleet():
+            if cohort.next_free + duration > latest:
+                continue
+            for free, lanes in cohort.busy(run.phase).items():
+                each = min(fitting(latest - free, duration), most - placed)
+                if each <= 0:
+                    continue
+                used = min(lanes, (most - placed) // each)
+                sim.place(run, cohort, free, used, each)
+                placed += used * each
+                if placed == most:
+                    return placed
+        return placed
+
+
+@dataclass(eq=False)
+class _Queue:
+    """Waiting jobs, earliest due time first."""
+
+    heap: list[tuple[float, int, JobRun]] = field(default_factory=list)
+
+    def add(self, run: JobRun) -> None:
+        heappush(self.heap, (run.job.due, run.number, run))
+
+    def pop(self) -> JobRun:
+        return heappop(self.heap)[2]
+
+
+@dataclass(eq=False)
+class EpochEdf(Naive):
+    """epEDF: waiting jobs are served every ``epoch`` seconds; the thesis does not give the epoch's length.
+
+    What happens at the very moment of an epoch is served then, whether others wait for it or not.
+    """
+
+    epoch: float = 60.0
+    queue: _Queue = field(default_factory=_Queue)
+
+    def ready(self, sim: Simulation, run: JobRun) -> None:
+        """The job waits for the next epoch."""
+        self._wait(sim, run)
+
+    def lost(self, sim: Simulation, run: JobRun) -> None:
+        """Lost tasks wait for the next epoch too."""
+        self._wait(sim, run)
+
+    def clock(self, sim: Simulation) -> None:
+        """An epoch begins: all that wait are served by due time."""
+        serve_by_due_time(self, sim, self.queue)
+
+    def _wait(self, sim: Simulation, run: JobRun) -> None:
+        if not self.queue.heap:
+            sim.call_at(ceil(sim.now / self.epoch - 1e-9) * self.epoch)
+        self.queue.add(run)
+
+
+@dataclass(eq=False)
+class EventEdf(Naive):
+    """evEDF: waiting jobs are served when few of the rented slots work (utilisation at most ``low_utilization``).
+
+    The thesis names the events (low utilisation, low load) but gives no threshold.
+    """
+
+    low_utilization: float = 0.7
+    queue: _Queue = field(default_factory=_Queue)
+
+    def ready(self, sim: Simulation, run: JobRun) -> None:
+        """The job waits."""
+        self.queue.add(run)
+
+    def lost(self, sim: Simulation, run: JobRun) -> None:
+        """Lost tasks wait likewise."""
+        self.queue.add(run)
+
+    def decide(self, sim: Simulation) -> None:
+        """Serves all that wait where utilisation is low."""
+        if not self.queue.heap:
+            return
+        work = max(sim.working[phase] / slots for phase, slots in enumerate(sim.machine.slots))
+        if work <= self.low_utilization * sim.vms:
+            serve_by_due_time(self, sim, self.queue)
+
+
+def serve_by_due_time(policy: Naive, sim: Simulation, queue: _Queue) -> None:
+    """Serves every waiting job, the earliest due first, with slots for the time that is left."""
+    while queue.heap:
+        run = queue.pop()
+        if run.waiting == 0:
+            continue
+        if run.phase == MAP and run.done == 0 and not run.evicted:
+            run.slots = slots_for(run.job.profile, run.job.due - sim.now - sim.machine.boot, policy.sizing)
+            policy.serve(sim, run, run.slots[MAP])
+        else:
+            policy.serve(sim, run, slots_for_rest(sim, run))

@@ -1,0 +1,82 @@
+"""From a spec of the schedule family to a simulated run: the pipeline ``policy`` and what experiments build on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import warning
+from mrdsl.core.result import Termination
+from mrdsl.families.schedule import facts as said
+from mrdsl.families.schedule.market import machine_type, price_process
+from mrdsl.families.schedule.methods.frugal import Frugal
+from mrdsl.families.schedule.methods.policies import EpochEdf, EventEdf, Malleable, Naive
+from mrdsl.families.schedule.methods.sizing import InstanceTypes
+from mrdsl.families.schedule.plan import plan_of
+from mrdsl.families.schedule.stream import jobs as jobs_of
+from mrdsl.simulation.jobs import Job
+from mrdsl.simulation.log import Entry, Log
+from mrdsl.simulation.scheduling import Observer, Policy, Simulation
+
+
+def policy_of(facts: said.ScheduleFacts) -> Policy:
+    """The policy that the spec names."""
+    chosen = facts.policy
+    instances = InstanceTypes(chosen.instances, chosen.reliability)
+    match chosen.algorithm:
+        case "ndasa":
+            return Naive(instances, chosen.sizing, chosen.idle)
+        case "mdasa":
+            return Malleable(instances, chosen.sizing, chosen.idle)
+        case "ep_edf":
+            return EpochEdf(instances, chosen.sizing, chosen.idle, chosen.epoch)
+        case "ev_edf":
+            return EventEdf(instances, chosen.sizing, chosen.idle, chosen.low_utilization)
+        case "frugal":
+            within = chosen.late_within or facts.vms[0].paid_by.period
+            return Frugal(chosen.instances, chosen.tardy_share, within, chosen.reliability)
+    raise ValueError(f"no policy {chosen.algorithm!r}")
+
+
+def simulation(
+    facts: said.ScheduleFacts, seed: int, observer: Observer | None = None, jobs: Iterable[Job] | None = None
+) -> Simulation:
+    """A run that is ready to start: prices and policy of the facts and, unless given, their jobs, from ``seed``."""
+    vm = facts.vms[0]
+    prices = price_process(vm, seed) if facts.policy.instances != "on_demand" else None
+    arrivals = jobs_of(facts, seed) if jobs is None else jobs
+    return Simulation(machine_type(vm), prices, arrivals, policy_of(facts), observer)
+
+
+def decisions(facts: said.ScheduleFacts, seed: int, jobs: int | None = None) -> Sequence[Entry]:
+    """The log of a run with the first ``jobs`` jobs, or all of them: the run is made again."""
+    log = Log()
+    simulation(facts, seed, log, islice(jobs_of(facts, seed), jobs)).run()
+    return log.entries
+
+
+def run_policy(draft: Draft) -> Draft:
+    """Simulates the spec's policy once, from the draft's seed; stops at the time limit, then without a plan."""
+    facts = draft.spec.facts
+    run = simulation(facts, draft.seed)
+    seen = run.run(_deadline(draft))
+    if not seen.complete:
+        told = warning(
+            "stopped-early",
+            f"the time limit came after {seen.jobs} jobs; a part of a run is no plan",
+            hint="give more time, or fewer jobs with `end` in `arrivals`",
+        )
+        return replace(draft, termination=Termination.TIME_LIMIT, diagnostics=(*draft.diagnostics, told))
+    plan = plan_of(seen, sum(run.machine.slots), partial(decisions, facts, draft.seed))
+    return replace(draft, plan=plan, value=plan.cost.total)
+
+
+def _deadline(draft: Draft) -> Callable[[], bool]:
+    if draft.limits.time is None:
+        return lambda: False
+    until = draft.started + draft.limits.time
+    return lambda: time.monotonic() > until

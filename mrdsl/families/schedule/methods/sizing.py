@@ -1,0 +1,58 @@
+"""How many slots a job needs for its deadline, and which kind of VM carries them (Vishal 2015, 3.5 and 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from mrdsl.formulas import waves
+from mrdsl.formulas.waves import SlotCounts, WaveProfile
+from mrdsl.simulation.scheduling import Simulation
+
+Sizing = str
+
+
+def slots_for(profile: WaveProfile, time: float, sizing: Sizing) -> tuple[int, int]:
+    """Whole map and reduce slots for a completion within ``time`` by (3.15), never more than there are tasks.
+
+    ``fixed_reduce``: a reduce slot per reduce task, map slots by (3.16). ``least_slots``: (3.17) and (3.18); where one
+    of them exceeds its tasks it is held there and the other is solved for from (3.15), which the thesis leaves out.
+    """
+    if sizing == "fixed_reduce":
+        wanted = waves.slots_with_fixed_reduce(profile, time)
+    else:
+        wanted = _held_within_tasks(profile, time, waves.least_slots(profile, time))
+    return (waves.whole_slots(wanted.map, profile.map_tasks), waves.whole_slots(wanted.reduce, profile.reduce_tasks))
+
+
+def _held_within_tasks(profile: WaveProfile, time: float, wanted: SlotCounts) -> SlotCounts:
+    a, b, c = waves.coefficients(profile)
+    if not b or time - c <= 0.0:
+        return wanted
+    if wanted.map > profile.map_tasks:
+        left = time - c - a / profile.map_tasks
+        return SlotCounts(profile.map_tasks, b / left if left > 0.0 else inf)
+    if wanted.reduce > profile.reduce_tasks:
+        left = time - c - b / profile.reduce_tasks
+        return SlotCounts(a / left if left > 0.0 else inf, profile.reduce_tasks)
+    return wanted
+
+
+@dataclass(frozen=True)
+class InstanceTypes:
+    """The instance type decision maker (4.2): which VMs to ask for, and what to bid.
+
+    ``kind`` is ``on_demand``, ``spot`` or ``hybrid``. The bid is the least one that outlasts the work with
+    probability ``reliability``; hybrid takes on-demand VMs where that bid exceeds their price. The thesis does not
+    say how the minimum bid is predicted.
+    """
+
+    kind: str
+    reliability: float
+
+    def bid(self, sim: Simulation, length: float) -> float | None:
+        """The bid for work of ``length`` seconds; None for on-demand VMs."""
+        if self.kind == "on_demand" or sim.prices is None:
+            return None
+        bid = sim.prices.lasting_bid(sim.now, length, self.reliability)
+        return None if self.kind == "hybrid" and bid > sim.machine.price else bid

@@ -1,0 +1,192 @@
+"""Many runs of a schedule's policy with confidence intervals, and one run with its log of decisions and its plots."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from mrdsl.core.result import Result, SolutionStatus, Table, Termination
+from mrdsl.core.writer import Together, make_folder, write_text
+from mrdsl.families.schedule.methods.policy import decisions, simulation
+from mrdsl.families.schedule.plan import HOUR, Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
+from mrdsl.families.schedule.stream import jobs as jobs_of
+from mrdsl.reporting.drawing.chart import Series, line_chart
+from mrdsl.simulation.statistics import half_width
+from mrdsl.spec.spec import Spec
+
+POINTS = 1000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Mean over the runs and half of its 95 % confidence interval, None for a single run."""
+
+    mean: float
+    half_width: float | None
+
+
+@dataclass(frozen=True)
+class SimulatedSchedule(SchedulePlan):
+    """The mean of several runs; ``observed`` gives the intervals."""
+
+    tardiness: Tardiness = field(default=Tardiness())
+    utilization: float = field(default=0.0)
+    runs: int = field(default=0)
+    observed: Mapping[str, Interval] = field(default_factory=dict)
+
+    def tables(self) -> tuple[Table, ...]:
+        """The mean run, and how far the runs lie apart."""
+        rows = [(name, each.mean, each.half_width) for name, each in self.observed.items()]
+        return (*super().tables(), Table(f"Over {self.runs} runs", ("quantity", "mean", "± (95%)"), rows))
+
+
+def run_once(spec: Spec, seed: int, jobs: int | None = None) -> SchedulePlan:
+    """One run of the spec's policy from a seed, with the first ``jobs`` jobs or all of them."""
+    run = simulation(spec.facts, seed, jobs=islice(jobs_of(spec.facts, seed), jobs))
+    return plan_of(run.run(), sum(run.machine.slots), partial(decisions, spec.facts, seed, jobs))
+
+
+def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
+    """The policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn anew."""
+    first = seed or 0
+    plan = mean_of([run_once(spec, first + i, jobs) for i in range(runs)])
+    return Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, plan.cost.total)
+
+
+def mean_of(plans: Sequence[SchedulePlan]) -> SimulatedSchedule:
+    """The mean plan of several runs, with intervals."""
+    quantities = {
+        "tardy_share": [plan.jobs.tardy_share for plan in plans],
+        "cost": [plan.cost.total for plan in plans],
+        "vm_hours": [plan.vm_hours.on_demand + plan.vm_hours.spot for plan in plans],
+        "evictions": [float(plan.evictions) for plan in plans],
+        "utilization": [plan.utilization for plan in plans],
+        "tardiness": [plan.tardiness.mean for plan in plans],
+    }
+
+    def mean(path: str) -> float:
+        values = []
+        for plan in plans:
+            value: Any = plan
+            for part in path.split("."):
+                value = getattr(value, part)
+            values.append(float(value))
+        return float(np.mean(values))
+
+    return SimulatedSchedule(
+        jobs=Jobs(round(mean("jobs.count")), round(mean("jobs.tardy")), mean("jobs.tardy_share")),
+        cost=Cost(mean("cost.on_demand"), mean("cost.spot"), mean("cost.total")),
+        vm_hours=VmHours(mean("vm_hours.on_demand"), mean("vm_hours.spot"), mean("vm_hours.broken")),
+        evictions=round(mean("evictions")),
+        tardiness=Tardiness(
+            mean("tardiness.mean"),
+            mean("tardiness.p50"),
+            mean("tardiness.p95"),
+            max(plan.tardiness.max for plan in plans),
+        ),
+        utilization=mean("utilization"),
+        lost_tasks=round(mean("lost_tasks")),
+        rented=round(mean("rented")),
+        finished=mean("finished"),
+        log=plans[0].log,
+        runs=len(plans),
+        observed={
+            name: Interval(float(np.mean(values)), half_width(np.array(values)) if len(values) > 1 else None)
+            for name, values in quantities.items()
+        },
+    )
+
+
+class Recorder:
+    """Observes a run: writes each decision as a line of JSON, and keeps price, fleet and backlog as steps."""
+
+    def __init__(self, log: IO[str] | None = None) -> None:
+        self._log = log
+        self._fleet = {"on_demand": 0, "spot": 0}
+        self._kinds: dict[int, str] = {}
+        self._backlog = self.jobs = 0
+        self.late: list[float] = []
+        self.steps: dict[str, list[tuple[float, float]]] = {"price": [], "on_demand": [], "spot": [], "backlog": []}
+
+    def __call__(self, what: str, time: float, facts: Mapping[str, Any]) -> None:
+        if self._log is not None:
+            self._log.write(json.dumps({"time": round(time, 9), "what": what, **facts}) + "\n")
+        match what:
+            case "price":
+                self.steps["price"].append((time, facts["price"] * HOUR))
+            case "arrive" | "finish":
+                self._backlog += 1 if what == "arrive" else -1
+                self.steps["backlog"].append((time, float(self._backlog)))
+                if what == "finish":
+                    self.jobs += 1
+                    if facts["tardy"]:
+                        self.late.append(time - facts["due"])
+            case "rent":
+                self._kinds[facts["cohort"]] = facts["kind"]
+                self._resize(time, facts["kind"], facts["vms"])
+            case "release" | "evict":
+                self._resize(time, self._kinds[facts["cohort"]], -facts["vms"])
+
+    def _resize(self, time: float, kind: str, vms: int) -> None:
+        self._fleet[kind] += vms
+        self.steps[kind].append((time, float(self._fleet[kind])))
+
+
+def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
+    """One run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness."""
+    make_folder(folder)
+    with Together(force=True) as files, files.text(folder / "decisions.jsonl") as log:
+        recorder = Recorder(log)
+        run = simulation(spec.facts, seed or 0, recorder)
+        if run.prices is not None:
+            recorder("price", 0.0, {"price": run.prices.current})
+        seen = run.run()
+    return folder / "decisions.jsonl", *draw(recorder, seen.start, seen.end, folder, spec.currency)
+
+
+def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: str) -> tuple[Path, ...]:
+    """The plots of a run."""
+    lines = {
+        name: _sampled(name.replace("_", " "), steps, start, end) for name, steps in recorder.steps.items() if steps
+    }
+    charts = {
+        "price": ([lines["price"]] if "price" in lines else [], "Spot price of one VM", f"{currency} per hour"),
+        "fleet": ([lines[name] for name in ("on_demand", "spot") if name in lines], "Rented VMs", "VMs"),
+        "backlog": ([lines["backlog"]] if "backlog" in lines else [], "Jobs in the system", "jobs"),
+    }
+    written = []
+    for name, (series, title, unit) in charts.items():
+        if series:
+            file = folder / f"{name}.svg"
+            write_text(file, line_chart(series, title, "hours", unit, y_zero=True), force=True)
+            written.append(file)
+    if recorder.late:
+        late = [0.0, *sorted(recorder.late)]
+        ended = [100.0 * (recorder.jobs - len(late) + 1 + i) / recorder.jobs for i in range(len(late))]
+        few = sorted({round(i) for i in np.linspace(0, len(late) - 1, POINTS)})
+        file = folder / "lateness.svg"
+        curve = Series("jobs", [late[i] for i in few], [ended[i] for i in few])
+        drawing = line_chart([curve], "Jobs that have ended", "seconds after the due time", "%")
+        write_text(file, drawing, force=True)
+        written.append(file)
+    return tuple(written)
+
+
+def _sampled(name: str, steps: Sequence[tuple[float, float]], start: float, end: float) -> Series:
+    """A step function at evenly spaced moments, the highest value of each stretch where it moves more often."""
+    times = [time for time, _ in steps]
+    edges = np.linspace(start, end, POINTS)
+    values = []
+    for left, right in zip(edges, [*edges[1:], end], strict=True):
+        first, last = bisect_right(times, left) - 1, bisect_right(times, right)
+        inside = [value for _, value in steps[max(first, 0) : max(last, first + 1)]]
+        values.append(max(inside) if inside and first >= 0 else 0.0)
+    return Series(name, (edges / HOUR).tolist(), values)

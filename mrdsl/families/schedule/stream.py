@@ -1,0 +1,126 @@
+"""Jobs as they arrive: out of a trace or a table, one line at a time, or drawn from classes with rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import merge
+from math import ceil
+from typing import TYPE_CHECKING
+
+from mrdsl.families.schedule.facts import Arrivals, JobClass, ScheduleFacts
+from mrdsl.simulation.jobs import Job
+from mrdsl.spec.schema import Distribution
+
+if TYPE_CHECKING:
+    from mrdsl.exchange.jobs import TableJob
+    from mrdsl.exchange.swim import SwimJob
+
+EMPTY_INPUT_SECONDS = 1.0
+
+
+def jobs(facts: ScheduleFacts, seed: int) -> Iterator[Job]:
+    """All jobs by submit time, deadlines drawn from the seed; the same sequence on every machine."""
+    streams = [_from_class(each, facts.horizon or 0.0, seed) for each in facts.classes]
+    if facts.arrivals is not None:
+        streams.append(_from_file(facts.arrivals, seed))
+    return streams[0] if len(streams) == 1 else merge(*streams, key=lambda job: job.submit)
+
+
+def tasks_of_trace_job(line: SwimJob, facts: Arrivals) -> tuple[int, float, int, float, float]:
+    """Map tasks and their seconds, reduce tasks, their shuffle and their reduce seconds, from a SWIM job's bytes.
+
+    A phase's bytes are shared equally by its tasks: as few tasks as hold them in blocks. A job without input runs one
+    map task of one second; a job without shuffle is map-only, whatever it writes. The thesis does not say how it
+    turned the trace's bytes into profiles.
+    """
+    size, speed = facts.block or 1.0, facts.map_speed or 1.0
+    maps = max(1, ceil(line.input_bytes / size))
+    map_time = line.input_bytes / maps / speed if line.input_bytes else EMPTY_INPUT_SECONDS
+    reduces = ceil(line.shuffle_bytes / (facts.reduce_input or 1.0))
+    each = line.shuffle_bytes / reduces if reduces else 0.0
+    shuffle, reduce = each / (facts.shuffle_speed or 1.0), each / (facts.reduce_speed or 1.0)
+    overhead = facts.task_overhead
+    return maps, map_time + overhead, reduces, shuffle, reduce + overhead if reduces else 0.0
+
+
+def shortest(map_time: float, shuffle_time: float, reduce_time: float) -> float:
+    """T_min (4.4): one map wave and one reduce wave."""
+    return map_time + shuffle_time + reduce_time
+
+
+def _from_file(facts: Arrivals, seed: int) -> Iterator[Job]:
+    assert facts.source is not None
+    if facts.source.reader == "swim":
+        return _from_trace(facts, seed)
+    return _from_table(facts, seed)
+
+
+def _from_trace(facts: Arrivals, seed: int) -> Iterator[Job]:
+    from mrdsl.exchange.swim import read_swim
+
+    assert facts.source is not None
+    factors = _factors(facts.deadline_factor, seed, "arrivals")
+    for line in read_swim(facts.source.path):
+        if facts.end is not None and line.submit >= facts.end:
+            return
+        if line.submit >= facts.begin:
+            maps, map_time, reduces, shuffle, reduce = tasks_of_trace_job(line, facts)
+            submit = line.submit - facts.begin
+            due = submit + next(factors) * shortest(map_time, shuffle, reduce)
+            yield Job(line.name, submit, due, maps, map_time, reduces, shuffle, reduce)
+
+
+def _from_table(facts: Arrivals, seed: int) -> Iterator[Job]:
+    from mrdsl.exchange.jobs import read_jobs
+
+    assert facts.source is not None
+    factors = _factors(facts.deadline_factor, seed, "arrivals")
+    for row in read_jobs(facts.source.path):
+        if facts.end is not None and row.submit >= facts.end:
+            return
+        if row.submit >= facts.begin:
+            yield _table_job(row, facts, factors)
+
+
+def _table_job(row: TableJob, facts: Arrivals, factors: Iterator[float]) -> Job:
+    submit = row.submit - facts.begin
+    least = shortest(row.map_time, row.shuffle_time, row.reduce_time) if row.reduce_tasks else row.map_time
+    deadline = row.deadline if row.deadline is not None else next(factors) * least
+    return Job(
+        row.name,
+        submit,
+        submit + deadline,
+        row.map_tasks,
+        row.map_time,
+        row.reduce_tasks,
+        row.shuffle_time,
+        row.reduce_time,
+    )
+
+
+def class_times(facts: JobClass) -> tuple[int, float, int, float, float]:
+    """As :func:`tasks_of_trace_job`, of a job of a class: average times."""
+    reduces = facts.reduce.tasks if facts.reduce else 0
+    if facts.reduce is None or reduces == 0:
+        return facts.map.tasks, facts.map.avg, 0, 0.0, 0.0
+    shuffle = facts.shuffle.avg if facts.shuffle else 0.0
+    return facts.map.tasks, facts.map.avg, reduces, shuffle, facts.reduce.avg
+
+
+def _from_class(facts: JobClass, horizon: float, seed: int) -> Iterator[Job]:
+    from mrdsl.simulation.sampling import series, stream
+
+    gaps = series(Distribution("exponential", (1.0 / facts.rate,)), stream(seed, "gaps", facts.name))
+    factors = _factors(facts.deadline_factor, seed, facts.name)
+    maps, map_time, reduces, shuffle, reduce = class_times(facts)
+    submit, number = next(gaps), 1
+    while submit < horizon:
+        deadline = facts.deadline or next(factors) * shortest(map_time, shuffle, reduce)
+        yield Job(f"{facts.name}{number}", submit, submit + deadline, maps, map_time, reduces, shuffle, reduce)
+        submit, number = submit + next(gaps), number + 1
+
+
+def _factors(factor: float | Distribution, seed: int, place: str) -> Iterator[float]:
+    from mrdsl.simulation.sampling import series, stream
+
+    return series(factor, stream(seed, "deadline", place), low=0.0)

@@ -1,0 +1,170 @@
+"""Why a schedule's jobs are late, and what its money went into: told from the run's own log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
+
+from mrdsl.core.result import Result, Table
+from mrdsl.families.schedule.facts import Policy
+from mrdsl.families.schedule.plan import HOUR, SchedulePlan
+from mrdsl.families.schedule.simulate import run_once
+from mrdsl.families.schedule.stream import jobs as jobs_of
+from mrdsl.simulation.jobs import Job
+from mrdsl.simulation.log import Entry
+from mrdsl.spec.spec import Spec
+
+SHOWN = 5
+NEVER = "due before one wave of its tasks can end"
+BOOT = "due before a new VM has booted and run one wave of its tasks"
+EVICTED = "an eviction took tasks of it"
+WAITED = "it waited before it was served"
+FRACTIONS = "its slots are too few for whole waves: (3.15) takes waves as fractions"
+UNUSED = "slots stood idle that it was not given: `idle = sized`"
+AGAIN = "VMs for its reduce tasks booted again"
+BEHIND = "its tasks ran behind those of others"
+ON_PURPOSE = "late on purpose, where it saves most"
+
+
+def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
+    """Causes of lateness, the jobs that VMs were rented for, and what ``frugal`` would do with as many late jobs."""
+    plan = result.plan
+    if not isinstance(plan, SchedulePlan) or plan.log is None:
+        return ("The offline optimum knows every job and price beforehand: it has no decisions to explain.",)
+    entries = plan.log()
+    told: list[Table | str] = []
+    if plan.jobs.tardy:
+        told.append(Table("Why jobs are late", ("cause", "jobs", "late by, mean [s]"), _causes(spec, entries)))
+    else:
+        told.append("No job is late.")
+    told.append(
+        Table(
+            "Jobs that most VMs were rented for",
+            ("job", "VMs", "for", "map tasks", "reduce tasks", "due after [s]"),
+            _renters(spec, entries),
+        )
+    )
+    if spec.facts.policy.algorithm != "frugal":
+        told.append(_instead(spec, plan))
+    return tuple(told)
+
+
+def _causes(spec: Spec, entries: Sequence[Entry]) -> list[tuple[str, int, float]]:
+    policy, boot = spec.facts.policy, spec.facts.vms[0].boot
+    stories = _stories(entries)
+    late: dict[str, list[float]] = {}
+    for job in jobs_of(spec.facts, spec.seed or 0):
+        story = stories[job.name]
+        if story.tardy:
+            by = story.end - job.due
+            late.setdefault(_cause(job, story, boot, policy), []).append(by)
+    return [(cause, len(by), sum(by) / len(by)) for cause, by in sorted(late.items(), key=lambda each: -len(each[1]))]
+
+
+@dataclass
+class _Story:
+    """What befell a job: when each phase could begin and was placed, its sizing and the idle slots then, its end."""
+
+    begun: dict[str, float]
+    served: dict[str, tuple[int, int]] = field(default_factory=dict)
+    placed: dict[str, float] = field(default_factory=dict)
+    booting: bool = False
+    evicted: bool = False
+    end: float = 0.0
+    tardy: bool = False
+
+    @property
+    def waited(self) -> float:
+        """Seconds between a phase's begin and its first placement, over both phases."""
+        return sum(self.placed[phase] - begun for phase, begun in self.begun.items())
+
+
+def _stories(entries: Sequence[Entry]) -> dict[str, _Story]:
+    gone = {entry.facts["cohort"]: entry.time for entry in entries if entry.what == "evict"}
+    found: dict[str, _Story] = {}
+    for entry in entries:
+        facts = entry.facts
+        match entry.what:
+            case "arrive":
+                found[facts["job"]] = _Story({"map": entry.time})
+            case "serve":
+                found[facts["job"]].served.setdefault(facts["phase"], (facts["slots"], facts["idle"]))
+            case "place":
+                story = found[facts["job"]]
+                taken = gone.get(facts["cohort"], inf)
+                story.placed.setdefault(facts["phase"], entry.time)
+                story.evicted |= taken < facts["end"]
+                story.booting |= facts["phase"] == "reduce" and facts["start"] > entry.time
+                if facts["phase"] == "map":
+                    story.begun["reduce"] = max(story.begun.get("reduce", 0.0), min(facts["end"], taken))
+            case "finish":
+                found[facts["job"]].end, found[facts["job"]].tardy = entry.time, facts["tardy"]
+    for story in found.values():
+        if "reduce" not in story.placed:
+            story.begun.pop("reduce", None)
+    return found
+
+
+def _cause(job: Job, story: _Story, boot: float, policy: Policy) -> str:
+    """The first reason without which the job would have been in time; (3.15) only where whole waves show it."""
+    least = sum(job.durations)
+    if job.submit + least > job.punctual_until:
+        return NEVER
+    if job.submit + boot + least > job.punctual_until:
+        return BOOT
+    if story.evicted:
+        return EVICTED
+    if policy.algorithm == "frugal":
+        return ON_PURPOSE
+    if story.waited > 0.0 and story.end - story.waited <= job.punctual_until:
+        return WAITED
+    if policy.idle == "sized" and _ends(job, story, boot, every_idle=True) <= job.punctual_until:
+        return UNUSED
+    if _ends(job, story, boot, every_idle=False) > job.punctual_until:
+        return FRACTIONS
+    return AGAIN if story.booting else BEHIND
+
+
+def _ends(job: Job, story: _Story, boot: float, every_idle: bool) -> float:
+    """When whole waves on the slots of its sizing end, or on the slots that stood idle where those are more."""
+    end = story.placed["map"]
+    for phase, tasks, duration in zip(("map", "reduce"), job.tasks, job.durations, strict=True):
+        if tasks:
+            sized, idle = story.served[phase]
+            slots = max(sized, min(idle, tasks)) if every_idle else sized
+            end += -(-tasks // slots) * duration + (boot if phase == "map" and slots > idle else 0.0)
+    return end
+
+
+def _renters(spec: Spec, entries: Sequence[Entry]) -> list[tuple[Any, ...]]:
+    """The job whose tasks are placed first on rented VMs is the one that they were rented for."""
+    open_: dict[int, Mapping[str, Any]] = {}
+    rented: Counter[str] = Counter()
+    phases: dict[str, str] = {}
+    jobs = {entry.facts["job"]: (entry.time, entry.facts) for entry in entries if entry.what == "arrive"}
+    for entry in entries:
+        if entry.what == "rent":
+            open_[entry.facts["cohort"]] = entry.facts
+        elif entry.what == "place" and entry.facts["cohort"] in open_:
+            count = open_.pop(entry.facts["cohort"])["vms"]
+            rented[entry.facts["job"]] += count
+            phases.setdefault(entry.facts["job"], entry.facts["phase"])
+    rows = []
+    for name, count in rented.most_common(SHOWN):
+        arrived, facts = jobs[name]
+        rows.append((name, count, phases[name], facts["map_tasks"], facts["reduce_tasks"], facts["due"] - arrived))
+    return rows
+
+
+def _instead(spec: Spec, plan: SchedulePlan) -> str:
+    policy = replace(spec.facts.policy, algorithm="frugal", tardy_share=plan.jobs.tardy_share)
+    other = run_once(replace(spec, facts=replace(spec.facts, policy=policy)), spec.seed or 0)
+    period = policy.late_within or spec.facts.vms[0].paid_by.period
+    return (
+        f"algorithm = frugal with tardy_share = {100 * plan.jobs.tardy_share:.3g}% would cost "
+        f"{other.cost.total:.4g} {spec.currency} instead of {plan.cost.total:.4g}, with {other.jobs.tardy} late "
+        f"jobs instead of {plan.jobs.tardy}; those may be late by up to {period / HOUR:g} h a phase (late_within)."
+    )

@@ -1,0 +1,216 @@
+"""From a relaxed to a whole optimum of a knapsack whose capacity is bought in whole VMs at a convex price.
+
+Find whole numbers of jobs ``h``, ``low <= h <= high``, that minimise ``F(ceil(gamma h)) - p h``, where ``F`` is the
+convex cost of VMs. With ``nu`` the dual price of a VM in the relaxation, the cost of any ``h`` is
+
+    bound + sum of |p - nu gamma| * (jobs that h lies off the relaxed choice) + idle(gamma h),
+
+each term at or above zero (Lagrangian duality; ``idle`` is what the unused part of the VMs costs at the price nu). So
+a class whose single job costs more to move than the whole plan's gap never moves. Over the few that remain, dynamic
+programming over undominated states (Nemhauser and Ullmann 1969) finds the best exchange, cheapest classes first;
+where the number of states is cut, the cheapest cut state bounds what was missed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.whole_numbers import ceiling, floor
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class VmCost:
+    """The cost of VMs: ``available`` at the ``reserved`` price, any more at the ``on_demand`` price."""
+
+    reserved: float
+    on_demand: float
+    available: float
+
+    def __call__(self, vms: Floats | float) -> Floats:
+        """The cost of so many VMs."""
+        return np.asarray(
+            self.reserved * np.minimum(vms, self.available) + self.on_demand * np.maximum(vms - self.available, 0.0)
+        )
+
+    def split(self, vms: float) -> tuple[float, float]:
+        """VMs on demand and reserved, the cheapest way."""
+        reserved = min(vms, self.available)
+        return vms - reserved, reserved
+
+    def idle(self, vms: Floats, price: float) -> Floats:
+        """What ``vms`` fractional VMs cost in whole ones beyond the least at that dual price; never below zero."""
+        whole = whole_vms(vms)
+        least = (self.reserved - price) * self.available
+        return np.maximum(self(whole) - price * vms - least, 0.0)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The best whole jobs found, the whole VMs they take, and ``proven``: any better lie that far above the bound."""
+
+    jobs: Floats
+    vms: float
+    proven: float
+    timed_out: bool = False
+
+
+@dataclass
+class States:
+    """Undominated states: VMs used, reduced cost so far; and, per class moved, where each came from.
+
+    ``best`` is the least total found, ``dropped`` the cheapest state that was left aside for want of room.
+    """
+
+    vms: Floats
+    cost: Floats
+    best: float
+    parents: list[Ints] = field(default_factory=list)
+    moves: list[Ints] = field(default_factory=list)
+    best_stage: int = 0
+    best_state: int = 0
+    dropped: float = np.inf
+
+
+def whole_vms(vms: Floats | float) -> Floats:
+    """The least whole number of VMs; a sum of floats a hair above a whole number counts as that number."""
+    return np.asarray(ceiling(vms))
+
+
+def exchange(
+    relaxed: Floats,
+    price: float,
+    penalty: Floats,
+    gamma: Floats,
+    low: Floats,
+    high: Floats,
+    vm_cost: VmCost,
+    *,
+    enough: float,
+    states: int,
+    classes: int,
+    until: float | None = None,
+) -> Exchange:
+    """The best whole jobs near the relaxed optimum.
+
+    Stops where the cost is within ``enough`` of the relaxed bound, at most ``classes`` classes moved, or at ``until``
+    on the monotonic clock.
+    """
+    start = floor(relaxed)
+    used = float(gamma @ start)
+    moving = np.abs(penalty - price * gamma)
+    moving[moving <= 1e-12 * penalty] = 0.0
+    found = States(np.array([used]), np.zeros(1), best=float(vm_cost.idle(np.array([used]), price)[0]))
+    core = _core(moving, low, high, found.best, classes + 1)
+    order, timed_out = [], False
+    beyond = np.inf
+    for stage, index in enumerate(core):
+        cheapest = float(moving[index])
+        timed_out = until is not None and time.monotonic() > until
+        if found.best <= enough or cheapest >= found.best or stage == classes or timed_out:
+            beyond = cheapest
+            break
+        order.append(index)
+        steps = _steps(
+            found.best, cheapest, start[index], low[index], high[index], bool(penalty[index] >= price * gamma[index])
+        )
+        moved = steps.astype(np.float64)
+        move(
+            found,
+            steps,
+            float(gamma[index]) * moved,
+            cheapest * np.abs(moved),
+            price,
+            lambda vms: vm_cost.idle(vms, price),
+            states,
+        )
+    jobs = start.copy()
+    for index, by in zip(order, path(found), strict=False):
+        jobs[index] += by
+    proven = min(found.dropped, beyond) if found.best > enough else 0.0
+    return Exchange(jobs, float(whole_vms(float(gamma @ jobs))), proven, timed_out)
+
+
+def _core(moving: Floats, low: Floats, high: Floats, gap: float, most: int) -> list[int]:
+    """The classes whose jobs may move, cheapest first."""
+    candidates = ((moving < gap) & (high > low)).nonzero()[0]
+    if len(candidates) > most:
+        candidates = candidates[np.argpartition(moving[candidates], most - 1)[:most]]
+    return [int(i) for i in candidates[np.argsort(moving[candidates], kind="stable")]]
+
+
+def _steps(gap: float, cheapest: float, start: float, low: float, high: float, full: bool) -> Ints:
+    """By how many jobs a class may move: away from the relaxed choice, both ways where it is indifferent."""
+    limit = int(gap / cheapest) if cheapest > 0.0 else 10**9
+    down = np.arange(1, min(limit, int(start - low)) + 1) if full or cheapest == 0.0 else np.zeros(0)
+    up = np.arange(1, min(limit, int(high - start)) + 1) if not full or cheapest == 0.0 else np.zeros(0)
+    return np.concatenate([[0], -down, up]).astype(np.int64)
+
+
+def move(
+    found: States,
+    steps: Ints,
+    weights: Floats,
+    losses: Floats,
+    price: float,
+    idle: Callable[[Floats], Floats],
+    most: int,
+) -> None:
+    """One class more: every state with every step, the best of them noted, the dominated and the hopeless dropped.
+
+    A step takes ``weights`` VMs more and costs ``losses``; the first one is to stay. ``idle`` is what a state pays
+    beyond them where it is the last.
+    """
+    count = len(found.vms)
+    vms = (found.vms[None, :] + weights[:, None]).ravel()
+    vms[np.abs(vms) < 1e-14 * float(np.abs(vms).max())] = 0.0  # noise, where all jobs have moved away
+    cost = (found.cost[None, :] + losses[:, None]).ravel()
+    total = cost + idle(vms)
+    best = int(np.argmin(total))
+    keep = _undominated(vms, cost - price * vms)
+    improved = float(total[best]) < found.best
+    found.best = min(found.best, float(total[best]))
+    keep = keep[cost[keep] < found.best]
+    if len(keep) > most:
+        keep, left = _most_promising(keep, cost, total, most)
+        found.dropped = min(found.dropped, float(cost[left].min()))
+    if improved and best not in keep:
+        keep = np.append(keep, best)
+    if improved:
+        found.best_stage, found.best_state = len(found.moves) + 1, int((keep == best).nonzero()[0][0])
+    found.vms, found.cost = vms[keep], cost[keep]
+    found.parents.append(keep % count)
+    found.moves.append(steps[keep // count])
+
+
+def _most_promising(keep: Ints, cost: Floats, total: Floats, most: int) -> tuple[Ints, Ints]:
+    """Half of the states by what they cost so far, half by what a plan that stops here would cost; and those left."""
+    by_cost = keep[np.argpartition(cost[keep], most // 2)]
+    first, rest = by_cost[: most // 2], by_cost[most // 2 :]
+    by_total = rest[np.argpartition(total[rest], most - len(first))]
+    return np.concatenate([first, by_total[: most - len(first)]]), by_total[most - len(first) :]
+
+
+def _undominated(vms: Floats, penalties: Floats) -> Ints:
+    """States for which none takes as few VMs at as low a penalty."""
+    order = np.lexsort((penalties, vms))
+    sorted_penalties = penalties[order]
+    before = np.minimum.accumulate(np.concatenate([[np.inf], sorted_penalties[:-1]]))
+    return order[sorted_penalties < before - 1e-12 * np.maximum(1.0, np.abs(sorted_penalties))]
+
+
+def path(found: States) -> list[int]:
+    """The moves that lead to the best state, in the order of the classes."""
+    steps: list[int] = []
+    state = found.best_state
+    for stage in range(found.best_stage - 1, -1, -1):
+        steps.append(int(found.moves[stage][state]))
+        state = int(found.parents[stage][state])
+    return steps[::-1]

@@ -1,0 +1,129 @@
+"""Completion-time estimates of MapReduce jobs on shared slots: coefficients A, B, C of equation (4).
+
+Source: Malekimajd et al. 2015, *Optimal Map Reduce Job Capacity Allocation in Cloud Systems*, equations (1) to (4).
+All functions are pure and elementwise on arrays of one length, one element per job class; times are in seconds.
+
+Corrections to the paper: the printed ``T_Sh^up`` divides by ``S_M alpha_R``, read ``S_R alpha_R``. The coefficients
+of the upper estimate need ``A_up, B_up > 0``: see :func:`upper`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The execution profile of one job per class (paper 000, section 2.4).
+
+    ``first_avg`` and ``first_max`` are the part of the first shuffle wave that does not overlap the map phase.
+    Where ``reduce_tasks`` is 0, the shuffle and reduce times play no role and may be NaN.
+    """
+
+    map_tasks: Floats
+    map_avg: Floats
+    map_max: Floats
+    shuffle_first_avg: Floats
+    shuffle_first_max: Floats
+    shuffle_avg: Floats
+    shuffle_max: Floats
+    reduce_tasks: Floats
+    reduce_avg: Floats
+    reduce_max: Floats
+
+    @property
+    def map_only(self) -> Flags:
+        """Which classes have no reduce tasks, and so neither shuffle nor reduce terms."""
+        return np.asarray(self.reduce_tasks == 0)
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """``T = map_work h/s_M + reduce_work h/s_R + constant``, equation (4): A, B and C in seconds.
+
+    A and B are slot-seconds of one job; h jobs run side by side on s_M map and s_R reduce slots.
+    """
+
+    map_work: Floats
+    reduce_work: Floats
+    constant: Floats
+
+
+def lower(profile: Profile) -> Coefficients:
+    """The lower estimate, equation (1): A = N_M M_avg, B = N_R (Sh_avg + R_avg), C = Sh1_avg - Sh_avg.
+
+    C may be negative. Map-only classes have B = C = 0.
+    """
+    p = profile
+    return Coefficients(
+        p.map_tasks * p.map_avg,
+        _where_reducing(p, p.reduce_tasks * (p.shuffle_avg + p.reduce_avg)),
+        _where_reducing(p, p.shuffle_first_avg - p.shuffle_avg),
+    )
+
+
+def upper(profile: Profile) -> Coefficients:
+    """The upper estimate, equation (2), with a correction for classes of few tasks.
+
+    A = N_M M_avg - 2 M_max, B = N_R (Sh_avg + R_avg) - 2 (Sh_max + R_max), C = Sh1_max + 2 (Sh_max + M_max + R_max).
+
+    Correction to the paper: where A or B comes out at or below zero (few tasks: N avg <= 2 max), the coefficient of
+    the lower estimate takes its place beside the upper constant. That is a valid upper bound still, since it only
+    adds to the right-hand side of Proposition 2.5. :func:`few_tasks` tells which classes are concerned.
+    """
+    p, low = profile, lower(profile)
+    map_work, reduce_work = _printed_upper_work(p)
+    return Coefficients(
+        np.where(map_work > 0.0, map_work, low.map_work),
+        np.where(reduce_work > 0.0, reduce_work, low.reduce_work),
+        2.0 * p.map_max + _where_reducing(p, p.shuffle_first_max + 2.0 * (p.shuffle_max + p.reduce_max)),
+    )
+
+
+def average(profile: Profile) -> Coefficients:
+    """The mean of the lower and the upper estimate, equation (3); an approximation, not a bound."""
+    low, high = lower(profile), upper(profile)
+    return Coefficients(
+        (low.map_work + high.map_work) / 2.0,
+        (low.reduce_work + high.reduce_work) / 2.0,
+        (low.constant + high.constant) / 2.0,
+    )
+
+
+def few_tasks(profile: Profile) -> tuple[Flags, Flags]:
+    """Which classes have too few map tasks, and too few reduce tasks, for the printed upper coefficients."""
+    map_work, reduce_work = _printed_upper_work(profile)
+    return np.asarray(map_work <= 0.0), np.asarray((reduce_work <= 0.0) & ~profile.map_only)
+
+
+def completion(work: Coefficients, jobs: Floats, map_slots: Floats, reduce_slots: Floats) -> Floats:
+    """Equation (4): the completion time of one of ``jobs`` jobs that share the slots of their class.
+
+    A phase without work takes no time, whatever its slots; work without slots never ends (infinity); without jobs
+    there is no completion time (NaN).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        time = _phase(work.map_work, jobs, map_slots) + _phase(work.reduce_work, jobs, reduce_slots) + work.constant
+    return np.where(jobs > 0.0, time, np.nan)
+
+
+def _phase(work: Floats, jobs: Floats, slots: Floats) -> Floats:
+    return np.where(work > 0.0, work * jobs / slots, work)
+
+
+def _printed_upper_work(profile: Profile) -> tuple[Floats, Floats]:
+    p = profile
+    return (
+        p.map_tasks * p.map_avg - 2.0 * p.map_max,
+        _where_reducing(p, p.reduce_tasks * (p.shuffle_avg + p.reduce_avg) - 2.0 * (p.shuffle_max + p.reduce_max)),
+    )
+
+
+def _where_reducing(profile: Profile, values: Floats) -> Floats:
+    return np.where(profile.map_only, 0.0, values)

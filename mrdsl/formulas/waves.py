@@ -1,0 +1,152 @@
+"""Completion of a MapReduce job in whole waves, and the slots that meet a deadline.
+
+Vishal 2015, *Performance Modelling and Scheduling of MapReduce Jobs*, 3.4 and 3.5. Pure functions of numbers; times
+in seconds. A phase of N tasks on S slots runs in ceil(N / S) waves; the first wave of shuffles counts from the end of
+the map phase, the others in full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, sqrt
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class WaveProfile:
+    """One job's profile (thesis, 3.2.2): counts of tasks, and least, longest and average durations in seconds.
+
+    A job without reduce tasks has no shuffle either.
+    """
+
+    map_tasks: int
+    map_min: float
+    map_max: float
+    reduce_tasks: int = 0
+    first_shuffle_min: float = 0.0
+    first_shuffle_avg: float = 0.0
+    first_shuffle_max: float = 0.0
+    shuffle_min: float = 0.0
+    shuffle_max: float = 0.0
+    reduce_min: float = 0.0
+    reduce_max: float = 0.0
+
+    @classmethod
+    def of_equal_tasks(
+        cls, map_tasks: int, map_time: float, reduce_tasks: int = 0, shuffle: float = 0.0, reduce_time: float = 0.0
+    ) -> WaveProfile:
+        """A job whose tasks of one phase all last equally long."""
+        return cls(
+            map_tasks,
+            map_time,
+            map_time,
+            reduce_tasks,
+            shuffle,
+            shuffle,
+            shuffle,
+            shuffle,
+            shuffle,
+            reduce_time,
+            reduce_time,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WaveTimes:
+    """Lower bound, mean and upper bound of a completion time: (3.11), (3.13), (3.12)."""
+
+    lower: float
+    average: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class SlotCounts:
+    """Map and reduce slots, not rounded: what (3.16) or (3.17) and (3.18) give."""
+
+    map: float
+    reduce: float
+
+
+def waves(tasks: int, slots: int) -> int:
+    """In how many waves so many tasks run."""
+    return -(-tasks // slots) if tasks else 0
+
+
+def map_time(profile: WaveProfile, slots: int) -> WaveTimes:
+    """The map phase on so many slots: (3.1)-(3.3)."""
+    rounds = waves(profile.map_tasks, slots)
+    return _bounds(rounds * profile.map_min, rounds * profile.map_max)
+
+
+def reduce_time(profile: WaveProfile, slots: int) -> WaveTimes:
+    """Shuffle and reduce phase on so many slots, from the end of the map phase: (3.4)-(3.10).
+
+    The mean takes ``first_shuffle_avg`` for the first wave, as (3.7) does, so it need not lie midway.
+    """
+    rounds = waves(profile.reduce_tasks, slots)
+    if rounds == 0:
+        return WaveTimes(0.0, 0.0, 0.0)
+    lower = profile.first_shuffle_min + (rounds - 1) * profile.shuffle_min + rounds * profile.reduce_min
+    upper = profile.first_shuffle_max + (rounds - 1) * profile.shuffle_max + rounds * profile.reduce_max
+    later = (rounds - 1) * (profile.shuffle_min + profile.shuffle_max) / 2
+    average = profile.first_shuffle_avg + later + rounds * (profile.reduce_min + profile.reduce_max) / 2
+    return WaveTimes(lower, average, upper)
+
+
+def completion(profile: WaveProfile, map_slots: int, reduce_slots: int) -> WaveTimes:
+    """The whole job on its own slots: (3.11)-(3.14)."""
+    first, second = map_time(profile, map_slots), reduce_time(profile, reduce_slots)
+    return WaveTimes(first.lower + second.lower, first.average + second.average, first.upper + second.upper)
+
+
+def shortest(profile: WaveProfile) -> float:
+    """T_min of 4.4: the mean completion with a single map and a single reduce wave."""
+    return completion(profile, max(profile.map_tasks, 1), max(profile.reduce_tasks, 1)).average
+
+
+def coefficients(profile: WaveProfile) -> tuple[float, float, float]:
+    """A, B and C of (3.15): mean completion = A / map slots + B / reduce slots + C, waves taken as fractions."""
+    a = profile.map_tasks * (profile.map_min + profile.map_max) / 2
+    if profile.reduce_tasks == 0:
+        return a, 0.0, 0.0
+    shuffle = (profile.shuffle_min + profile.shuffle_max) / 2
+    b = profile.reduce_tasks * (shuffle + (profile.reduce_min + profile.reduce_max) / 2)
+    return a, b, profile.first_shuffle_avg - shuffle
+
+
+def slots_with_fixed_reduce(profile: WaveProfile, deadline: float) -> SlotCounts:
+    """One reduce slot for every reduce task, and the map slots that (3.16) then asks for.
+
+    The thesis's sentence before (3.16) says that it gives the number of map *tasks*; it gives map *slots*. Infinite
+    where the reduce wave alone takes the whole deadline.
+    """
+    a, b, c = coefficients(profile)
+    reduce_slots = float(profile.reduce_tasks)
+    left = deadline - c - (b / reduce_slots if reduce_slots else 0.0)
+    return SlotCounts(a / left if left > 0.0 else inf, reduce_slots)
+
+
+def least_slots(profile: WaveProfile, deadline: float) -> SlotCounts:
+    """The least sum of map and reduce slots that meets the deadline by (3.15): (3.17) and (3.18).
+
+    Infinite where the constant part alone takes the whole deadline.
+    """
+    a, b, c = coefficients(profile)
+    left = deadline - c
+    if left <= 0.0:
+        return SlotCounts(inf, inf if b else 0.0)
+    total = (sqrt(a) + sqrt(b)) / left
+    return SlotCounts(sqrt(a) * total, sqrt(b) * total)
+
+
+def whole_slots(wanted: float, tasks: int) -> int:
+    """Slots as a scheduler takes them: rounded up, at least one where there are tasks, never more than tasks."""
+    if tasks == 0:
+        return 0
+    return tasks if wanted >= tasks else max(1, ceil(wanted - ROUNDING * max(1.0, wanted)))
+
+
+def _bounds(lower: float, upper: float) -> WaveTimes:
+    return WaveTimes(lower, (lower + upper) / 2, upper)

@@ -1,0 +1,201 @@
+"""Who solves a spec: the method that was asked for, or the family's own choice, refused before anything is built."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mrdsl.contracts.family import Family, Formulation
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.result import Limits
+from mrdsl.core.source import Span
+from mrdsl.language.methods import options_of
+from mrdsl.solving import registry
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.spec.spec import Spec
+
+EMBEDDED = "highs"
+_LIMITS: Mapping[str, str] = {
+    "time_limit": "time",
+    "gap": "gap",
+    "node_limit": "nodes",
+    "threads": "threads",
+    "seed": "seed",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Who solves, with what: ``solver`` is None where the formulation needs none, ``formulation`` for pipelines."""
+
+    solver: SolverFile | None
+    formulation: Formulation | None
+    limits: Limits
+    parameters: Mapping[str, Any]
+    span: Span | None
+
+
+def choose(spec: Spec, family: Family, solver: str, formulation: str | None, relax: bool, limits: Limits) -> Choice:
+    """The solver or pipeline and the formulation that solve ``spec``: unless one is named, the first that it can solve.
+
+    The command line's name comes before the spec's ``solve with``, which comes before the family's choice. Raises
+    MrdslError: unknown-solver, unknown-formulation, unable-solver, unserved-family, unknown-option.
+    """
+    wanted, span = _wanted(spec, solver)
+    formulation, relax = asked(spec, formulation, relax, solver)
+    chosen = formulation_named(family, formulation) if formulation or family.formulations else None
+    if wanted == "auto" and chosen is not None and chosen.needs(spec, relax).kind == "":
+        return Choice(None, chosen, limits, {}, span)
+    automatic = wanted == "auto"
+    name = _by_family(spec, family, relax, formulation) if automatic else wanted
+    declared = registry.find(name, span)
+    if automatic and declared.is_pipeline and chosen is not None and _lacks(declared, spec, family, relax):
+        declared = registry.find(EMBEDDED, span)
+    if declared.is_pipeline:
+        _serves(declared, spec, family, relax, span)
+        if formulation is not None and not automatic:
+            message = f"{declared.name} is a pipeline and takes no formulation"
+            raise MrdslError([error("unable-solver", message, span, f"leave out --formulation {formulation}")])
+        chosen = None
+    elif chosen is None:
+        message = f"{declared.name} cannot solve a {family.name} problem: the family has no formulation for solvers"
+        raise MrdslError([error("unserved-family", message, span, _those_that_serve(spec, family, relax))])
+    elif formulation is None:
+        kinds = declared.solves
+        chosen = next((f for f in family.formulations if f.needs(spec, relax).kind in kinds), chosen)
+    limits, parameters = _with_options(spec, declared, family, limits)
+    return Choice(declared, chosen, limits, parameters, span)
+
+
+def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:
+    """The choice for a model that is at hand: a solver for its formulation; raises MrdslError ``unable-solver``."""
+    if choice.solver is not None and not choice.solver.is_pipeline:
+        return replace(choice, formulation=formulation)
+    if solver != "auto" and choice.solver is not None:
+        message = f"{choice.solver.name} is a pipeline and does not see problem.model"
+        raise MrdslError(
+            [
+                error(
+                    "unable-solver",
+                    message,
+                    choice.span,
+                    "name a solver, or let problem.revise(problem.spec) drop the model",
+                )
+            ]
+        )
+    return replace(choice, formulation=formulation, solver=registry.find(EMBEDDED))
+
+
+def asked(spec: Spec, formulation: str | None, relax: bool, solver: str = "auto") -> tuple[str | None, bool]:
+    """Formulation and relaxation: the command's, and what it leaves open as the spec's ``solve with`` says.
+
+    ``solve with`` speaks of its own method only: it says nothing where the command names another.
+    """
+    method = spec.method
+    if method is None or solver not in ("auto", method.name):
+        return formulation, relax
+    return formulation or method.options.get("formulation"), relax or method.options.get("relax") in ("yes", True)
+
+
+def formulation_named(family: Family, name: str | None) -> Formulation:
+    """The family's formulation of that name (case does not matter), by default its first."""
+    if name is None:
+        if not family.formulations:
+            raise MrdslError(
+                [
+                    error(
+                        "unknown-formulation",
+                        f"{family.name} has no formulation for solvers",
+                        hint="it is solved by: " + ", ".join(family.methods),
+                    )
+                ]
+            )
+        return family.formulations[0]
+    for formulation in family.formulations:
+        if formulation.name.lower() == name.lower():
+            return formulation
+    known = [f.name for f in family.formulations]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = (f"did you mean {near[0]}? " if near else "") + "there are: " + (", ".join(known) or "none")
+    raise MrdslError([error("unknown-formulation", f"{family.name} has no formulation {name!r}", hint=hint)])
+
+
+def _wanted(spec: Spec, solver: str) -> tuple[str, Span | None]:
+    if solver != "auto" or spec.method is None:
+        return solver, None
+    return spec.method.name, spec.method.span
+
+
+def _by_family(spec: Spec, family: Family, relax: bool, formulation: str | None) -> str:
+    if family.choose:
+        return family.choose(spec, relax, formulation)
+    return family.methods[0] if family.methods and not family.formulations else EMBEDDED
+
+
+def _lacks(declared: SolverFile, spec: Spec, family: Family, relax: bool) -> str:
+    """What keeps a pipeline from solving this spec, "" where nothing does."""
+    pipeline = declared.pipelines.get(family.name)
+    if pipeline is None:
+        return f"{declared.name} does not serve {family.name}"
+    if relax and not pipeline.relax:
+        return f"{declared.name} has no continuous relaxation"
+    if spec.constraints and not pipeline.subject_to:
+        return f"{declared.name} does not know 'subject to'"
+    return ""
+
+
+def _serves(declared: SolverFile, spec: Spec, family: Family, relax: bool, span: Span | None) -> None:
+    lacks = _lacks(declared, spec, family, relax)
+    if lacks:
+        code = "unserved-family" if family.name not in declared.pipelines else "unable-solver"
+        raise MrdslError([error(code, lacks, span, _those_that_serve(spec, family, relax))])
+
+
+def _those_that_serve(spec: Spec, family: Family, relax: bool) -> str:
+    kinds = {f.needs(spec, relax).kind for f in family.formulations}
+    solvers = {name for kind in kinds if kind for name in registry.solving(kind)}
+    pipelines = {s.name for s in registry.readable() if s.is_pipeline and not _lacks(s, spec, family, relax)}
+    found = ", ".join(sorted(solvers | pipelines))
+    return f"these can: {found}" if found else "nothing that is known can"
+
+
+def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limits) -> tuple[Limits, dict[str, Any]]:
+    """The options of ``solve with`` as limits (the command line's come first) and as the steps' parameters."""
+    parameters: dict[str, Any] = {}
+    method = spec.method
+    if method is None or (method.name != declared.name and method.name != "auto"):
+        return limits, parameters
+    own = declared.parameters(family.name)
+    problems = []
+    known = list(options_of(declared.name, family.name))
+    for name, value in method.options.items():
+        if name in _LIMITS:
+            if getattr(limits, _LIMITS[name]) is None:
+                whole = _LIMITS[name] in ("nodes", "threads", "seed")
+                changed: dict[str, Any] = {_LIMITS[name]: int(value) if whole else float(value)}
+                limits = replace(limits, **changed)
+        elif name in own:
+            parameters[name] = _like(own[name], value)
+        elif name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = (f"did you mean {near[0]}? " if near else "") + f"{declared.name} knows: {', '.join(known)}"
+            problems.append(
+                error(
+                    "unknown-option",
+                    f"{declared.name} has no option {name!r}",
+                    method.spans.get(name, method.span),
+                    hint,
+                )
+            )
+    if problems:
+        raise MrdslError(problems)
+    return limits, parameters
+
+
+def _like(default: Any, value: Any) -> Any:
+    """An option's value in the form of the step's default: whole numbers as int, yes and no as bool."""
+    if isinstance(default, bool):
+        return value in ("yes", True)
+    return type(default)(value) if isinstance(default, int | float) else value

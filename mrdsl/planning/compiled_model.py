@@ -1,0 +1,92 @@
+"""A compiled spec that is changed and solved again, without doing again what did not change.
+
+problem = mrdsl.compile(mrdsl.load("nightly.mrspec"))
+for peak in (1.0, 1.1, 1.2):
+    problem.update(peak=peak)
+    print(problem.solve().objective.value)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.result import Limits, Result
+from mrdsl.planning.solve_spec import compile_model, solve
+from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from mrdsl.language.updating import Updater
+
+
+class Problem:
+    """A spec with its Pyomo model, as ``mrdsl.compile`` gives it.
+
+    The text is read once; an update works out only what mentions the changed params. A solve begins at the last plan
+    where the solver can, in the same worker process.
+    """
+
+    def __init__(self, spec: Spec, *, formulation: str | None = None, relax: bool = False) -> None:
+        from mrdsl.solving.checked_answer import Memory
+
+        self.formulation = formulation
+        self.relax = relax
+        self._spec = spec
+        self._model: Any = None
+        self._updater: Updater | None = None
+        self._memory = Memory()
+
+    @property
+    def spec(self) -> Spec:
+        """The spec as it is now."""
+        return self._spec
+
+    @property
+    def model(self) -> Any:
+        """The Pyomo model of the spec as it is now, built when it is first asked for; raises MrdslError.
+
+        From then on it is this model that is solved, with what was changed in it (a constraint more, a variable fixed),
+        and its variables hold the plan; an update or a revision builds it anew.
+        """
+        if self._model is None:
+            self._model = compile_model(self._spec, self.formulation, self.relax)
+        return self._model
+
+    def update(self, **parameters: Any) -> Problem:
+        """Gives params new values: numbers, or text with a unit (``deadline="15 min"``); the others stay as they are.
+
+        Raises MrdslError where the spec has no such param or the values break it; the problem then stays as it was.
+        """
+        self.revise(self._reader().update(parameters))
+        return self
+
+    def revise(self, spec: Spec) -> Problem:
+        """Takes another spec in place of this one, such as one with changed facts."""
+        self._spec, self._model = spec, None
+        return self
+
+    def solve(self, solver: str = "auto", limits: Limits | None = None) -> Result:
+        """Solves the spec as it is now, or its model once that has been asked for.
+
+        Raises MrdslError as ``mrdsl.solve`` does, and ``unable-solver`` where a pipeline is to solve a model.
+        """
+        return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory, self._model)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The spec and how it is solved; the model and the text's tree are made again where they are asked for."""
+        return {**self.__dict__, "_model": None, "_updater": None}
+
+    def _reader(self) -> Updater:
+        from mrdsl.language.updating import Updater
+
+        if self._updater is None:
+            spec = self._spec
+            if not spec.text:
+                message = "this spec was built in Python and has no params: change its facts and call revise"
+                raise MrdslError([error("unknown-param", message, hint="problem.revise(dataclasses.replace(spec, …))")])
+            path = Path(spec.file)
+            known = path if path.exists() else None
+            folder = path.parent if known else Path()
+            self._updater = Updater(spec.text, spec.file, folder, known, spec.given, spec.seed)
+        return self._updater

@@ -1,0 +1,162 @@
+"""An external solver's solution file, turned into the same checked result as one of mrdsl's own runs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrdsl.core.answer import Answer
+from mrdsl.core.diagnostics import MrdslError, error, warning
+from mrdsl.core.linear_program import LinearProgram
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
+from mrdsl.core.source import Span
+from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.planning.choice import asked
+from mrdsl.planning.model_files import column_and_row_names
+from mrdsl.planning.solve_spec import build_model, decoded_outcome, doubts_of, finish
+from mrdsl.solving.arrays import fill_the_unused, linear_program
+from mrdsl.solving.checked_answer import judge
+from mrdsl.solving.claims import AGREE
+from mrdsl.solving.fingerprint import require_match
+from mrdsl.solving.request import Reply
+from mrdsl.solving.worker import function
+from mrdsl.spec.spec import Spec
+
+FORMATS = ("cbc", "glpk", "highs", "scip")
+_SIGNS = (
+    ("glpk", re.compile(r"\A(c .*\n|c\n)*s (bas|mip|ipt) ")),
+    ("highs", re.compile(r"\AModel status")),
+    ("scip", re.compile(r"\A(solution status:|objective value:|no solution available)")),
+    ("cbc", re.compile(r"\A.* - objective value")),
+)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What the user says of the solver's run: ``names`` is the model's names.json, ``gap`` the relative gap and
+    ``bound`` the bound, in the goal's own sense and unit, that the solver proved."""
+
+    names: Path | None = None
+    gap: float | None = None
+    bound: float | None = None
+
+
+NOTHING = Proof()
+
+
+def read_solution(
+    spec: Spec,
+    path: str | Path,
+    form: str | None = None,
+    formulation: str | None = None,
+    relax: bool = False,
+    proof: Proof = NOTHING,
+) -> Result:
+    """The plan that a solution file holds for the model that ``compile`` wrote of this spec, checked like any other.
+
+    ``form`` is one of cbc, glpk, highs, scip; without it the file's own look decides. "Optimal" in a file is no bound:
+    one is claimed where shadow prices in the file prove it, or where ``proof`` gives it; either only where its names
+    are those of this very model. Raises MrdslError ``unreadable-solution``, ``unreadable-names`` or ``stale-model``
+    (exit code 2).
+    """
+    text = _read(Path(path))
+    formulation, relax = asked(spec, formulation, relax)
+    form = form or next((name for name, sign in _SIGNS if sign.match(text)), None)
+    if form not in FORMATS:
+        raise _unreadable(path, "its format is not known", f"say --format, one of {', '.join(FORMATS)}")
+    model = build_model(spec, formulation, relax)
+    extracted = linear_program(model)
+    if extracted is None:
+        raise _unreadable(path, "this formulation is not linear", "solution files are read back for linear ones")
+    program, names = extracted
+    columns, _ = column_and_row_names(program, names)
+    if proof.names is not None:
+        require_match(proof.names, program, columns)
+    try:
+        found: Found = function(f"mrdsl.exchange.solutions.{form}:read")(text)
+        values = _values(found, columns, program)
+    except (UnreadableError, ValueError, IndexError) as cause:
+        raise _unreadable(path, str(cause), "") from None
+    bound, why_not = _bound(found, values, program, proof)
+    ended = found.termination
+    if proof.names is None and values is None and ended in (Termination.INFEASIBLE, Termination.UNBOUNDED):
+        ended = Termination.COMPLETED
+    reply = Reply(ended, values, bound=bound, message=found.message)
+    answer = replace(judge(form, None, reply, program, names, Limits(gap=proof.gap)), solver=form, version=None)
+    result = _as_result(spec, model, answer, formulation, relax)
+    result = replace(result, diagnostics=(*result.diagnostics, *doubts_of(answer, None)))
+    if why_not and answer.termination is not Termination.ERROR:
+        told = warning("unproven-solution", f"{path} gives a plan without a proof: {why_not[0]}", None, why_not[1])
+        result = replace(result, diagnostics=(*result.diagnostics, told))
+    return result
+
+
+def _bound(
+    found: Found, values: Any, program: LinearProgram, proof: Proof
+) -> tuple[float | None, tuple[str, str] | None]:
+    """The bound that is known, in the goal's own sense; or why none is, and what would give one."""
+    if proof.names is None:
+        return None, (
+            "nothing says that it was solved from this very model",
+            "give the model's own names.json as --names, and the solver's --gap or --bound",
+        )
+    if values is None:
+        return None, None
+    value = program.objective(values)
+    size = max(program.goal_size(values), abs(value))
+    if found.stated is not None and not min(abs(found.stated - value), abs(found.stated + value)) <= AGREE * size:
+        return None, (
+            f"it states {found.stated:g} as the goal's value, its columns are worth {value:g} in this model",
+            "compile and solve again",
+        )
+    if proof.bound is not None:
+        return proof.bound, None
+    if proof.gap is not None:
+        away = proof.gap * abs(value)
+        return (value + away if program.maximize else value - away), None
+    proven = program.dual_bound(found.row_duals) if found.row_duals is not None else None
+    if proven is not None:
+        return proven, None
+    return None, (
+        "it holds no bound, and 'optimal' is within whatever gap the solver was given",
+        "say which: --gap 0.0001 (HiGHS stops there by default), --gap 0, or the --bound that it printed",
+    )
+
+
+def _as_result(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
+    if answer.solution is not SolutionStatus.NONE:
+        fill_the_unused(model)
+    outcome: Result = decoded_outcome(spec, model, answer, formulation, relax)
+    return finish(spec, outcome, formulation, relax, {"name": answer.solver, "version": None})
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        reason = cause.strerror if isinstance(cause, OSError) else "it is no text"
+        raise _unreadable(path, str(reason), "") from None
+
+
+def _unreadable(path: str | Path, reason: str, hint: str) -> MrdslError:
+    place = Span(str(path), 1, 1, 1, 1)
+    return MrdslError([error("unreadable-solution", f"{path} cannot be read as a solution: {reason}", place, hint)])
+
+
+def _values(found: Found, columns: list[str], program: LinearProgram) -> Any:
+    if found.by_position is not None:
+        expected = len(columns) + (program.offset != 0.0)
+        if len(found.by_position) != expected:
+            message = f"it has {len(found.by_position)} columns, this model {expected}: compile and solve again"
+            raise UnreadableError(message)
+        return np.array(found.by_position[: len(columns)])
+    if found.values is None:
+        return None
+    strange = sorted(set(found.values) - {*columns, "objective_constant"})
+    if strange:
+        raise UnreadableError(f"it names {strange[0]}, which this model has not: compile and solve again")
+    return np.array([found.values.get(name, 0.0) for name in columns])

@@ -1,0 +1,369 @@
+"""From a spec to a result: check, choose, build, solve, decode, verify."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from mrdsl.contracts.family import Family, Formulation, GoalKind
+from mrdsl.core.answer import Answer
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
+from mrdsl.core.finiteness import finite
+from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination, relative_gap
+from mrdsl.core.source import Span
+from mrdsl.families.diagnosis import diagnose, find_family
+from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
+from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back
+from mrdsl.solving.installed import require, version
+from mrdsl.solving.interruption import is_kept
+from mrdsl.solving.request import DEFAULT_GAP
+from mrdsl.spec.options import LIMITS, require_options
+from mrdsl.spec.spec import Spec
+
+
+def solve(
+    spec: Spec,
+    solver: str = "auto",
+    formulation: str | None = None,
+    relax: bool = False,
+    limits: Limits | None = None,
+    memory: Any = None,
+    model: Any = None,
+) -> Result:
+    """Solves a spec and checks what comes out against the spec's own promises.
+
+    Termination and solution are two facts; a plan is reported only when it keeps every promise. ``memory`` (of
+    ``mrdsl.solving.checked_answer``) is what a loop hands from one solve to the next, ``model`` a
+    model of the spec that the caller may have changed. Raises MrdslError for
+    a spec or a request that is wrong (exit code 2) and for a solver that is missing (exit code 3).
+    """
+    family = find_family(spec)
+    formulation, relax = asked(spec, formulation, relax, solver)
+    seconds: dict[str, float] = {}
+    require_options(LIMITS, vars(limits or Limits()), "limits.")
+    found = diagnose(spec)
+    if has_errors(d for d in found if not d.impossible):
+        raise MrdslError(found)
+    if has_errors(found):
+        return _result(spec, family, None, Result(Termination.INFEASIBLE), found, seconds)
+    choice = choose(spec, family, solver, formulation, relax, limits or Limits())
+    if model is not None:
+        choice = for_model(choice, formulation_named(family, formulation), solver)
+    if choice.solver is not None:
+        require(choice.solver, choice.span)
+    outcome = _Run(spec, family, choice, relax, seconds, memory, model).outcome()
+    return _result(spec, family, choice, outcome, found, seconds)
+
+
+def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
+    """The Pyomo model of a spec, ``subject to`` included."""
+    formulation, relax = asked(spec, formulation, relax)
+    return _build(spec, formulation_named(find_family(spec), formulation), relax)
+
+
+def compile_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
+    """The Pyomo model of a checked spec; raises MrdslError for a spec that is wrong."""
+    found = tuple(d for d in diagnose(spec) if not d.impossible)
+    if has_errors(found):
+        raise MrdslError(found)
+    return build_model(spec, formulation, relax)
+
+
+def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
+    from mrdsl.contracts.subject_to import add_comparisons
+
+    if formulation.build is None:
+        raise MrdslError(
+            [
+                error(
+                    "unknown-formulation",
+                    f"{formulation.name} is more than one model",
+                    hint="choose a formulation that is a single model",
+                )
+            ]
+        )
+    model = formulation.build(spec, relax)
+    add_comparisons(spec, model)
+    return model
+
+
+@dataclass
+class _Run:
+    """One way through; notes the seconds of each stage."""
+
+    spec: Spec
+    family: Family
+    choice: Choice
+    relax: bool
+    seconds: dict[str, float]
+    memory: Any = None
+    model: Any = None
+    doubts: list[Diagnostic] = field(default_factory=list)
+
+    def outcome(self) -> Result:
+        """What came out, with every claim of the solver that was withdrawn."""
+        found = self._outcome()
+        return replace(found, diagnostics=(*found.diagnostics, *dict.fromkeys(self.doubts)))
+
+    def _outcome(self) -> Result:
+        chosen = self.choice.formulation
+        started = time.perf_counter()
+        try:
+            if chosen is None:
+                outcome = self._pipeline()
+            elif chosen.run is not None:
+                self._refuse_early(chosen)
+                outcome = chosen.run(self.spec, self.relax, self.choice.limits, self._solve_part)
+            else:
+                return self._explained(self._verified(self._single_model(chosen)))
+        except KeyboardInterrupt:
+            if not is_kept():
+                raise
+            outcome = Result(Termination.INTERRUPTED)
+        self.seconds["solve"] = time.perf_counter() - started
+        return self._explained(self._verified(outcome))
+
+    def _refuse_early(self, chosen: Formulation) -> None:
+        """Before anything is built: a solver that cannot do what the formulation needs."""
+        from mrdsl.solving.checked_answer import refuse_what_it_cannot
+
+        if self.choice.solver is not None:
+            needs = chosen.needs(self.spec, self.relax)
+            refuse_what_it_cannot(self.choice.solver, needs, self.choice.span)
+
+    def _pipeline(self) -> Result:
+        from mrdsl.contracts.pipeline import Draft, run_steps
+        from mrdsl.solving.references import steps_of
+
+        assert self.choice.solver is not None
+        limits, given = self.choice.limits, self.choice.parameters
+        steps = steps_of(self.choice.solver.pipelines[self.family.name], given)
+        seed = limits.seed if limits.seed is not None else self.spec.seed or 0
+        draft = Draft(self.spec, self.relax, seed, limits, time.monotonic())
+        return run_steps(steps, draft)
+
+    def _solve_part(self, model: Any, limits: Limits | None = None) -> Any:
+        from mrdsl.solving.checked_answer import solve_model
+
+        assert self.choice.solver is not None, "a formulation that needs no solver asks for none"
+        answer = solve_model(model, self.choice.solver, limits or self.choice.limits, span=self.choice.span)
+        self.doubts.extend(doubts_of(answer, self.choice.span))
+        return answer
+
+    def _explained(self, outcome: Result) -> Result:
+        """Where a solver or a pipeline proved that there is no plan: what the family says about the reasons."""
+        if (
+            outcome.termination is not Termination.INFEASIBLE
+            or has_errors(outcome.diagnostics)
+            or self.family.infeasible is None
+            or self.model is not None
+        ):
+            return outcome
+        found = tuple(self.family.infeasible(self.spec, self._solve_to_explain))
+        return replace(outcome, diagnostics=outcome.diagnostics + found)
+
+    def _solve_to_explain(self, model: Any, limits: Limits | None = None) -> Any:
+        from mrdsl.solving.checked_answer import solve_model
+
+        times = [each.time for each in (limits, self.choice.limits) if each is not None and each.time is not None]
+        return solve_model(model, "highs", replace(limits or Limits(), time=min(times, default=None)))
+
+    def _single_model(self, chosen: Formulation) -> Result:
+        from mrdsl.solving.checked_answer import refuse_what_it_cannot, solve_model
+
+        choice = self.choice
+        assert choice.solver is not None
+        needs = chosen.needs(self.spec, self.relax)
+        refuse_what_it_cannot(choice.solver, needs, choice.span)
+        started = time.perf_counter()
+        model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
+        built = time.perf_counter()
+        answer = solve_model(model, choice.solver, choice.limits, needs, memory=self.memory, span=choice.span)
+        self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
+        answer = self._compared(chosen, answer)
+        self.doubts.extend(doubts_of(answer, choice.span))
+        return _decoded(self.spec, chosen, model, answer, self.relax, choice.span)
+
+    def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
+        """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
+        from mrdsl.planning.known_bounds import compared
+
+        claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
+        known = (
+            chosen.known(self.spec, self.relax) if chosen.known is not None and claims and self.model is None else None
+        )
+        if known is None or chosen.known is None:
+            return answer
+        maximize = goal_of(self.spec, self.family).sense == "maximize"
+        limits = replace(self.choice.limits, gap=self.choice.limits.gap or DEFAULT_GAP)
+        method = getattr(chosen.known, "__name__", "a method").replace("_", " ")
+        return compared(answer, self._verified(known), limits, maximize, method)
+
+    def _verified(self, outcome: Result) -> Result:
+        return verified(self.spec, self.family, outcome, self.relax)
+
+
+def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
+    """The claims of a solver that were withdrawn, as warnings."""
+    hint = "the plan was checked and stands, that it is the best is not known; compare with another solver"
+    return tuple(
+        warning("contradicted-claim", f"{answer.solver} {answer.version or ''}: {doubt}", span, hint)
+        for doubt in answer.doubts
+    )
+
+
+def decoded_outcome(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
+    """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
+    return _decoded(spec, formulation_named(find_family(spec), formulation), model, answer, relax, None)
+
+
+def _decoded(
+    spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None
+) -> Result:
+    diagnostics: tuple[Diagnostic, ...] = ()
+    if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
+        diagnostics = (error("solver-failed", f"{answer.solver}: {answer.message}", span),)
+    plan = None
+    if answer.solution is not SolutionStatus.NONE:
+        assert formulation.decode is not None, "a formulation that is one model says how its plan is read"
+        plan = formulation.decode(spec, model, relax)
+    return Result(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics, answer.size)
+
+
+def verified(spec: Spec, family: Family, outcome: Result, relax: bool) -> Result:
+    """The outcome with its plan checked and valued from the facts alone; no plan where a promise is broken."""
+    outcome = finite(outcome)
+    if outcome.plan is None:
+        return outcome
+    problems = tuple(violations(spec, family, outcome.plan, relax))
+    if has_errors(problems):
+        return Result(Termination.ERROR, diagnostics=outcome.diagnostics + problems, bound=outcome.bound)
+    outcome = replace(outcome, diagnostics=outcome.diagnostics + problems)
+    return outcome if family.measure is None else finite(_valued(spec, family, family.measure, outcome))
+
+
+def _valued(spec: Spec, family: Family, measure: Callable[[Spec, Any], float | None], outcome: Result) -> Result:
+    measured = measure(spec, outcome.plan)
+    if measured is None:
+        return replace(outcome, value=None)
+    value = float(measured)
+    claimed = outcome.value
+    if claimed is not None and not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), outcome.size):
+        message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"
+        found = (*outcome.diagnostics, warning("objective-differs", message, spec.span))
+        return replace(unproven(outcome), value=value, bound=None, diagnostics=found)
+    bound = drawn_back(outcome.bound, value, goal_of(spec, family).sense == "maximize")
+    if (relative_gap(value, bound) or 0.0) > (relative_gap(claimed, outcome.bound) or 0.0) + 2.0 * AGREE:
+        outcome = unproven(outcome)
+    return replace(outcome, value=value, bound=bound)
+
+
+def unproven(outcome: Result) -> Result:
+    """The outcome with a plan that is no longer called optimal."""
+    stopped = Termination.COMPLETED if outcome.termination is Termination.OPTIMAL else outcome.termination
+    return replace(outcome, solution=SolutionStatus.FEASIBLE, termination=stopped)
+
+
+def finish(
+    spec: Spec, outcome: Result, formulation: str | None, relax: bool, solver: Mapping[str, str | None]
+) -> Result:
+    """A verified result of an outcome that came from elsewhere, such as an external solver's file."""
+    family = find_family(spec)
+    chosen = formulation_named(family, formulation)
+    choice = Choice(None, chosen, Limits(), {}, None)
+    result = _result(spec, family, choice, verified(spec, family, outcome, relax), (), {})
+    return replace(result, solver=solver)
+
+
+def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[Diagnostic]:
+    """Every promise of the spec that the plan breaks, ``subject to`` included, from the facts alone."""
+    from mrdsl.contracts.subject_to import broken
+
+    if family.verify is not None:
+        yield from family.verify(spec, plan, relax)
+    if spec.constraints and family.quantity is not None:
+        yield from broken(spec, partial(family.quantity, spec, plan))
+
+
+def goal_of(spec: Spec, family: Family) -> GoalKind:
+    """The goal that the spec names, by default the family's first."""
+    wanted = spec.goal
+    for kind in family.goals:
+        if wanted is None or (kind.sense, kind.quantity) == (wanted.sense, wanted.quantity):
+            return kind
+    assert wanted is not None
+    known = ", ".join(f"{kind.sense} {kind.quantity}" for kind in family.goals)
+    message = f"{family.name} does not know the goal '{wanted.sense} {wanted.quantity}'"
+    raise MrdslError([error("unknown-goal", message, wanted.span, f"write one of: {known}")])
+
+
+_STOPS = {
+    Termination.TIME_LIMIT: "the time limit came",
+    Termination.NODE_LIMIT: "the limit of nodes came",
+    Termination.INTERRUPTED: "the run was interrupted",
+}
+
+
+def _result(
+    spec: Spec,
+    family: Family,
+    choice: Choice | None,
+    outcome: Result,
+    found: tuple[Diagnostic, ...],
+    seconds: Mapping[str, float],
+) -> Result:
+    diagnostics = found + outcome.diagnostics
+    if outcome.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
+        diagnostics += (
+            impossible(
+                "no-plan",
+                "no plan keeps every promise of this spec",
+                spec.span,
+                "mrdsl why says which promises exclude each other",
+            ),
+        )
+    if outcome.plan is None and outcome.termination in _STOPS and not diagnostics:
+        diagnostics = (
+            warning(
+                "stopped-early",
+                f"{_STOPS[outcome.termination]} before a plan was found",
+                spec.span,
+                "give it more, or take a heuristic: `mrdsl solvers` lists them",
+            ),
+        )
+    outcome = replace(
+        outcome,
+        solution=outcome.solution if outcome.plan is not None else SolutionStatus.NONE,
+        value=outcome.value if outcome.plan is not None else None,
+        diagnostics=diagnostics,
+        seconds=seconds,
+        formulation=choice.formulation.name if choice and choice.formulation else None,
+    )
+    return labelled(spec, family, outcome, _solver_entry(choice), spec.seed)
+
+
+def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, str | None], seed: int | None) -> Result:
+    """The result with what was solved, for what goal and by whom."""
+    goal = goal_of(spec, family)
+    return replace(
+        result,
+        problem=spec.problem,
+        title=spec.title,
+        solver=solver,
+        seed=seed,
+        sense=goal.sense,
+        quantity=goal.quantity,
+        unit=spec.currency if goal.unit == "currency" else goal.unit,
+    )
+
+
+def _solver_entry(choice: Choice | None) -> dict[str, str | None]:
+    from mrdsl.core.version import __version__
+
+    if choice is None or choice.solver is None:
+        return {"name": "mrdsl", "version": __version__, "file": None}
+    declared = choice.solver
+    return {"name": declared.name, "version": version(declared), "file": declared.foreign_file}

@@ -1,0 +1,167 @@
+"""Diagnostics for people and machines: text with the line and a caret, JSON, annotations for code review."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core.printable import json_printable, printable
+from mrdsl.core.regular_files import problem_of
+from mrdsl.core.source import Span
+
+FORMAT = 1
+MAX_LINE = 160
+Style = Callable[[str, str], str]
+
+
+def plain(text: str, _: str) -> str:
+    """No colour."""
+    return text
+
+
+def colour(text: str, role: str) -> str:
+    """ANSI colour for a terminal."""
+    code = {"error": "1;31", "warning": "1;33", "note": "1;36", "place": "1", "caret": "1;31", "hint": "32"}[role]
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def as_text(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], style: Style = plain) -> str:
+    """``file:line:column: error[CODE]: message`` with the line, a caret below and the hint; "" for none."""
+    split = _Lines(texts)
+    return "".join(_text(diagnostic, split, style) + "\n" for diagnostic in diagnostics)
+
+
+class _Lines(Mapping[str, str]):
+    """Texts by name that are split into lines once, however many places in them are quoted."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        self.lines: dict[str, list[str]] = {}
+
+    def __getitem__(self, name: str) -> str:
+        return self.texts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def line(self, name: str, number: int) -> str | None:
+        if name not in self.lines:
+            self.lines[name] = self.texts[name].split("\n")
+        found = self.lines[name]
+        return found[number - 1].rstrip("\r") if number <= len(found) else None
+
+
+def _text(diagnostic: Diagnostic, texts: Mapping[str, str], style: Style) -> str:
+    head = style(f"{diagnostic.severity}[{diagnostic.code}]", str(diagnostic.severity))
+    place = style(f"{printable(diagnostic.place)}: ", "place") if diagnostic.place else ""
+    lines = [f"{place}{head}: {printable(diagnostic.message)}"]
+    lines += _quote(diagnostic.span, texts, style)
+    if diagnostic.hint:
+        lines.append("  " + style(f"hint: {printable(diagnostic.hint)}", "hint"))
+    for related in diagnostic.related:
+        told = f"{related.span}: {related.message}" if related.span is not None else related.message
+        lines.append("  " + printable(told))
+    return "\n".join(lines)
+
+
+def _quote(span: Span | None, texts: Mapping[str, str], style: Style) -> list[str]:
+    if span is None or (span.end_column <= span.column and span.end_line == span.line):
+        return []
+    line = line_of(span, texts)
+    if line is None:
+        return []
+    start = max(0, span.column - 1 - MAX_LINE // 2) if len(line) > MAX_LINE else 0
+    quoted = line[start : start + MAX_LINE].replace("\t", " ")
+    end = span.end_column if span.end_line == span.line else len(line) + 1
+    at = span.column - 1 - start
+    before, marked = printable(quoted[:at]), printable(quoted[at : at + max(1, end - span.column)])
+    caret = " " * (len(before) + max(0, at - len(quoted))) + style("^" * max(1, len(marked)), "caret")
+    return ["    " + printable(quoted), "    " + caret]
+
+
+def line_of(span: Span, texts: Mapping[str, str]) -> str | None:
+    """The line that a span begins in, from a text in memory or else from its file."""
+    text = texts.get(span.file)
+    if text is None:
+        return _line_of_file(span)
+    if isinstance(texts, _Lines):
+        return texts.line(span.file, span.line)
+    found = text.split("\n", span.line)
+    return found[span.line - 1].rstrip("\r") if len(found) >= span.line else None
+
+
+def _line_of_file(span: Span) -> str | None:
+    """The line of a table, a trace or the like; None where there is no such file any more."""
+    if problem_of(span.file):
+        return None
+    try:
+        with Path(span.file).open(encoding="utf-8-sig") as lines:
+            return next((line.rstrip("\r\n") for number, line in enumerate(lines, 1) if number == span.line), None)
+    except (OSError, ValueError):
+        return None
+
+
+def as_document(diagnostic: Diagnostic) -> dict[str, Any]:
+    """One diagnostic as JSON knows it."""
+    return {
+        "code": diagnostic.code,
+        "severity": str(diagnostic.severity),
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "file": diagnostic.span.file if diagnostic.span is not None else None,
+        "range": _range(diagnostic.span),
+        "related": [
+            {
+                "message": related.message,
+                "file": related.span.file if related.span is not None else None,
+                "range": _range(related.span),
+            }
+            for related in diagnostic.related
+        ],
+    }
+
+
+def as_json(diagnostics: Iterable[Diagnostic]) -> str:
+    """``{"format": 1, "diagnostics": [...]}``."""
+    document = {"format": FORMAT, "diagnostics": [as_document(d) for d in diagnostics]}
+    return json_printable(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def as_github(diagnostics: Iterable[Diagnostic]) -> str:
+    """Workflow commands that a code review shows beside the line."""
+    names = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+    lines = []
+    for d in diagnostics:
+        place = ""
+        if d.span is not None:
+            place = (
+                f" file={_property(d.span.file)},line={d.span.line},col={d.span.column},"
+                f"endLine={d.span.end_line},endColumn={max(d.span.column, d.span.end_column - 1)},"
+                f"title={_property(d.code)}"
+            )
+        message = d.message + (f"\n{d.hint}" if d.hint else "")
+        lines.append(f"::{names[d.severity]}{place}::{_data(message)}")
+    return "\n".join(lines) + ("\n" if lines else "")
+
+
+def _data(text: str) -> str:
+    return printable(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _range(span: Span | None) -> dict[str, Any] | None:
+    if span is None:
+        return None
+    return {
+        "start": {"line": span.line, "column": span.column},
+        "end": {"line": span.end_line, "column": span.end_column},
+    }

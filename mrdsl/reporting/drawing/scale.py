@@ -1,0 +1,71 @@
+"""From values to places on the paper: linear scales with round ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, floor, isfinite, log10
+
+_TIME_UNITS = ((1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d"))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps ``low .. high`` to the pixels ``start .. end``; ``step`` is the distance between ticks."""
+
+    low: float
+    high: float
+    step: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Every multiple of the step within the scale."""
+        first, last = ceil(self.low / self.step - 1e-9), floor(self.high / self.step + 1e-9)
+        return [i * self.step for i in range(first, last + 1)]
+
+    def tick_label(self, value: float) -> str:
+        """The tick's number, with as many decimals as the step needs.
+
+        >>> Scale(0, 1, 0.25, 0, 100).tick_label(0.5)
+        '0.50'
+        """
+        if abs(value) < self.step / 1e6:
+            value = 0.0
+        if max(abs(self.low), abs(self.high)) >= 1e7 or self.step < 1e-5:
+            return f"{value:.6g}"
+        return f"{value:,.{_decimals(self.step)}f}"
+
+
+def linear(
+    values: Iterable[float], start: float, end: float, *, zero: bool = False, count: int = 6, tight: bool = False
+) -> Scale:
+    """A scale over the finite values, widened to whole steps unless ``tight``; ``zero`` includes the origin."""
+    finite = [float(value) for value in values if isfinite(value)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    if zero or (low > 0 and low < 0.3 * high):
+        low, high = min(low, 0.0), max(high, 0.0)
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        low, high = low - (abs(low) / 2 or 0.0), high + (abs(high) / 2 or 1.0)
+    step = round_step((high - low) / max(count, 1))
+    if not tight:
+        low, high = floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step
+    return Scale(low, high, step, start, end)
+
+
+def round_step(rough: float) -> float:
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that is at least ``rough``."""
+    power = 10.0 ** floor(log10(rough))
+    return next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= rough * (1 - 1e-9))
+
+
+def time_unit(longest: float) -> tuple[float, str]:
+    """Seconds per unit and the unit's name that suit an axis of so many seconds."""
+    return next((unit for unit in reversed(_TIME_UNITS) if longest >= 3 * unit[0]), _TIME_UNITS[0])
+
+
+def _decimals(step: float) -> int:
+    return next((digits for digits in range(6) if abs(round(step, digits) - step) <= 1e-9 * step), 6)

@@ -1,0 +1,104 @@
+"""HiGHS, embedded: linear and mixed-integer linear programs as arrays. Runs in a worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+import highspy
+import numpy as np
+
+from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.result import Termination
+from mrdsl.solving.request import Reply, Request
+
+_STATUS = highspy.HighsModelStatus
+TERMINATIONS = MappingProxyType(
+    {
+        _STATUS.kOptimal: Termination.OPTIMAL,
+        _STATUS.kModelEmpty: Termination.OPTIMAL,
+        _STATUS.kInfeasible: Termination.INFEASIBLE,
+        _STATUS.kUnbounded: Termination.UNBOUNDED,
+        _STATUS.kTimeLimit: Termination.TIME_LIMIT,
+        _STATUS.kSolutionLimit: Termination.NODE_LIMIT,
+        _STATUS.kIterationLimit: Termination.NODE_LIMIT,
+        _STATUS.kInterrupt: Termination.INTERRUPTED,
+    }
+)
+_FEASIBLE = 2
+
+
+def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
+    """Solves ``request.program``; limits and options come in HiGHS's own names."""
+    assert request.program is not None
+    program = request.program
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    for name, value in {**program.hints.get("highs", {}), **request.options}.items():
+        if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            return Reply(Termination.ERROR, message=f"HiGHS has no option {name} = {value!r}")
+    if solver.passModel(model_of(program)) == highspy.HighsStatus.kError:
+        return Reply(Termination.ERROR, message="HiGHS refuses the model")
+    if request.start is not None:
+        start = highspy.HighsSolution()
+        start.col_value = request.start.tolist()
+        solver.setSolution(start)
+    if program.integer.any():
+        _report_incumbents(solver, report)
+    solver.run()
+    return _reply(solver, program, request.want_duals)
+
+
+def model_of(program: LinearProgram) -> Any:
+    """The program as HiGHS holds it."""
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(program.costs), len(program.row_lower)
+    lp.sense_ = highspy.ObjSense.kMaximize if program.maximize else highspy.ObjSense.kMinimize
+    lp.offset_ = program.offset
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = program.costs, program.lower, program.upper
+    lp.row_lower_, lp.row_upper_ = program.row_lower, program.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = lp.num_col_, lp.num_row_
+    lp.a_matrix_.start_ = program.starts.astype(np.int32)
+    lp.a_matrix_.index_ = program.columns.astype(np.int32)
+    lp.a_matrix_.value_ = program.coefficients
+    if program.integer.any():
+        kinds = highspy.HighsVarType
+        lp.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in program.integer.tolist()]
+    return lp
+
+
+def _report_incumbents(solver: Any, report: Callable[[Array, float, float | None], None]) -> None:
+    def improved(event: Any) -> None:
+        data = event.data_out
+        bound = float(data.mip_dual_bound)
+        report(np.array(data.mip_solution), float(data.objective_function_value), bound if np.isfinite(bound) else None)
+
+    solver.cbMipImprovingSolution += improved
+
+
+def _reply(solver: Any, program: LinearProgram, want_duals: bool) -> Reply:
+    status = solver.getModelStatus()
+    info, solution = solver.getInfo(), solver.getSolution()
+    if status == _STATUS.kUnboundedOrInfeasible:
+        return Reply(Termination.INFEASIBLE, undecided=True)
+    termination = TERMINATIONS.get(status, Termination.ERROR)
+    message = "" if termination is not Termination.ERROR else solver.modelStatusToString(status)
+    if termination in (Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.ERROR):
+        return Reply(termination, message=message)
+    found = info.primal_solution_status == _FEASIBLE
+    bound = _bound(info, program, termination)
+    if not found:
+        return Reply(termination, bound=bound)
+    duals = np.array(solution.row_dual) if want_duals and solution.dual_valid and not program.integer.any() else None
+    return Reply(
+        termination, np.array(solution.col_value, dtype=float), float(info.objective_function_value), bound, duals
+    )
+
+
+def _bound(info: Any, program: LinearProgram, termination: Termination) -> float | None:
+    if not program.integer.any():
+        return float(info.objective_function_value) if termination is Termination.OPTIMAL else None
+    bound = float(info.mip_dual_bound)
+    return bound if np.isfinite(bound) else None

@@ -1,0 +1,212 @@
+"""Solvers that are programs: a model file in, a solution file out."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+import subprocess
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.result import Limits, Termination
+from mrdsl.exchange.models.lp import relations, write_lp
+from mrdsl.exchange.models.mps import write_mps
+from mrdsl.exchange.models.naming import plain_names
+from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.solving.declaration import Command, SolverFile
+from mrdsl.solving.installed import locate
+from mrdsl.solving.interruption import is_kept
+from mrdsl.solving.processes import end, scratch_folder, signals_deferred, start
+from mrdsl.solving.request import Reply
+from mrdsl.solving.worker import GRACE, function
+
+
+def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limits, point: Array | None = None) -> Reply:
+    """Writes the program (minimized), runs the solver in a process group of its own, reads what it found."""
+    command = solver.command
+    assert command is not None
+    with scratch_folder() as folder:
+        columns = plain_names("x", len(program.costs))
+        rows = plain_names("c", len(program.row_lower))
+        model, solution = Path(folder, f"model.{command.writes}"), Path(folder, "model.sol")
+        with model.open("w", encoding="ascii") as stream:
+            in_file = _write(stream, command, program, columns, rows)
+        arguments = [*_limit_arguments(solver, limits), *_start_arguments(command, point, columns, folder)]
+        line = _command_line(command, str(model), str(solution), arguments)
+        code, printed, ended = _run(command, line, str(folder), limits.time)
+        return _reply(command, code, printed, ended, solution, columns, in_file)
+
+
+def _write(
+    stream: TextIO, command: Command, program: LinearProgram, columns: Sequence[str], rows: Sequence[str]
+) -> list[tuple[str, ...]]:
+    """Writes the model file in the format that the program reads; the names in it of each row."""
+    if command.writes == "mps":
+        write_mps(stream, program, columns, rows)
+        return [(row,) for row in rows]
+    sides = zip(rows, program.row_lower.tolist(), program.row_upper.tolist(), strict=True)
+    names = [
+        tuple(row + mark for mark, _ in zip(("", "u"), relations(low, high), strict=False)) for row, low, high in sides
+    ]
+    write_lp(stream, program, columns, names)
+    return names
+
+
+def _command_line(command: Command, model: str, solution: str, limits: Sequence[str]) -> list[str]:
+    line: list[str] = []
+    for argument in command.arguments:
+        if argument == "{limits}":
+            line.extend(limits)
+        else:
+            line.append(argument.replace("{model}", model).replace("{solution}", solution))
+    return line if "{limits}" in command.arguments else [*line, *limits]
+
+
+def _limit_arguments(solver: SolverFile, limits: Limits) -> list[str]:
+    wanted = {
+        "time": limits.time,
+        "gap": limits.gap,
+        "nodes": limits.nodes,
+        "threads": limits.threads,
+        "seed": limits.seed,
+    }
+    line: list[str] = []
+    for name, value in wanted.items():
+        template = solver.limits.get(name)
+        if value is None or template is None:
+            continue
+        seconds = str(max(1, math.ceil(value)))
+        line.extend(t.replace("{value}", repr(value)).replace("{whole_seconds}", seconds) for t in template)
+    return line + [part for name, value in solver.options.items() for part in (name, str(value))]
+
+
+def _start_arguments(command: Command, start: Array | None, columns: Sequence[str], folder: Path) -> list[str]:
+    if start is None or not command.start:
+        return []
+    path = folder / "start.txt"
+    lines = (f"{name} {value!r}\n" for name, value in zip(columns, start.tolist(), strict=True))
+    path.write_text("".join(lines), encoding="ascii")
+    return [argument.replace("{start}", str(path)) for argument in command.start]
+
+
+def _run(
+    command: Command, line: Sequence[str], folder: str, seconds: float | None
+) -> tuple[int, str, Termination | None]:
+    """Exit code, printed text, and why it was ended before its time, if it was."""
+    program = locate(command)
+    if program is None:
+        return 127, f"{command.program} is not installed", None
+    process = None
+    with Path(folder, "printed").open("w+b") as output:
+        try:
+            with signals_deferred():
+                process = start([program.path, *line], program.environment, output, folder)
+            ended = _wait(process, seconds)
+        except OSError as cause:
+            if process is None:
+                return 126, f"{program.path} cannot be run: {cause.strerror}", None
+            raise
+        finally:
+            if process is not None:
+                end(process)
+        output.seek(0)
+        printed = output.read().decode("utf-8", "replace")
+    return process.returncode, printed, ended
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float | None) -> Termination | None:
+    try:
+        process.wait(None if seconds is None else seconds + GRACE)
+        return None
+    except subprocess.TimeoutExpired:
+        return Termination.TIME_LIMIT
+    except KeyboardInterrupt:
+        if not is_kept():
+            raise
+        _ask_to_stop(process)
+        return Termination.INTERRUPTED
+
+
+def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:
+    """Lets a program that minds Ctrl-C write down what it has."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.send_signal(signal.SIGINT)
+        process.wait(GRACE)
+
+
+def _reply(
+    command: Command,
+    code: int,
+    printed: str,
+    ended: Termination | None,
+    solution: Path,
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+) -> Reply:
+    try:
+        text = solution.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        text = ""
+    if ended is Termination.TIME_LIMIT:
+        return Reply(ended, message=f"{command.program} overran its time limit and was ended")
+    if ended is None and code != 0:
+        return Reply(Termination.ERROR, message=_failure(command, code, printed))
+    if not text:
+        message = f"{command.program} wrote no solution; {_last_lines(printed)}"
+        return Reply(ended or Termination.ERROR, message=message if ended is None else "")
+    try:
+        found: Found = function(command.reads)(text, printed)
+        return _as_reply(found, columns, rows)
+    except (ImportError, AttributeError) as cause:
+        return Reply(Termination.ERROR, message=f"its solver file names a reader that cannot be loaded: {cause}")
+    except (UnreadableError, ValueError, IndexError, KeyError) as cause:
+        message = f"{command.program} answered with garbage: {cause}"
+        return Reply(ended or Termination.ERROR, message=message)
+
+
+def _as_reply(found: Found, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:
+    values = _values(found, columns)
+    duals = None
+    if found.row_duals is not None:
+        last = np.array(found.row_duals[len(found.row_duals) - sum(map(len, rows)) :])
+        ends = np.cumsum([0, *map(len, rows)])
+        duals = np.array([last[i:j].sum() for i, j in pairwise(ends.tolist())])
+    return Reply(
+        found.termination,
+        values,
+        bound=found.bound,
+        duals=duals,
+        message=found.message,
+        undecided=found.undecided,
+        within_gap=found.within_gap,
+    )
+
+
+def _values(found: Found, columns: Sequence[str]) -> Array | None:
+    if found.by_position is not None:
+        if len(found.by_position) < len(columns):
+            raise UnreadableError(f"it gives {len(found.by_position)} of {len(columns)} columns")
+        return np.array(found.by_position[: len(columns)])
+    if found.values is None:
+        return None
+    return np.array([found.values.get(name, 0.0) for name in columns])
+
+
+def _failure(command: Command, code: int, printed: str) -> str:
+    if code < 0:
+        name = signal.Signals(-code).name if -code in {s.value for s in signal.Signals} else f"signal {-code}"
+        how = "was killed" if -code == signal.SIGKILL else f"crashed ({name})"
+    else:
+        how = f"failed with exit code {code}"
+    return f"{command.program} {how}; {_last_lines(printed)}"
+
+
+def _last_lines(printed: str) -> str:
+    lines = [line for line in printed.strip().splitlines() if line.strip()][-3:]
+    return "it printed: " + " / ".join(lines) if lines else "it printed nothing"

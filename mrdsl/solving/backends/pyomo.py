@@ -1,0 +1,88 @@
+"""Solvers that only Pyomo knows how to call: names of its SolverFactory. Runs in a worker process.
+
+The solution is loaded only where Pyomo's status says that there is one: some of its interfaces leave a fractional
+point in the model otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyomo.environ as pyo
+from pyomo.common.tempfiles import TempfileManager
+from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
+
+from mrdsl.core.linear_program import Array
+from mrdsl.core.result import Termination
+from mrdsl.solving import flat
+from mrdsl.solving.request import Reply, Request
+
+TERMINATIONS = MappingProxyType(
+    {
+        "optimal": Termination.OPTIMAL,
+        "globallyOptimal": Termination.OPTIMAL,
+        "infeasible": Termination.INFEASIBLE,
+        "infeasibleOrUnbounded": Termination.INFEASIBLE,
+        "unbounded": Termination.UNBOUNDED,
+        "maxTimeLimit": Termination.TIME_LIMIT,
+        "maxIterations": Termination.NODE_LIMIT,
+        "maxEvaluations": Termination.NODE_LIMIT,
+        "userInterrupt": Termination.INTERRUPTED,
+        "resourceInterrupt": Termination.INTERRUPTED,
+    }
+)
+
+
+def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
+    """Solves the program, or ``request.model`` of :mod:`mrdsl.solving.flat`, by ``SolverFactory(request.factory)``."""
+    model = request.model if request.program is None else flat.of_program(request.program)
+    factory = pyo.SolverFactory(request.factory)
+    for name, value in request.options.items():
+        factory.options[name] = value
+    with _scratch(request.folder):
+        if isinstance(factory, PersistentSolver):
+            factory.set_instance(model)
+            found = factory.solve(load_solutions=False)
+        else:
+            found = factory.solve(model, load_solutions=False)
+    status = str(found.solver.termination_condition)
+    termination = TERMINATIONS.get(status, Termination.ERROR)
+    if termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
+        return Reply(termination, undecided=status == "infeasibleOrUnbounded")
+    bound = _bound(found, model)
+    if termination is Termination.ERROR:
+        return Reply(termination, message=f"Pyomo says: {status} {found.solver.message or ''}".strip())
+    if not len(found.solution):
+        return Reply(termination, bound=bound)
+    model.solutions.load_from(found)
+    values = np.array([_least(v) if v.value is None else float(v.value) for v in model.x.values()])
+    return Reply(termination, values, bound=bound, within_gap=termination is Termination.OPTIMAL and bound is None)
+
+
+def _least(variable: Any) -> float:
+    """The value nearest to zero, for a variable that the solver was not shown since nothing mentions it."""
+    low, high = variable.bounds
+    return min(max(0.0, -np.inf if low is None else low), np.inf if high is None else high)
+
+
+@contextmanager
+def _scratch(folder: str) -> Iterator[None]:
+    """Pyomo's temporary files in a folder that goes whatever becomes of this process."""
+    before = TempfileManager.tempdir
+    TempfileManager.tempdir = folder or before
+    try:
+        yield
+    finally:
+        TempfileManager.tempdir = before
+
+
+def _bound(found: Any, model: Any) -> float | None:
+    goal = next(model.component_data_objects(pyo.Objective, active=True))
+    problem = found.problem
+    value = problem.lower_bound if goal.sense == pyo.minimize else problem.upper_bound
+    number = float(value) if isinstance(value, int | float) else float("nan")
+    return number if np.isfinite(number) else None

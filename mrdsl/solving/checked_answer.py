@@ -1,0 +1,224 @@
+"""One Pyomo model, one solver, one checked answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from mrdsl.contracts.family import Needs
+from mrdsl.core.answer import Answer
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.linear_program import FEASIBILITY, Array, LinearProgram, Names
+from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.core.source import Span
+from mrdsl.solving import flat, registry
+from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values
+from mrdsl.solving.backends.program import solve_with_command
+from mrdsl.solving.claims import Point, answer_of
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.installed import require, version
+from mrdsl.solving.nonlinear_file import NonlinearModel, nonlinear_model, variables_of
+from mrdsl.solving.processes import scratch_folder
+from mrdsl.solving.request import DEFAULT_GAP, Reply, Request
+from mrdsl.solving.worker import run_in_worker
+
+_TOO_LARGE = 1e15
+
+
+def solve_model(
+    model: Any,
+    solver: str | SolverFile = "highs",
+    limits: Limits | None = None,
+    needs: Needs | None = None,
+    *,
+    memory: Memory | None = None,
+    span: Span | None = None,
+) -> Answer:
+    """Solves a Pyomo model and loads a feasible point, if one is found, into its variables.
+
+    ``solver`` is a declared name; ``needs`` what the caller wants beyond what the model shows (duals). ``memory``
+    holds the point of the last model of the same shape: where to begin, and where this one's is kept. Any point is
+    checked against the model before it counts: bounds, whole numbers, constraints. Raises MrdslError for an unknown
+    solver, one that cannot do the model (both exit code 2), or a missing one (exit code 3); everything else that can
+    go wrong is a termination.
+    """
+    declared = registry.find(solver, span) if isinstance(solver, str) else solver
+    needs = needs or Needs("LP")
+    limits = _with_gap(limits or Limits())
+    found = linear_program(model)
+    kind = found[0].kind if found else None
+    nonlinear = None if found else nonlinear_model(model)
+    refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), span)
+    require(declared, span)
+    declared = declared.careful(version(declared), kind or (nonlinear.kind if nonlinear else ""))
+    if found:
+        answer = _solve_linear(declared, *found, limits, needs.duals, memory)
+    else:
+        assert nonlinear is not None
+        answer = _solve_nonlinear(declared, nonlinear, limits)
+    if answer.solution is not SolutionStatus.NONE:
+        fill_the_unused(model)
+    return answer
+
+
+def refuse_what_it_cannot(solver: SolverFile, needs: Needs, span: Span | None = None) -> None:
+    """Raises MrdslError ``unable-solver`` where the needs exceed what the solver's file states."""
+    lacks = "" if needs.kind in solver.solves else f"cannot solve a model of kind {needs.kind}"
+    if needs.duals and "duals" not in solver.offers:
+        lacks = lacks or "gives no shadow prices"
+    if lacks:
+        others = ", ".join(registry.solving(needs.kind, needs.duals)) or "none of the known solvers"
+        hint = f"these can: {others}"
+        raise MrdslError([error("unable-solver", f"{solver.title or solver.name} {lacks}", span, hint)], exit_code=2)
+
+
+def _with_gap(limits: Limits) -> Limits:
+    return replace(limits, gap=DEFAULT_GAP) if limits.gap is None else limits
+
+
+@dataclass
+class Memory:
+    """The point that the last model of a loop ended at."""
+
+    values: Array | None = None
+
+
+def _solve_linear(
+    solver: SolverFile, program: LinearProgram, names: Names, limits: Limits, want_duals: bool, memory: Memory | None
+) -> Answer:
+    start = memory.values if memory is not None and "start" in solver.offers else None
+    if start is not None and len(start) != len(program.costs):
+        start = None
+    reply = solve_program(solver, program, limits, want_duals, start)
+    if memory is not None and reply.values is not None:
+        memory.values = reply.values
+    return judge(solver.name, version(solver), reply, program, names, limits)
+
+
+def judge(
+    solver: str, solver_version: str | None, reply: Reply, program: LinearProgram, names: Names, limits: Limits
+) -> Answer:
+    """A reply, checked against the program; its point, if it holds, is loaded into the Pyomo variables."""
+    limits = _with_gap(limits)
+    point = None
+    if reply.values is not None:
+        worst, row = program.violation(reply.values)
+        if worst > FEASIBILITY * 10:
+            where = names.constraints[row].name if row is not None else None
+            return _refused(solver, solver_version, worst, where)
+        values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
+        load_values(names.variables, values)
+        point = Point(values, program.objective(values), program.goal_size(values))
+    duals = _duals(reply, names)
+    return answer_of(solver, solver_version, reply, point, limits, program.maximize, duals)
+
+
+def solve_program(
+    solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool = False, start: Array | None = None
+) -> Reply:
+    """The solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled.
+
+    The solver sees the goal minimized and at its natural size; value, bound and duals come back in the goal's own.
+    """
+    if (settled := _trivial(program)) is not None:
+        return settled
+    factor = program.natural_scale()
+    asked = program.minimized().scaled(factor)
+    reply = _ask(solver, asked, limits, want_duals, start)
+    if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
+        reply = Reply(Termination.INFEASIBLE, undecided=True)
+    if reply.undecided:
+        reply = _settle(solver, asked, limits)
+    return reply.times((-1.0 if program.maximize else 1.0) / factor)
+
+
+def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool, start: Array | None) -> Reply:
+    if solver.command is not None:
+        return solve_with_command(solver, program, limits, start)
+    if solver.pyomo is not None:
+        return _through_pyomo(solver, limits, program=program)
+    assert solver.worker is not None
+    request = Request(program=program, options=_options(solver, limits), start=start, want_duals=want_duals)
+    return run_in_worker(solver.worker.call, request, limits.time)
+
+
+def _settle(solver: SolverFile, program: LinearProgram, limits: Limits) -> Reply:
+    """Decides between infeasible and unbounded: a program with any solution that has no optimum is unbounded."""
+    if not program.may_be_unbounded():
+        return Reply(Termination.INFEASIBLE)
+    reply = _ask(solver, program.without_goal(), limits, False, None)
+    if reply.termination is Termination.OPTIMAL or reply.values is not None:
+        return Reply(Termination.UNBOUNDED)
+    return replace(reply, undecided=False)
+
+
+def _trivial(program: LinearProgram) -> Reply | None:
+    """What needs no solver: a row without columns that cannot hold, or a program without columns."""
+    empty = np.diff(program.starts) == 0
+    if np.any(empty & ((program.row_lower > FEASIBILITY) | (program.row_upper < -FEASIBILITY))):
+        return Reply(Termination.INFEASIBLE)
+    if np.any(program.lower > program.upper):
+        return Reply(Termination.INFEASIBLE)
+    if len(program.costs) == 0:
+        return Reply(Termination.OPTIMAL, np.zeros(0), program.offset, program.offset)
+    return None
+
+
+def _options(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
+    options = dict(solver.options)
+    for name in ("time", "gap", "nodes", "threads", "seed"):
+        value = getattr(limits, name)
+        if value is not None and name in solver.limits:
+            own = solver.limits[name]
+            if isinstance(own, Mapping):
+                options[own["name"]] = max(1, ceil(value))
+            else:
+                options[own] = float(value) if name in ("time", "gap") else int(value)
+    return options
+
+
+def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) -> Answer:
+    if solver.pyomo is not None:
+        model.variables = variables_of(model.model)
+        reply = _through_pyomo(solver, limits, model=flat.of_model(model.model, model.variables))
+        return _judge_nonlinear(solver, reply, model, limits)
+    if solver.worker is None:
+        message = "mrdsl hands models that are not linear to solvers by [worker] or [pyomo] only"
+        return Answer(Termination.ERROR, SolutionStatus.NONE, solver=solver.name, message=message)
+    with model.as_file() as path:
+        options = {**model.hints.get(solver.name, {}), **_options(solver, limits)}
+        reply = run_in_worker(solver.worker.call, Request(nl=path, options=options), limits.time)
+    return _judge_nonlinear(solver, reply, model, limits)
+
+
+def _through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
+    assert solver.pyomo is not None
+    with scratch_folder() as folder:
+        request = Request(factory=solver.pyomo.factory, options=_options(solver, limits), folder=str(folder), **what)
+        return run_in_worker("mrdsl.solving.backends.pyomo:solve", request, limits.time)
+
+
+def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, limits: Limits) -> Answer:
+    point = None
+    if reply.values is not None:
+        worst, row, value = model.load_checked(reply.values)
+        if value is None:
+            return _refused(solver.name, version(solver), worst, row)
+        point = Point(reply.values, value, model.goal_size())
+    return answer_of(solver.name, version(solver), reply, point, limits, model.maximize, {})
+
+
+def _duals(reply: Reply, names: Names) -> dict[str, float]:
+    if reply.duals is None:
+        return {}
+    return {c.name: float(d) for c, d in zip(names.constraints, reply.duals, strict=True)}
+
+
+def _refused(solver: str, solver_version: str | None, worst: float, row: str | None) -> Answer:
+    where = f"the constraint {row}" if row else "a bound or a whole number"
+    message = f"its solution violates {where} by {worst:.2g} (relative)"
+    return Answer(Termination.ERROR, SolutionStatus.NONE, None, None, solver, solver_version, message)

@@ -1,0 +1,84 @@
+"""What ``--over`` and ``--seeds`` say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from mrdsl.core.diagnostics import MrdslError, error
+
+MOST = 1_000_000
+_QUANTITY = re.compile(r"\s*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter and its values, each as one would write it after ``-D``."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def parse_axis(text: str) -> Axis:
+    """``peak=0.8:1.4:0.1`` (the end included), ``scale=1,2``, ``deadline=10 min:20 min:5 min``.
+
+    Raises MrdslError ``wrong-option``.
+    """
+    name, equals, values = text.partition("=")
+    name = name.strip()
+    if not equals or not name.isidentifier() or not values.strip():
+        raise _wrong(f"--over {text}", "write it like `--over peak=0.8:1.4:0.1` or `--over scale=1,2`")
+    parts = values.split(":")
+    if len(parts) == 1:
+        found = [value.strip() for value in values.split(",")]
+        if not all(found):
+            raise _wrong(f"--over {text}", "a value between two commas is missing")
+        return Axis(name, tuple(dict.fromkeys(found)))
+    if len(parts) != 3:
+        raise _wrong(f"--over {text}", "write FIRST:LAST:STEP")
+    return Axis(name, _steps(text, parts))
+
+
+def _steps(text: str, parts: list[str]) -> tuple[str, ...]:
+    matches = [_QUANTITY.fullmatch(part) for part in parts]
+    if not all(matches):
+        raise _wrong(f"--over {text}", "first, last and step are numbers, each with the same unit or none")
+    units = {found[2] for found in matches if found and found[2]}
+    try:
+        first, last, step = (Decimal(found[1].replace("_", "")) for found in matches if found)
+    except InvalidOperation:
+        raise _wrong(f"--over {text}", "first, last and step are numbers") from None
+    if len(units) > 1:
+        raise _wrong(f"--over {text}", f"use one unit, not {' and '.join(sorted(units))}")
+    if step == 0 or (last - first) / step < 0:
+        raise _wrong(f"--over {text}", "the step leads away from the end")
+    count = int((last - first) / step) + 1
+    if count > MOST:
+        raise _wrong(f"--over {text}", f"these are {count} values, more than {MOST}")
+    unit = "".join(f" {unit}" for unit in units)
+    return tuple(f"{_plain(first + i * step)}{unit}" for i in range(count))
+
+
+def _plain(value: Decimal) -> str:
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """``1..10`` or ``1,2,7``. Raises MrdslError ``wrong-option``."""
+    try:
+        if ".." in text:
+            first, last = (int(part) for part in text.split(".."))
+            found = tuple(range(first, last + 1))
+        else:
+            found = tuple(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        found = ()
+    if not found or min(found) < 0 or len(found) > MOST:
+        raise _wrong(f"--seeds {text}", "write it like `--seeds 1..10` or `--seeds 1,2,7`")
+    return found
+
+
+def _wrong(what: str, hint: str) -> MrdslError:
+    return MrdslError([error("wrong-option", f"`{what}` is not of the form that is expected", None, hint)])

@@ -1,0 +1,129 @@
+"""Where the runs of a sweep happen: in processes of this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.solving.processes import signals_deferred
+from mrdsl.solving.worker import Worker
+
+if TYPE_CHECKING:
+    from mrdsl.sweeping.sweep import Cell, Setting
+
+
+def run_on_processes(setting: Setting, missing: Sequence[Cell], workers: int) -> Iterator[dict[str, Any]]:
+    """Rows as they are finished; one worker runs everything in this process. An interruption ends the workers."""
+    from mrdsl.sweeping.sweep import run_cell
+
+    if workers == 1 or len(missing) <= 1:
+        yield from (run_cell(setting, cell) for cell in missing)
+        return
+    _load_what_runs_need()
+    waiting = list(reversed(_batches(missing, workers)))
+    busy: dict[Any, tuple[Worker, Sequence[Cell]]] = {}
+    try:
+        for _ in range(min(workers, len(waiting))):
+            with signals_deferred():
+                worker = Worker("mrdsl.sweeping.executors:run_batch")
+                busy[worker.replies] = (worker, waiting.pop())
+            _hand_over(worker, setting, busy[worker.replies][1])
+        while busy:
+            for pipe in wait(list(busy)):
+                worker, batch = busy[pipe]
+                yield from _rows_of(worker, batch)
+                with signals_deferred():
+                    worker = _next(worker, busy, waiting)
+                if worker.alive:
+                    _hand_over(worker, setting, busy[worker.replies][1])
+    finally:
+        for worker, _ in busy.values():
+            worker.close()
+
+
+def run_batch(request: tuple[Setting, Sequence[Cell]], report: object) -> list[dict[str, Any]]:
+    """The rows of some runs; called in a worker."""
+    from mrdsl.sweeping.sweep import run_cell
+
+    setting, batch = request
+    return [run_cell(setting, cell) for cell in batch]
+
+
+def _hand_over(worker: Worker, setting: Setting, batch: Sequence[Cell]) -> None:
+    with suppress(BrokenPipeError):  # a dead worker has no rows: found out when they are asked for
+        worker.requests.send((setting, batch))
+
+
+def _rows_of(worker: Worker, batch: Sequence[Cell]) -> list[dict[str, Any]]:
+    """What a worker answers; where it died or failed, a row that says so for each of its runs."""
+    try:
+        kind, content = worker.replies.recv()
+    except (EOFError, OSError):
+        kind, content = "failure", "the process of this run has died"
+        worker.close()
+    if kind == "reply":
+        return list(content)
+    lost = {"termination": "error", "solution": "none", "message": str(content)}
+    return [{"run": cell.number, **cell.parameters, "seed": cell.seed, **lost} for cell in batch]
+
+
+def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Cell]]], waiting: list[Sequence[Cell]]) -> Worker:
+    """Takes a worker, or one in its place, on to the next batch; where there is none it is ended."""
+    del busy[worker.replies]
+    if not waiting:
+        worker.close()
+        return worker
+    if not worker.alive:
+        worker = Worker("mrdsl.sweeping.executors:run_batch")
+    busy[worker.replies] = (worker, waiting.pop())
+    return worker
+
+
+def _batches(missing: Sequence[Cell], workers: int) -> list[Sequence[Cell]]:
+    """Single runs where there are few, small groups where there are many: so that handing over costs little."""
+    size = max(1, min(16, len(missing) // (workers * 32)))
+    return [missing[i : i + size] for i in range(0, len(missing), size)]
+
+
+def _load_what_runs_need() -> None:
+    """Before the workers are forked, so that they have it already."""
+    for module in (
+        "mrdsl.sweeping.sweep",
+        "mrdsl.language.loading",
+        "mrdsl.planning.solve_spec",
+        "mrdsl.solving.checked_answer",
+        "mrdsl.solving.backends.highs",
+        "pyomo.environ",
+    ):
+        import_module(module)
+
+
+def run_on_dask(setting: Setting, missing: Sequence[Cell], address: str) -> Iterator[dict[str, Any]]:
+    """The same on a running Dask cluster whose workers reach the spec's file under the same path."""
+    from mrdsl.sweeping.sweep import run_cell
+
+    client, finished = _connect(address)
+    try:
+        futures = client.map(lambda cell: run_cell(setting, cell), list(missing), pure=False)
+        for future in finished(futures):
+            yield future.result()
+    finally:
+        client.close()
+
+
+def _connect(address: str) -> tuple[Any, Any]:
+    try:
+        import distributed
+    except ImportError:
+        hint = "install it with: pip install distributed"
+        raise MrdslError([error("missing-solver", "the package distributed is not installed", None, hint)], 3) from None
+    try:
+        return distributed.Client(f"tcp://{address}", timeout=5), distributed.as_completed
+    except (OSError, TimeoutError) as cause:
+        message = f"no Dask scheduler answers at {address}: {cause}"
+        hint = "start one with `dask scheduler`, and `dask worker HOST:PORT` on each machine"
+        raise MrdslError([error("wrong-option", message, None, hint)]) from None

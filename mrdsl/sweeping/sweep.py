@@ -1,0 +1,216 @@
+"""Many runs of one spec: every combination of parameter values and seeds, one tidy row each.
+
+Rows are written to a journal (``OUT.part``, JSON lines) as they come, so that a sweep can be interrupted at any moment
+and goes on where it stopped; the table itself is written, in order, at the end and at an interruption.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.result import Limits, Termination
+from mrdsl.core.writer import refusals
+from mrdsl.sweeping.axes import Axis
+from mrdsl.sweeping.journal import journal_of, opened
+from mrdsl.sweeping.table import write_table
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all runs of a sweep share: the spec's file and how it is solved."""
+
+    file: str
+    solver: str = "auto"
+    formulation: str | None = None
+    relax: bool = False
+    limits: Limits = field(default_factory=Limits)
+    outside: bool = False
+    defines: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run: its number in the sweep's order, its parameter values as written, and its seed."""
+
+    number: int
+    parameters: Mapping[str, str]
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a sweep ended: runs in the table, of how many, how many of them resumed, and whether it was interrupted."""
+
+    rows: int
+    total: int
+    resumed: int
+    interrupted: bool
+
+
+def cells(axes: Sequence[Axis], seeds: Sequence[int] = ()) -> list[Cell]:
+    """Every combination, the last axis running fastest and the seeds within it."""
+    names = [axis.name for axis in axes]
+    combinations = [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in axes))]
+    pairs = product(combinations, seeds or (None,))
+    return [Cell(number, values, seed) for number, (values, seed) in enumerate(pairs, 1)]
+
+
+def sweep(
+    setting: Setting,
+    axes: Sequence[Axis],
+    seeds: Sequence[int],
+    output: Path,
+    *,
+    workers: int | None = None,
+    executor: str = "processes",
+    progress: Progress = lambda done, total: None,
+    force: bool = False,
+) -> Summary:
+    """Runs every cell and writes the table to ``output`` (.csv, .jsonl or .parquet).
+
+    A table that is there already is written over only with ``force``, or where its sweep goes on.
+
+    ``executor`` is ``processes`` or ``dask://HOST:PORT``. A run that has no plan is a row like any other. Raises
+    MrdslError where the spec itself is wrong, names no such parameter, an interrupted sweep was another one, the table
+    is an input or there already, or another run is writing it.
+    """
+    planned = cells(axes, seeds)
+    inputs = _check(setting, axes, planned)
+    digest = _digest(setting, axes, seeds)
+    journal = journal_of(output)
+    _refuse(refusals(journal, force=True, inputs=inputs))
+    interrupted = False
+    with opened(
+        journal, output, digest, lambda goes_on: _refuse(refusals(output, force=force or goes_on, inputs=inputs))
+    ) as (stream, rows):
+        resumed = len(rows)
+        progress(resumed, len(planned))
+        missing = [cell for cell in planned if cell.number not in rows]
+        try:
+            for row in _run_all(setting, missing, workers, executor):
+                stream.write(json.dumps(row) + "\n")
+                stream.flush()
+                rows[row["run"]] = row
+                progress(len(rows), len(planned))
+        except KeyboardInterrupt:
+            interrupted = True
+        write_table(output, [rows[number] for number in sorted(rows)], force=True)
+        if not interrupted:
+            journal.unlink()
+    return Summary(len(rows), len(planned), resumed, interrupted)
+
+
+def _refuse(found: Sequence[Diagnostic]) -> None:
+    if found:
+        raise MrdslError(found)
+
+
+def _run_all(setting: Setting, missing: Sequence[Cell], workers: int | None, executor: str) -> Iterator[dict[str, Any]]:
+    from mrdsl.sweeping.executors import run_on_dask, run_on_processes
+
+    if executor.startswith("dask://"):
+        return run_on_dask(setting, missing, executor.removeprefix("dask://"))
+    if executor != "processes":
+        raise MrdslError(
+            [
+                error(
+                    "wrong-option", f"there is no executor `{executor}`", hint="write `processes` or `dask://HOST:PORT`"
+                )
+            ]
+        )
+    return run_on_processes(setting, missing, workers or os.cpu_count() or 1)
+
+
+def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
+    """One run as a flat row; whatever goes wrong is a row too."""
+    from mrdsl.families.diagnosis import find_family
+    from mrdsl.language.loading import load_file
+    from mrdsl.planning.solve_spec import solve
+
+    row: dict[str, Any] = {"run": cell.number, **cell.parameters, "seed": cell.seed}
+    try:
+        loaded = load_file(
+            setting.file, {**setting.defines, **cell.parameters}, seed=cell.seed, outside=setting.outside
+        )
+        if loaded.spec is None:
+            raise MrdslError(loaded.diagnostics)
+        result = solve(loaded.spec, setting.solver, setting.formulation, setting.relax, setting.limits)
+        if result.termination is Termination.INTERRUPTED:
+            raise KeyboardInterrupt  # the whole sweep is meant, not this run
+        plan_quantities = _quantities(loaded.spec, find_family(loaded.spec), result.plan)
+    except MrdslError as failure:
+        return {**row, "termination": "error", "solution": "none", "message": _first_message(failure.diagnostics)}
+    return {
+        **row,
+        "termination": str(result.termination),
+        "solution": str(result.solution),
+        "value": result.objective.value,
+        "bound": result.objective.bound,
+        "gap": result.objective.gap,
+        "unit": result.objective.unit,
+        "solver": result.solver["name"],
+        "formulation": result.formulation,
+        **plan_quantities,
+        "seconds": round(sum(result.seconds.values()), 6),
+        "message": "" if result.plan is not None else _first_message(result.diagnostics),
+    }
+
+
+def _quantities(spec: Any, family: Any, plan: Any) -> dict[str, float | None]:
+    """The plan's own quantities that need no argument, in the family's order."""
+    if family.quantity is None:
+        return {}
+    measure = family.quantity
+    names = [kind.name for kind in family.quantities if not kind.over]
+    return {f"plan.{name}": None if plan is None else float(measure(spec, plan, name, "")) for name in names}
+
+
+def _first_message(diagnostics: Sequence[Any]) -> str:
+    return next((d.message for d in diagnostics if d.severity == "error"), "")
+
+
+def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> tuple[Path, ...]:
+    """The spec must be sound, each axis one of its parameters, the method there, before a thousand runs say so.
+
+    Gives the files that the runs read.
+    """
+    from mrdsl.families.diagnosis import find_family
+    from mrdsl.language.loading import load_file
+    from mrdsl.planning.choice import choose
+    from mrdsl.solving.installed import require
+
+    first = planned[0]
+    loaded = load_file(setting.file, {**setting.defines, **first.parameters}, seed=first.seed, outside=setting.outside)
+    if loaded.spec is None:
+        raise MrdslError(loaded.diagnostics)
+    choice = choose(
+        loaded.spec, find_family(loaded.spec), setting.solver, setting.formulation, setting.relax, setting.limits
+    )
+    if choice.solver is not None:
+        require(choice.solver, choice.span)
+    unknown = [axis.name for axis in axes if axis.name not in loaded.spec.parameters]
+    if unknown:
+        known = ", ".join(loaded.spec.parameters) or "none"
+        raise MrdslError(
+            [error("unknown-param", f"the spec has no param `{name}`", hint=f"its params: {known}") for name in unknown]
+        )
+    return (Path(setting.file), *loaded.files)
+
+
+def _digest(setting: Setting, axes: Sequence[Axis], seeds: Sequence[int]) -> str:
+    try:
+        text = Path(setting.file).read_bytes()
+    except OSError:
+        text = b""
+    document = json.dumps([asdict(setting), [asdict(axis) for axis in axes], list(seeds)], sort_keys=True, default=str)
+    return hashlib.sha256(text + document.encode()).hexdigest()

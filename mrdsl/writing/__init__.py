@@ -1,1 +1,0 @@
-"""Writers of files that other programs read."""

@@ -1,0 +1,75 @@
+"""Everything that is left behind is written by one module; others write only scratch files of their own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WRITER = "core/writer.py"
+SCRATCH = {
+    "solving/backends/program.py": "a solver's files in a temporary folder",
+    "solving/nonlinear_file.py": "a solver's files in a temporary folder",
+    "solving/backends/scip.py": "a solver's file in the temporary folder",
+    "solving/processes.py": "standard error of children that nobody reads",
+    "solving/guard.py": "the end of a killed command's temporary folder",
+    "language/parser_cache.py": "the folder of the parser's tables",
+    "core/resources.py": "the data of a zipped package, in a temporary folder",
+    "cli/boundary.py": "standard output that nobody reads any more",
+}
+CALLS = {
+    "write_text",
+    "write_bytes",
+    "mkdir",
+    "makedirs",
+    "rename",
+    "replace",
+    "mkstemp",
+    "mkdtemp",
+    "symlink_to",
+    "touch",
+    "to_csv",
+    "savefig",
+    "copyfile",
+    "rmtree",
+    "link",
+    "hardlink_to",
+    "truncate",
+}
+OF_MODULES = {"rename", "replace", "link", "truncate"}
+
+
+def opens_to_write(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name in CALLS:
+        if name in OF_MODULES:
+            return isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") in ("os", "shutil")
+        return isinstance(call.func, ast.Attribute) or name not in {"write_text"}
+    if name not in ("open", "fdopen"):
+        return False
+    literals = [
+        value.value
+        for value in (*call.args, *(k.value for k in call.keywords if k.arg == "mode"))
+        if isinstance(value, ast.Constant) and isinstance(value.value, str)
+    ]
+    flags = ast.unparse(call)
+    return (
+        any(set(text) & set("wax+") and set(text) <= set("rwaxbt+") for text in literals)
+        or "O_WRONLY" in flags
+        or "O_RDWR" in flags
+    )
+
+
+def writers() -> Iterator[str]:
+    for path in sorted((ROOT / "mrdsl").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(isinstance(node, ast.Call) and opens_to_write(node) for node in ast.walk(tree)):
+            yield str(path.relative_to(ROOT / "mrdsl"))
+
+
+def test_no_other_module_writes_files() -> None:
+    journal = "sweeping/journal.py"  # in place, through a descriptor that the writer has locked
+    found = set(writers())
+    assert WRITER in found
+    assert found <= {WRITER, journal, *SCRATCH}

@@ -1,0 +1,126 @@
+"""Why there is no plan, against closed forms and against every subset of the promises."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import ceil, sqrt
+
+import pytest
+
+import mrdsl
+from mrdsl.explain.infeasibility import Oracle, as_diagnostic, as_tables, explain
+from mrdsl.explain.promises import given_up, lines_of, moved
+from mrdsl.families import family
+from mrdsl.spec.spec import Spec
+
+SPEC = """problem capacity "two classes"
+vm m5 {{ on_demand {{ price = 1 USD/h }}, reserved {{ price = 0.5 USD/h, available = 5 }} }}
+class a {{
+  coefficients {{ A = 5400 s, B = 1250 s, C = 95 s }}
+  slots {{ map = 4, reduce = 2 }}
+  jobs = 4 .. 6
+  deadline = 10 min
+  penalty = 20 USD
+}}
+class b {{
+  coefficients {{ A = 3000 s, B = 900 s, C = 60 s }}
+  slots {{ map = 2, reduce = 1 }}
+  jobs = 2 .. 9
+  deadline = 20 min
+  penalty = 0.02 USD
+}}
+minimize cost
+subject to {{ {promise} }}
+"""
+GAMMA_A = (sqrt(5400 / 4) + sqrt(1250 / 2)) ** 2
+GAMMA_B = (sqrt(3000 / 2) + sqrt(900 / 1)) ** 2
+"""Theorem 4.1: admitted jobs times this, over the deadline less C, is the VMs that a class takes."""
+
+
+def spec_with(promise: str) -> Spec:
+    return mrdsl.loads(SPEC.format(promise=promise))
+
+
+def least_vms(deadline_a: float = 600.0, deadline_b: float = 1200.0) -> float:
+    return 4 * GAMMA_A / (deadline_a - 95) + 2 * GAMMA_B / (deadline_b - 60)
+
+
+def test_changes_are_the_closed_forms() -> None:
+    found = explain(spec_with("vms <= 30"), "highs")
+    changes = {r.line.label: r.value for r in found.relaxations}
+    assert changes["`vms <= 30`"] == ceil(least_vms())
+    exact = 95 + 4 * GAMMA_A / (30 - 2 * GAMMA_B / 1140)
+    assert exact <= changes["deadline of a"] <= exact + 0.07 * (exact - 600)
+    spare = (30 - 2 * GAMMA_B / 1140) / (GAMMA_A / 505)
+    assert changes["jobs of a"] == int(spare)
+    assert "available of m5" not in {line.label for line in found.conflict}, "it does not stand in the way"
+
+
+def subsets_without_plan(spec: Spec) -> list[frozenset[str]]:
+    """Every set of promises that has no plan when all others are given up, by trying all subsets."""
+    lines = lines_of(spec, family("capacity"))  # type: ignore[arg-type]
+    oracle = Oracle(family("capacity"), "highs")  # type: ignore[arg-type]
+    return [
+        frozenset(line.label for line in kept)
+        for size in range(len(lines) + 1)
+        for kept in combinations(lines, size)
+        if not oracle.has_plan(given_up(spec, [line for line in lines if line not in kept]))
+    ]
+
+
+@pytest.mark.parametrize("promise", ["cost <= 20 USD"])
+def test_the_conflict_is_irreducible(promise: str) -> None:
+    spec = spec_with(promise)
+    found = explain(spec, "highs")
+    conflict = frozenset(line.label for line in found.conflict)
+    without = subsets_without_plan(spec)
+    assert conflict in without
+    assert not any(other < conflict for other in without)
+
+
+@pytest.mark.parametrize("promise", ["vms <= 30", "cost <= 20 USD", "vms <= 44, admitted(b) >= 5"])
+def test_every_change_is_enough_and_little_less_is_not(promise: str) -> None:
+    spec = spec_with(promise)
+    found = explain(spec, "highs")
+    assert found.relaxations
+    for change in found.relaxations:
+        assert mrdsl.solve(moved(spec, {change.line: change.value}), "highs").plan is not None
+        line = change.line
+        less = change.value - line.direction * (1 if line.whole else 0.25 * abs(change.value - line.value))
+        assert mrdsl.solve(moved(spec, {line: less}), "highs").plan is None, line.label
+    for line in found.not_alone:
+        assert mrdsl.solve(given_up(spec, [line]), "highs").plan is None
+
+
+def test_the_message_names_lines_and_changes() -> None:
+    spec = spec_with("vms <= 30")
+    found = as_diagnostic(spec, explain(spec, "highs"))
+    assert found.impossible
+    assert found.message.startswith("these promises exclude each other: deadline of a, ")
+    assert f"`vms <= 30` to {ceil(least_vms())} vms" in found.hint
+    assert {r.span.line for r in found.related if r.span} >= {7, 18}
+
+
+def test_two_conflicts_at_once() -> None:
+    """Either alone has no plan: no single change helps, and that is what is said."""
+    spec = spec_with("vms <= 3, admitted(a) >= 7")
+    found = explain(spec, "highs")
+    assert found.conflict
+    assert not found.relaxations
+    assert found.not_alone == found.conflict
+    assert "no single change" in as_diagnostic(spec, found).hint
+    assert any("Another conflict" in part for part in as_tables(spec, found) if isinstance(part, str))
+
+
+def test_no_time_is_no_answer() -> None:
+    found = explain(spec_with("vms <= 30"), "highs", seconds=0.0)
+    assert (found.conflict, found.relaxations) == ((), ())
+    assert as_diagnostic(spec_with("vms <= 30"), found).message == "no plan keeps every promise of this spec"
+
+
+@pytest.mark.parametrize("solver", ["glpk", "scip"])
+def test_other_solvers_explain_alike(solver: str) -> None:
+    spec = spec_with("vms <= 30")
+    own, other = explain(spec, "highs"), explain(spec, solver)
+    assert own.conflict == other.conflict
+    assert [r.value for r in own.relaxations] == pytest.approx([r.value for r in other.relaxations], rel=0.02)

@@ -1,0 +1,83 @@
+"""`direct` on DAGs whose durations, weights and deadlines span many powers of ten, and on deep and wide ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
+from mrdsl.families.deadline.methods.contraction import contracted, of_each_dag, without_twins
+from mrdsl.families.deadline.methods.interior_point import maximize_product
+from mrdsl.families.deadline.methods.laplacian import Direct, Multigrid, Pattern
+from mrdsl.families.deadline.network import Network, network_of
+from mrdsl.families.deadline.workload import tasks_of
+from mrdsl.spec.spec import Spec
+
+
+def random_dag(rng: np.random.Generator, tasks: int, reach: int, spread: float, name: str) -> Dag:
+    """Each task after about two of the ``reach`` before it; durations and weights over ``spread`` powers of ten."""
+    durations = 10 ** rng.uniform(-spread, 0, tasks) * (rng.random(tasks) > 0.1)
+    weights = 10 ** rng.uniform(-spread, 0, tasks)
+    nodes = []
+    for i in range(tasks):
+        after = dict.fromkeys(f"t{j}" for j in rng.integers(max(0, i - reach), i, min(i, rng.poisson(2)))) if i else {}
+        nodes.append(Task(name=f"t{i}", duration=float(durations[i]), weight=float(weights[i]), after=tuple(after)))
+    return Dag(name=name, allowable_delay=1.0, tasks=tuple(nodes))
+
+
+def with_spare(dags: list[Dag], spare: list[float]) -> Network:
+    """The network of DAGs that are allowed so much more than their critical paths, relatively."""
+    from dataclasses import replace
+
+    facts = DeadlineFacts(dags=tuple(dags))
+    network = network_of(tasks_of(Spec(problem="deadline", facts=facts)))
+    critical = network.earliest(network.duration)[1 : network.fixed]
+    return replace(network, deadlines=critical * (1 + np.array(spare)) + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_gap_closes_on_hard_ones(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dags = [
+        random_dag(
+            rng, int(rng.choice([5, 60, 300])), int(rng.choice([3, 20, 300])), float(rng.choice([0, 3])), f"d{i}"
+        )
+        for i in range(rng.choice([1, 3]))
+    ]
+    network = with_spare(dags, [float(rng.choice([1e-4, 1e-2, 1.0, 100.0])) for _ in dags])
+    seen = np.zeros(len(network.tail), dtype=int)
+    for part, numbers in of_each_dag(contracted(network)):
+        found = maximize_product(without_twins(part)[0], 1e-6)
+        assert found.done
+        assert found.value <= found.bound
+        assert np.array_equal(part.duration, network.duration[numbers])
+        seen[numbers] += 1
+    assert (seen == 1).all()
+
+
+def test_contraction_changes_nothing_but_the_size() -> None:
+    rng = np.random.default_rng(5)
+    network = with_spare([random_dag(rng, 80, 10, 1.0, "d")], [0.7])
+    small = without_twins(contracted(network))[0]
+    assert small.events < network.events / 1.4
+    plain, less = maximize_product(network, 1e-8), maximize_product(small, 1e-8)
+    assert plain.done
+    assert less.done
+    assert less.value == pytest.approx(plain.value, abs=3e-8 * abs(plain.value))
+
+
+def test_multigrid_solves_what_the_factor_solves() -> None:
+    """A grid of 60 by 60 with conductances over four powers of ten, one side held at 0."""
+    side = 60
+    number = np.arange(side * side).reshape(side, side)
+    tails = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
+    heads = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
+    rng = np.random.default_rng(1)
+    pattern = Pattern(side, tails, heads, np.add.outer(np.arange(side), np.arange(side)).ravel())
+    matrix = pattern.matrix(10 ** rng.uniform(-2, 2, len(tails)))
+    right = rng.normal(size=matrix.shape[0])
+    exact, _ = Direct(matrix).solve(right)
+    found, iterations = Multigrid(matrix).solve(right, 1e-8)
+    assert 0 < iterations < 200
+    error = found - exact
+    assert error @ (matrix @ error) <= 1e-12 * (exact @ (matrix @ exact))

@@ -1,0 +1,54 @@
+"""The studies, on few workloads: tables with the paper's figures beside ours, and the files that they write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mrdsl import api
+from mrdsl.families.energy.studies import comparison as energy
+from mrdsl.families.energy.studies import sensitivity as energy_sensitivity
+
+
+def test_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {"classif": "Classif", "seqcou": "SeqCou"}
+    monkeypatch.setattr(energy, "WORKLOADS", few)
+    tables = {table.title: table for table in energy.compare(tmp_path, api, scales="small")}
+    assert [row[0] for row in tables["Proven optima"].rows] == ["Classif", "SeqCou"]
+    above = {row[0]: row for row in tables["6.2.1 energy above the optimum, %"].rows}
+    assert above["DSPS"][2:5:2] == ("2 of 2", 4.6)
+    assert above["mrdsl-energy"][3] == pytest.approx(0.0, abs=0.5)
+    assert all(row[3] >= -1e-3 for name, row in above.items() if name not in ("EM", "EMRSA", "EMRSAPS"))
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert written == [
+        "cost-small.svg",
+        "deadline-small.svg",
+        "details.csv",
+        "energy-small.svg",
+        "gantt-classif.svg",
+        "gantt-seqcou.svg",
+    ]
+    assert len((tmp_path / "details.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 8
+
+
+def test_sensitivity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(energy_sensitivity, "WORKLOADS", {"seqcou": "SeqCou"})
+    network, deadline, budget, missed = energy_sensitivity.sensitivity(tmp_path, api, points=5)
+    slow, default, fast = network.rows[0][1:]
+    assert slow > default > fast > 0
+    for table in (deadline, budget):
+        (row,) = table.rows
+        exist, found = row[1], dict(zip(("dsps", "mvps", "ours"), row[2::2], strict=True))
+        assert 0 < exist <= 5
+        assert found["ours"] == exist
+        assert found["dsps"] <= exist
+    lost = sum(row[1] * 3 - sum(row[2::2]) for table in (deadline, budget) for row in table.rows)
+    assert len(missed.rows) == lost
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "budget.csv",
+        "budget-seqcou.svg",
+        "deadline.csv",
+        "deadline-seqcou.svg",
+        "network.svg",
+    }

@@ -1,0 +1,86 @@
+"""Two plans side by side: what is the same is left out, what differs is shown once, from both sides."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mrdsl import MrdslError
+from mrdsl.cli import cli
+from mrdsl.core.result import Plan, Result, SolutionStatus, Table, Termination
+from mrdsl.reporting.comparison import compare
+
+ROOT = Path(__file__).resolve().parents[2]
+JOINT = ROOT / "models" / "joint" / "reference.mrspec"
+
+
+@dataclass(frozen=True)
+class Shown(Plan):
+    rows: tuple[tuple[Any, ...], ...]
+
+    def tables(self) -> tuple[Table, ...]:
+        return (Table("Parts", ("part", "size", "cost"), self.rows),)
+
+
+def result(rows: tuple[tuple[Any, ...], ...] | None, value: float | None = 10.0, unit: str = "USD") -> Result:
+    return Result(
+        Termination.COMPLETED,
+        SolutionStatus.FEASIBLE,
+        Shown(rows) if rows is not None else None,
+        value,
+        problem="toy",
+        solver={"name": "hand", "version": None},
+        sense="minimize",
+        quantity="cost",
+        unit=unit,
+    )
+
+
+def test_only_what_differs_is_shown() -> None:
+    first = result((("a", 1, 2.0), ("b", 3, 4.0), ("b", 5, None)), 6.0)
+    second = result((("a", 1, 2.0), ("b", 3, 5.0), ("b", 6, float("nan")), ("c", 1, 1.0)), 9.0)
+    found = compare(first, second)
+    goal, parts = found.tables()
+    assert goal.rows == [("cost [USD]", 6.0, 9.0, 3.0, 50.0)]
+    assert parts.rows == [
+        ("b", "cost", 4.0, 5.0, 1.0, 25.0),
+        ("b / #2", "size", 5.0, 6.0, 1.0, 20.0),
+        ("c", "size", None, 1.0, None, None),
+        ("c", "cost", None, 1.0, None, None),
+    ]
+    assert found.equal == 4
+    assert json.dumps(found.document(), allow_nan=False)
+
+
+def test_a_missing_plan_is_a_side_without_numbers() -> None:
+    found = compare(result(None, None), result((("a", 1, 2.0),)))
+    assert found.goal.first is None
+    assert found.tables()[1].rows == [("a", "size", None, 1.0, None, None), ("a", "cost", None, 2.0, None, None)]
+
+
+@pytest.mark.parametrize("other", [result(None, unit="EUR"), replace(result(None), problem="other")])
+def test_different_goals_are_refused(other: Result) -> None:
+    with pytest.raises(ValueError, match="cannot be compared"):
+        compare(result(None), other)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    apart = tmp_path / "apart.mrspec"
+    apart.write_text(JOINT.read_text().replace("period  = 1 h", "period  = 1 h, sharing = partitioned"))
+    done = CliRunner().invoke(cli, ["compare", str(JOINT), str(apart), "--json"], standalone_mode=False)
+    document = json.loads(done.stdout)
+    assert document["objective"]["difference"] > 0
+    assert {row["table"].split(" (")[0] for row in document["rows"]} == {"Cluster", "Classes", "Services", "Periods"}
+    assert document["first"]["name"] == "reference"
+    done = CliRunner().invoke(cli, ["compare", str(JOINT), str(apart), "-D", "peak=0.9"], standalone_mode=False)
+    assert done.return_value == 0
+    assert "Services" in done.stdout  # its classes run the same whole jobs on both
+    other = ROOT / "models" / "capacity" / "reference.mrspec"
+    done = CliRunner().invoke(cli, ["compare", str(JOINT), str(other)], standalone_mode=False)
+    assert isinstance(done.exception, MrdslError)
+    assert [d.code for d in done.exception.diagnostics] == ["different-problems"]
