@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.diagnostics import Diagnostic
-from mrdsl.source import Span
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.source import Span
 from mrdsl.spec.expression import Expression
 
 
@@ -25,7 +25,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Constraint:
-    """One comparison of ``subject to``: ``left comparison right``, comparison one of ``<=``, ``>=``, ``=``."""
+    """One comparison of ``subject to``: ``left comparison right``; with ``<=``, ``>=`` or ``=`` (also ``==``)."""
 
     left: Expression
     comparison: str
@@ -33,7 +33,9 @@ class Constraint:
     text: str = ""
     span: Span | None = field(default=None, compare=False, repr=False)
 
-
+    def __post_init__(self) -> None:
+        if self.comparison == "==":
+            object.__setattr__(self, "comparison", "=")
 
 
 def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -71,7 +73,7 @@ class Checked:
 class Spec:
     """A whole problem in SI units, independent of the text it came from.
 
-    ``facts`` is an instance of the family's own facts dataclass (``mrdsl.problems.FAMILY.facts``). ``goal`` and
+    ``facts`` is an instance of the family's own facts dataclass (``mrdsl.families.FAMILY.facts``). ``goal`` and
     ``method`` are None where the spec leaves them to the family. ``currency`` names the unit of all money.
     ``text`` is what the spec was read from and ``given`` the params that were overridden, as they were given; both are
     empty for a spec built in Python.
@@ -100,5 +102,3 @@ class Spec:
         if was is None or was.facts is not self.facts or was.constraints is not self.constraints:
             return None
         return was.diagnostics if (was.seed, was.goal) == (self.seed, self.goal) else None
-
-
