@@ -41,7 +41,7 @@ from mrdsl.core.result import Limits
 def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, force: bool, **options: Any) -> int:
     """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""
     from mrdsl.sweeping.axes import parse_axis, parse_seeds
-    from mrdsl.sweeping.sweep import Setting
+    from mrdsl.sweeping.cells import Setting
     from mrdsl.sweeping.sweep import sweep as run
     from mrdsl.sweeping.table import check_ending
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,16 +22,21 @@ TOP_LEVEL_WORDS = ("param", "require", "import", "minimize", "maximize", "estima
 
 @dataclass(frozen=True)
 class Place:
-    """Where the walk stands: the scope, the files, the seed, the block's words for messages and its path for draws."""
+    """Where the walk stands: the scope, the files, the seed, the block's words for messages and its path for draws.
+
+    ``repeated`` reads the blocks of one kind that may stand many times; they contain blocks, and blocks contain them.
+    """
 
     scope: Scope
     files: Files
     seed: int
     path: str
     words: str
+    repeated: ReadRepeated
 
     def inner(self, words: str, name: str = "") -> Place:
-        return Place(self.scope, self.files, self.seed, f"{self.path}/{words} {name}", f"{words} {name}".strip())
+        path, inside = f"{self.path}/{words} {name}", f"{words} {name}".strip()
+        return Place(self.scope, self.files, self.seed, path, inside, self.repeated)
 
     def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
         """The scope of one item: random values are drawn for it alone."""
@@ -43,6 +48,9 @@ class Place:
             accept=lambda values: acceptable(item, values),
             turns=[],
         )
+
+
+ReadRepeated = Callable[[str, Block, Sequence[tree.Block], Place], Sequence[Node]]
 
 
 class ItemSpans(Mapping[str, Span]):
@@ -341,11 +349,9 @@ def _resolve_repeated(
     values: dict[str, Any],
     written: dict[str, Any],
 ) -> None:
-    from mrdsl.language.repeated import resolve_repeated
-
     for word, blocks in repeated.items():
         field_name, declared = words.repeated[word]
-        values[field_name] = resolve_repeated(word, declared, blocks, place)
+        values[field_name] = place.repeated(word, declared, blocks, place)
         written[field_name] = blocks[0]
 
 

@@ -176,9 +176,7 @@ def _collect_repeated(
     words: Any, word: str, block: tree.Block, place: Place, prefix: str, values: dict[str, Any], written: dict[str, Any]
 ) -> None:
     """Repeated blocks inside a generated one are the same in all of them."""
-    from mrdsl.language.repeated import resolve_repeated
-
     field_name, declared = words.repeated[word]
     written[field_name] = block
-    nodes = tuple(resolve_repeated(word, declared, [block], place))
+    nodes = tuple(place.repeated(word, declared, [block], place))
     values[prefix + field_name] = (*values.get(prefix + field_name, ()), *nodes)

@@ -16,7 +16,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from mrdsl.core.diagnostics import Diagnostic, Related, error
 from mrdsl.core.source import Span
 from mrdsl.language import tree
-from mrdsl.language.parsing import MAX_NESTING, grammar
+from mrdsl.language.grammar import MAX_NESTING, grammar
 
 MAX_SYNTAX_ERRORS = 50
 _ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER")

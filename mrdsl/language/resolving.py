@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +25,7 @@ from mrdsl.language.methods import resolve_method
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.single_statements import report_repeats
+from mrdsl.spec.schema import Block, Node
 from mrdsl.spec.spec import Goal, Spec
 
 SENSES = ("minimize", "maximize", "estimate")
@@ -103,7 +104,7 @@ def _resolve(
     if family is None:
         return None
     seed = _seed(parts.seeds, scope) if seed is None else seed
-    place = Place(scope, files, NO_SEED if seed is None else seed, "", "")
+    place = Place(scope, files, NO_SEED if seed is None else seed, "", "", _read_repeated)
     at = tree.header_span(names, parts.problem[0])
     facts = resolve_block(family.facts, tuple(parts.rest), place, "", at)
     goal = _goal(parts.goals, family, scope)
@@ -131,6 +132,12 @@ def _resolve(
         span=at,
         spans=ItemSpans(names, {"seed": parts.seeds[0]} if parts.seeds else {}),
     )
+
+
+def _read_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], place: Place) -> Sequence[Node]:
+    from mrdsl.language.repeated import resolve_repeated
+
+    return resolve_repeated(word, declared, blocks, place)
 
 
 def sort_statements(statements: list[Any]) -> _Sorted:

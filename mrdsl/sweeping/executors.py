@@ -6,20 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
-
-if TYPE_CHECKING:
-    from mrdsl.sweeping.sweep import Cell, Setting
+from mrdsl.sweeping.cells import Cell, Setting, run_cell
 
 
 def run_on_processes(setting: Setting, missing: Sequence[Cell], workers: int) -> Iterator[dict[str, Any]]:
     """Rows as they are finished; one worker runs everything in this process. An interruption ends the workers."""
-    from mrdsl.sweeping.sweep import run_cell
-
     if workers == 1 or len(missing) <= 1:
         yield from (run_cell(setting, cell) for cell in missing)
         return
@@ -47,8 +43,6 @@ def run_on_processes(setting: Setting, missing: Sequence[Cell], workers: int) ->
 
 def run_batch(request: tuple[Setting, Sequence[Cell]], report: object) -> list[dict[str, Any]]:
     """The rows of some runs; called in a worker."""
-    from mrdsl.sweeping.sweep import run_cell
-
     setting, batch = request
     return [run_cell(setting, cell) for cell in batch]
 
@@ -92,7 +86,6 @@ def _batches(missing: Sequence[Cell], workers: int) -> list[Sequence[Cell]]:
 def _load_what_runs_need() -> None:
     """Before the workers are forked, so that they have it already."""
     for module in (
-        "mrdsl.sweeping.sweep",
         "mrdsl.language.loading",
         "mrdsl.planning.solve_spec",
         "mrdsl.solving.checked_answer",
@@ -104,8 +97,6 @@ def _load_what_runs_need() -> None:
 
 def run_on_dask(setting: Setting, missing: Sequence[Cell], address: str) -> Iterator[dict[str, Any]]:
     """The same on a running Dask cluster whose workers reach the spec's file under the same path."""
-    from mrdsl.sweeping.sweep import run_cell
-
     client, finished = _connect(address)
     try:
         futures = client.map(lambda cell: run_cell(setting, cell), list(missing), pure=False)

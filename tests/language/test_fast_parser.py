@@ -10,7 +10,8 @@ import pytest
 from lark import Token
 
 from mrdsl.language.fast_parser import UnparsedError
-from mrdsl.language.parsing import MAX_NESTING, automaton, grammar
+from mrdsl.language.grammar import MAX_NESTING, grammar
+from mrdsl.language.parsing import automaton
 from mrdsl.language.recovery import parse_with_errors
 
 MODELS = sorted((Path(__file__).parents[2] / "models").rglob("*.mrspec"))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mrdsl.language import parser_cache, parsing
-from mrdsl.language.parsing import automaton, grammar, parse
+from mrdsl.language.grammar import grammar
+from mrdsl.language.parsing import automaton, parse
 
 TEXT = 'problem capacity "a"\nclass c[1..3] { deadline = max(1 s, 2 min) / 2 # why\n jobs = 1 .. 2 }\n'
 

@@ -16,7 +16,8 @@ import pytest
 
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.sweeping.axes import Axis, parse_axis, parse_seeds
-from mrdsl.sweeping.sweep import Setting, cells, sweep
+from mrdsl.sweeping.cells import Setting, cells
+from mrdsl.sweeping.sweep import sweep
 from mrdsl.sweeping.table import check_ending, write_table
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -44,6 +44,6 @@ class DeadlineFacts(Node):
     @property
     def tasks(self) -> Sequence[Node]:
         """Every name that ``delay(t)`` and ``slack(t)`` may take, as empty blocks: tasks, groups and their members."""
-        from mrdsl.families.deadline.workload import known_names
+        from mrdsl.families.deadline.names import known_names
 
-        return tuple(Node(name=name) for name in known_names(self))
+        return tuple(Node(name=name) for name in known_names(self.dags))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
 from itertools import repeat
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error
 from mrdsl.core.source import Span
-from mrdsl.exchange.workflow import Workflow, WorkflowError
+from mrdsl.exchange.workflow import WorkflowError
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
-from mrdsl.spec.columns import Columns, column, names_of, parts_of
+from mrdsl.families.deadline.workflows import imported
+from mrdsl.spec.columns import Columns, column, parts_of
 from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.spec import Spec
 
@@ -60,44 +60,6 @@ def tasks_of(spec: Spec) -> Tasks:
     return read_tasks(spec)[0]
 
 
-def known_names(facts: DeadlineFacts) -> Iterator[str]:
-    """Every name by which ``subject to`` may mean a task: of written and read ones, of groups and of their members."""
-    for dag in facts.dags:
-        prefix = f"{dag.name}." if len(facts.dags) > 1 else ""
-        for part in parts_of(dag.tasks):
-            if isinstance(part, Columns):
-                yield prefix + part.group
-            yield from (prefix + name for name in names_of(part))
-        try:
-            yield from (prefix + name for name in imported(dag).names)
-        except WorkflowError:
-            continue
-
-
-_NOTHING = Workflow((), (), ())
-
-
-def imported(dag: Dag) -> Workflow:
-    """The tasks that a DAG takes from a file; none where it names no file. Raises WorkflowError."""
-    if dag.source is None:
-        return _NOTHING
-    from pathlib import Path
-
-    try:
-        status = Path(dag.source.path).stat()
-    except OSError as problem:
-        raise WorkflowError(f"it cannot be opened: {problem.strerror}") from None
-    return _read(dag.source.reader, dag.source.path, status.st_mtime_ns, status.st_size)
-
-
-@lru_cache(maxsize=8)
-def _read(reader: str, path: str, modified: int, size: int) -> Workflow:
-    from importlib import import_module
-
-    found: Workflow = import_module(f"mrdsl.exchange.{reader}").read(path)
-    return found
-
-
 class _Builder:
     """Adds one DAG's tasks to ``tasks``."""
 
@@ -140,7 +102,7 @@ class _Builder:
     def _import(self) -> None:
         source = self.dag.source
         try:
-            found = imported(self.dag)
+            found = imported(self.dag.source)
         except WorkflowError as problem:
             assert source is not None
             self.problems.append(

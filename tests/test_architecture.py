@@ -1,0 +1,56 @@
+"""The house as the code shows it: no circle of modules, lazy imports included."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import networkx as nx
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "mrdsl"
+
+
+def _modules() -> dict[str, Path]:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def _imports(tree: ast.AST, known: dict[str, Path]) -> Iterator[str]:
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                inner_name = f"{node.module}.{alias.name}"
+                yield inner_name if inner_name in known else node.module
+
+
+def test_no_circle_of_modules() -> None:
+    known = _modules()
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for name, path in known.items():
+        for wanted in _imports(ast.parse(path.read_text(encoding="utf-8")), known):
+            if wanted in known and wanted != name:
+                graph.add_edge(name, wanted)
+    knots = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
+    assert knots == []
+
+
+def test_every_folder_of_tests_mirrors_a_package() -> None:
+    own = {"cross_check", "fuzz"}
+    for folder in (ROOT / "tests").iterdir():
+        if folder.is_dir() and (folder / "__init__.py").exists() and folder.name not in own:
+            assert (PACKAGE / folder.name).is_dir(), folder
