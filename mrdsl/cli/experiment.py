@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from mrdsl import api
-from mrdsl.cli.boundary import StoppedError
+from mrdsl.cli.boundary import StoppedError, print_diagnostics
 from mrdsl.cli.outputs import force_option, refuse_folder
 from mrdsl.contracts.family import Experiment
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, Severity, error
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.writer import claimed
 from mrdsl.families import family, family_names
@@ -55,7 +56,8 @@ def _stop(number: int, frame: object) -> None:
 def _studies(kind: str) -> tuple[Experiment, ...]:
     try:
         found = family(kind)
-    except ModuleNotFoundError:
+    except MrdslError as broken:
+        print_diagnostics([replace(found, severity=Severity.WARNING) for found in broken.diagnostics], {})
         return ()
     return found.experiments if found is not None else ()
 

@@ -8,9 +8,8 @@ import click
 
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.resources import resource
 from mrdsl.core.suggestions import did_you_mean
-from mrdsl.families import SHIPPED, family
+from mrdsl.families import family_names, reference_text, summary
 
 
 @click.command()
@@ -20,24 +19,26 @@ from mrdsl.families import SHIPPED, family
 def new(kind: str | None, output: Path | None, force: bool) -> None:
     """Print a commented spec of a problem FAMILY to start from; without FAMILY, list them."""
     if kind is None:
-        for name in SHIPPED:
-            found = family(name)
-            click.echo(f"{name}: {found.summary if found is not None else ''}")
+        for name in family_names():
+            click.echo(f"{name}: {summary(name)}")
         return
-    if kind not in SHIPPED:
+    text = reference_text(kind)
+    if text is None:
+        names = family_names()
         raise MrdslError(
             [
                 error(
                     "unknown-problem",
-                    f"there is no problem kind `{kind}`",
+                    f"there is no problem kind `{kind}`"
+                    if kind not in names
+                    else f"`{kind}` has no spec to start from",
                     None,
-                    did_you_mean(kind, SHIPPED, "kinds: "),
+                    did_you_mean(kind, [name for name in names if name != kind], "kinds: "),
                 )
             ]
         )
     outputs = Outputs({"-o": output}, force)
     outputs.check()
-    text = resource(f"models/{kind}/reference.mrspec").read_text(encoding="utf-8")
     if output is None:
         click.echo(text, nl=False)
     outputs.write("-o", text)

@@ -154,7 +154,8 @@ class Family:
     ``model.plan_quantities`` is a dict from (name, argument) to expressions.
     ``promises``: the numbers that an explanation of an infeasible spec, and of what each is worth, may move.
     ``why(spec, result)``: what ``mrdsl why`` prints. ``simulate(spec, runs, seed, jobs)``: what
-    ``mrdsl simulate`` runs. A hook that a family does not have is None.
+    ``mrdsl simulate`` runs. ``reference()``: the commented spec that ``mrdsl new`` starts from; a shipped family has it
+    in ``models/NAME/reference.mrspec`` instead. A hook that a family does not have is None.
     """
 
     name: str
@@ -177,3 +178,4 @@ class Family:
     promises: tuple[Promise, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()
+    reference: Callable[[], str] | None = None

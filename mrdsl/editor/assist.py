@@ -14,9 +14,10 @@ from lark import Token
 
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.source import Span
-from mrdsl.families import SHIPPED
 from mrdsl.families import family as find_family
+from mrdsl.families import family_names, summary
 from mrdsl.language import tree
 from mrdsl.language.blocks import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import FUNCTIONS, RANDOM_EXAMPLES
@@ -78,9 +79,8 @@ def _other_text(word: str, context: _Context) -> str | None:
             return f"param `{word} = {value_text(statement.value)}`"
     if word in DISTRIBUTIONS:
         return RANDOM_EXAMPLES[word]
-    if word in SHIPPED:
-        family = find_family(word)
-        return f"problem `{word}`: {family.summary}" if family is not None else None
+    if word in family_names():
+        return f"problem `{word}`: {summary(word)}"
     return _unit_text(word) if word in units.UNITS else None
 
 
@@ -117,7 +117,7 @@ def complete(text: str, line: int, column: int) -> list[Completion]:
     head = re.sub(r"[^\W\d]\w*$", "", before)
     context = _context(text, line, column)
     if re.match(r"^\s*problem\s+$", head):
-        return [_family_completion(name) for name in SHIPPED]
+        return [_family_completion(name) for name in family_names()]
     if re.search(r"\d\s*$", head):
         return _units_completion(context, head)
     if "=" in re.split(r"[,{}]", head)[-1]:
@@ -189,8 +189,7 @@ def _units_completion(context: _Context, head: str) -> list[Completion]:
 
 
 def _family_completion(name: str) -> Completion:
-    family = find_family(name)
-    return Completion(name, "value", family.summary if family is not None else "", f'{name} "$0"')
+    return Completion(name, "value", summary(name), f'{name} "$0"')
 
 
 def occurrences(text: str, line: int, column: int, file: str = "") -> tuple[Span | None, tuple[Span, ...]]:
@@ -279,7 +278,7 @@ def _context(text: str, line: int, column: int) -> _Context:
         ),
         None,
     )
-    family = find_family(kind) if kind is not None else None
+    family = _family(kind) if kind is not None else None
     node: type[Node] | None = family.facts if family is not None else None
     statements, path = document.statements, []
     while (inner := _enclosing(statements, line, column)) is not None:
@@ -289,6 +288,14 @@ def _context(text: str, line: int, column: int) -> _Context:
         statements = inner.statements or ()
     written = tuple(tree.word_text(s.words[0]) for s in statements if not isinstance(s, tree.Comparison))
     return _Context(document, family, vocabulary(node) if node is not None else None, written, tuple(path))
+
+
+def _family(name: str) -> Family | None:
+    """The family; None also where it cannot be loaded, which the diagnostics tell."""
+    try:
+        return find_family(name)
+    except MrdslError:
+        return None
 
 
 def _inner_node(node: type[Node] | None, word: str) -> type[Node] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
-from mrdsl.families import SHIPPED
 from mrdsl.families import family as find_family
+from mrdsl.families import family_names
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.declared import limit_words
 from mrdsl.spec.distributions import DISTRIBUTIONS
@@ -23,11 +23,14 @@ _FORMS = {
 }
 
 
-def reference() -> str:
-    """The generated part of the language's reference, in Markdown."""
+def reference(families: Iterable[str] | None = None) -> str:
+    """The generated part of the language's reference, in Markdown; of all installed families if none are named.
+
+    Raises MrdslError where one cannot be loaded.
+    """
     parts = ["## Units", "", *_units(), "", "## Random values", "", *_distributions(), ""]
     parts += ["## Options of `solve with`", "", *_item_table(dict(OPTIONS)), ""]
-    for name in SHIPPED:
+    for name in family_names() if families is None else families:
         found = find_family(name)
         if found is not None:
             parts += [*_family(found), ""]

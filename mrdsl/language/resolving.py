@@ -10,7 +10,7 @@ from typing import Any
 
 from mrdsl.contracts.family import Family, kind_words
 from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import Diagnostic, error, note
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
 from mrdsl.core.source import Span
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.families import family as find_family
@@ -203,7 +203,12 @@ def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> 
         require_printable(words[-1], scope)
     except MistakeError as mistake:
         report.add(mistake.diagnostic)
-    family = find_family(str(words[1]))
+    try:
+        family = find_family(str(words[1]))
+    except MrdslError as broken:
+        for found_there in broken.diagnostics:
+            report.add(replace(found_there, span=scope.span(words[1])))
+        return None, ""
     if family is None:
         report.add(
             error(
