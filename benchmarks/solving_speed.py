@@ -102,6 +102,7 @@ def rounds(folder: Path) -> None:
     """1,000 rounds of update and solve on the reference spec: memory of this process and of the worker."""
     import mrdsl
     from mrdsl.solving import worker
+    from mrdsl.solving.backends import highs
 
     text = (ROOT / "models" / "capacity" / "reference.mrspec").read_text(encoding="utf-8")
     problem = mrdsl.compile(mrdsl.loads(text.replace("15 min", "15 min * peak") + "\nparam peak = 1.0\n"))
@@ -110,7 +111,7 @@ def rounds(folder: Path) -> None:
     for i in range(1, 1001):
         problem.update(peak=1 + i / 10_000).solve("highs")
         if i in (100, 250, 490, 990):
-            pid = worker._workers()["mrdsl.solving.backends.highs:solve"].pid
+            pid = worker._workers()[highs.solve].pid
             print(f"| {i} | {resident(os.getpid()):.1f} | {resident(pid):.1f} | {time.perf_counter() - started:.1f} |")
 
 

@@ -1,8 +1,9 @@
-"""The house as the code shows it: no circle of modules, lazy imports included."""
+"""The house as the code shows it: no circle of modules, lazy imports included, and no code behind a string."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,13 @@ import networkx as nx
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "mrdsl"
+REFERENCE = re.compile(r"^[a-z_]\w*(\.[a-z_]\w*)+:[A-Za-z_]\w*$")
+BY_NAME = {
+    "mrdsl": "public names loaded when they are first used; the type checker sees each under TYPE_CHECKING",
+    "mrdsl.families": "a family's folder bears its name",
+    "mrdsl.solving.references": "what solver files name",
+}
+"""The modules that import others by a name that is worked out, and why."""
 
 
 def _modules() -> dict[str, Path]:
@@ -47,6 +55,35 @@ def test_no_circle_of_modules() -> None:
                 graph.add_edge(name, wanted)
     knots = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
     assert knots == []
+
+
+def _constants(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_no_code_behind_a_string() -> None:
+    known = _modules()
+    references = [
+        f"{name}: {text}"
+        for name, path in known.items()
+        if name not in BY_NAME
+        for text in _constants(ast.parse(path.read_text(encoding="utf-8")))
+        if REFERENCE.match(text) or text in known.keys() - {"mrdsl"}
+    ]
+    assert references == []
+
+
+def test_modules_are_imported_by_name_in_three_places_only() -> None:
+    dynamic = {"import_module", "__import__", "exec", "eval"}
+    users = {
+        name
+        for name, path in _modules().items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in dynamic
+    }
+    assert users == set(BY_NAME)
 
 
 def test_every_folder_of_tests_mirrors_a_package() -> None:

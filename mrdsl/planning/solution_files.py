@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from mrdsl.core.diagnostics import MrdslError, error, warning
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.core.source import Span
+from mrdsl.exchange.solutions import cbc, glpk, highs, scip
 from mrdsl.exchange.solutions.status import Found, UnreadableError
 from mrdsl.planning.choice import asked
 from mrdsl.planning.model_files import column_and_row_names
@@ -23,10 +26,12 @@ from mrdsl.solving.checked_answer import judge
 from mrdsl.solving.claims import AGREE
 from mrdsl.solving.fingerprint import require_match
 from mrdsl.solving.request import Reply
-from mrdsl.solving.worker import function
 from mrdsl.spec.spec import Spec
 
-FORMATS = ("cbc", "glpk", "highs", "scip")
+_READERS: Mapping[str, Callable[[str], Found]] = MappingProxyType(
+    {"cbc": cbc.read, "glpk": glpk.read, "highs": highs.read, "scip": scip.read}
+)
+FORMATS = tuple(_READERS)
 _SIGNS = (
     ("glpk", re.compile(r"\A(c .*\n|c\n)*s (bas|mip|ipt) ")),
     ("highs", re.compile(r"\AModel status")),
@@ -66,7 +71,7 @@ def read_solution(
     text = _read(Path(path))
     formulation, relax = asked(spec, formulation, relax)
     form = form or next((name for name, sign in _SIGNS if sign.match(text)), None)
-    if form not in FORMATS:
+    if form is None or form not in _READERS:
         raise _unreadable(path, "its format is not known", f"say --format, one of {', '.join(FORMATS)}")
     model = build_model(spec, formulation, relax)
     extracted = linear_program(model)
@@ -77,7 +82,7 @@ def read_solution(
     if proof.names is not None:
         require_match(proof.names, program, columns)
     try:
-        found: Found = function(f"mrdsl.exchange.solutions.{form}:read")(text)
+        found = _READERS[form](text)
         values = _values(found, columns, program)
     except (UnreadableError, ValueError, IndexError) as cause:
         raise _unreadable(path, str(cause), "") from None

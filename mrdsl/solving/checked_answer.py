@@ -19,10 +19,11 @@ from mrdsl.solving import flat, registry
 from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values
 from mrdsl.solving.backends.program import solve_with_command
 from mrdsl.solving.claims import Point, answer_of
-from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.declaration import SolverFile, Worker
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.nonlinear_file import NonlinearModel, nonlinear_model, variables_of
 from mrdsl.solving.processes import scratch_folder
+from mrdsl.solving.references import function_named
 from mrdsl.solving.request import DEFAULT_GAP, Reply, Request
 from mrdsl.solving.worker import run_in_worker
 
@@ -143,7 +144,15 @@ def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals:
         return _through_pyomo(solver, limits, program=program)
     assert solver.worker is not None
     request = Request(program=program, options=_options(solver, limits), start=start, want_duals=want_duals)
-    return run_in_worker(solver.worker.call, request, limits.time)
+    return _in_worker(solver.worker, request, limits)
+
+
+def _in_worker(worker: Worker, request: Request, limits: Limits) -> Reply:
+    try:
+        call = function_named(worker.call)
+    except (ImportError, AttributeError) as cause:
+        return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
+    return run_in_worker(call, request, limits.time)
 
 
 def _settle(solver: SolverFile, program: LinearProgram, limits: Limits) -> Reply:
@@ -191,15 +200,17 @@ def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) 
         return Answer(Termination.ERROR, SolutionStatus.NONE, solver=solver.name, message=message)
     with model.as_file() as path:
         options = {**model.hints.get(solver.name, {}), **_options(solver, limits)}
-        reply = run_in_worker(solver.worker.call, Request(nl=path, options=options), limits.time)
+        reply = _in_worker(solver.worker, Request(nl=path, options=options), limits)
     return _judge_nonlinear(solver, reply, model, limits)
 
 
 def _through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
+    from mrdsl.solving.backends.pyomo import solve
+
     assert solver.pyomo is not None
     with scratch_folder() as folder:
         request = Request(factory=solver.pyomo.factory, options=_options(solver, limits), folder=str(folder), **what)
-        return run_in_worker("mrdsl.solving.backends.pyomo:solve", request, limits.time)
+        return run_in_worker(solve, request, limits.time)
 
 
 def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, limits: Limits) -> Answer:

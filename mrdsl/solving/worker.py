@@ -24,7 +24,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -39,7 +38,7 @@ from mrdsl.solving.processes import (
     signals_deferred,
     watch_group,
 )
-from mrdsl.solving.request import Reply, Request
+from mrdsl.solving.request import Reply, Request, Solve
 
 GRACE = 1.0
 USES = 500
@@ -48,21 +47,16 @@ _LAST_WORDS = 0.05
 _here = threading.local()
 
 
-def function(reference: str) -> Any:
-    """The object behind ``"package.module:name"``."""
-    module, _, name = reference.partition(":")
-    return getattr(import_module(module), name)
+Report = Callable[[Any, float, float | None], None]
+Call = Callable[[Any, Report], Any]
+"""What a worker runs: a function of a module, which a process that has loaded nothing yet imports by itself."""
 
 
-def run_in_worker(call: str, request: Request, seconds: float | None, *, fresh: bool = False) -> Reply:
-    """The reply of ``call`` (``"module:function"``); ended ``GRACE`` seconds after its own time limit has passed.
+def run_in_worker(call: Solve, request: Request, seconds: float | None, *, fresh: bool = False) -> Reply:
+    """The reply of ``call``; ended ``GRACE`` seconds after its own time limit has passed.
 
     ``fresh`` asks for a process that has loaded nothing yet: OR-tools cannot be loaded where highspy is.
     """
-    try:
-        function(call)
-    except (ImportError, AttributeError) as cause:
-        return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
     workers = _workers()
     worker = workers.pop(call, None)
     try:
@@ -86,10 +80,10 @@ def close_all() -> None:
         workers.popitem()[1].close()
 
 
-def _workers() -> dict[str, Worker]:
+def _workers() -> dict[Call, Worker]:
     if getattr(_here, "owner", None) != os.getpid():
         _here.owner, _here.workers = os.getpid(), {}
-    found: dict[str, Worker] = _here.workers
+    found: dict[Call, Worker] = _here.workers
     return found
 
 
@@ -103,7 +97,7 @@ def _may_fork() -> bool:
 class Worker:
     """One process that runs one function, again and again."""
 
-    def __init__(self, call: str, fresh: bool = False) -> None:
+    def __init__(self, call: Call, fresh: bool = False) -> None:
         self.output = tempfile.TemporaryFile()  # noqa: SIM115
         self.uses = 0
         guarded()
@@ -262,7 +256,7 @@ def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
 _Started = tuple[int, Connection, Connection, Callable[[], int]]
 
 
-def _fork(call: str, output: int) -> _Started:
+def _fork(call: Call, output: int) -> _Started:
     from_parent, to_child = os.pipe()
     from_child, to_parent = os.pipe()
     sys.stdout.flush()
@@ -293,7 +287,7 @@ def _fork(call: str, output: int) -> _Started:
     return child, Connection(to_child, readable=False), Connection(from_child, writable=False), reap
 
 
-def _spawn(call: str, output: int) -> _Started:
+def _spawn(call: Call, output: int) -> _Started:
     from_parent, to_child = os.pipe()
     from_child, to_parent = os.pipe()
     process = subprocess.Popen(
@@ -301,7 +295,6 @@ def _spawn(call: str, output: int) -> _Started:
             sys.executable,
             "-c",
             "from mrdsl.solving.worker import serve_pipes; serve_pipes()",
-            call,
             str(from_parent),
             str(to_parent),
             str(os.getpid()),
@@ -315,16 +308,21 @@ def _spawn(call: str, output: int) -> _Started:
     )
     os.close(from_parent)
     os.close(to_parent)
-    return process.pid, Connection(to_child, readable=False), Connection(from_child, writable=False), process.wait
+    requests = Connection(to_child, readable=False)
+    with contextlib.suppress(OSError):  # a worker that is dead already is found out when it is asked
+        requests.send(call)
+    return process.pid, requests, Connection(from_child, writable=False), process.wait
 
 
 def serve_pipes() -> None:
-    """The whole life of a worker that was started afresh: its function, its pipes and its parent are its arguments."""
-    die_with_parent(int(sys.argv[4]))
-    _serve(sys.argv[1], Connection(int(sys.argv[2]), writable=False), Connection(int(sys.argv[3]), readable=False))
+    """The whole life of a worker that was started afresh: its pipes and its parent are its arguments, and the first
+    that it is sent is its function, by module and name."""
+    die_with_parent(int(sys.argv[3]))
+    requests = Connection(int(sys.argv[1]), writable=False)
+    _serve(requests.recv(), requests, Connection(int(sys.argv[2]), readable=False))
 
 
-def _serve(call: str, requests: Connection, replies: Connection) -> None:
+def _serve(call: Call, requests: Connection, replies: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def report(values: Any, value: float, bound: float | None) -> None:
@@ -334,7 +332,7 @@ def _serve(call: str, requests: Connection, replies: Connection) -> None:
         while True:
             request = requests.recv()
             try:
-                message = ("reply", function(call)(request, report))
+                message = ("reply", call(request, report))
             except MemoryError:
                 message = ("failure", "it ran out of memory")
             except BaseException as cause:

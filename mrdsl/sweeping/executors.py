@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -25,7 +24,7 @@ def run_on_processes(setting: Setting, missing: Sequence[Cell], workers: int) ->
     try:
         for _ in range(min(workers, len(waiting))):
             with signals_deferred():
-                worker = Worker("mrdsl.sweeping.executors:run_batch")
+                worker = Worker(run_batch)
                 busy[worker.replies] = (worker, waiting.pop())
             _hand_over(worker, setting, busy[worker.replies][1])
         while busy:
@@ -72,7 +71,7 @@ def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Cell]]], waitin
         worker.close()
         return worker
     if not worker.alive:
-        worker = Worker("mrdsl.sweeping.executors:run_batch")
+        worker = Worker(run_batch)
     busy[worker.replies] = (worker, waiting.pop())
     return worker
 
@@ -85,14 +84,12 @@ def _batches(missing: Sequence[Cell], workers: int) -> list[Sequence[Cell]]:
 
 def _load_what_runs_need() -> None:
     """Before the workers are forked, so that they have it already."""
-    for module in (
-        "mrdsl.language.loading",
-        "mrdsl.planning.solve_spec",
-        "mrdsl.solving.checked_answer",
-        "mrdsl.solving.backends.highs",
-        "pyomo.environ",
-    ):
-        import_module(module)
+    import pyomo.environ  # noqa: F401
+
+    import mrdsl.language.loading
+    import mrdsl.planning.solve_spec
+    import mrdsl.solving.backends.highs
+    import mrdsl.solving.checked_answer  # noqa: F401
 
 
 def run_on_dask(setting: Setting, missing: Sequence[Cell], address: str) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.solving import worker
+from mrdsl.solving.backends import highs
 
 SPEC = """problem capacity "two classes"
 param peak = 1.0
@@ -111,7 +112,7 @@ def test_one_worker_and_flat_memory_over_many_rounds() -> None:
     tracemalloc.start()
     for i in range(60):
         problem.update(peak=1.0 + i / 100).solve("highs")
-        pids.add(worker._workers()["mrdsl.solving.backends.highs:solve"].pid)
+        pids.add(worker._workers()[highs.solve].pid)
         if i in (19, 59):
             gc.collect()
             sizes.append(tracemalloc.get_traced_memory()[0])

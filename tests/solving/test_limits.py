@@ -111,7 +111,7 @@ def test_a_worker_that_fails(solver: str, fault: Any, words: str, monkeypatch: p
 
 @pytest.mark.parametrize("noise", [b"", b"\x00\x00\x00\x04junk", b"\xff" * 64])
 def test_noise_instead_of_a_reply(noise: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    def serve(call: str, requests: Any, replies: Any) -> None:
+    def serve(call: Any, requests: Any, replies: Any) -> None:
         requests.recv()
         os.write(replies.fileno(), noise)
 
@@ -225,12 +225,12 @@ def test_a_worker_stays_for_the_next_question_and_a_failed_one_does_not(monkeypa
     pids = []
     for _ in range(3):
         assert solve_model(easy(), "highs").value == 3.0
-        pids.append(worker._workers()["mrdsl.solving.backends.highs:solve"].pid)
+        pids.append(worker._workers()[highs.solve].pid)
     assert len(set(pids)) == 1
     os.kill(pids[0], signal.SIGKILL)
     assert not running(pids[0])
     assert solve_model(easy(), "highs").value == 3.0, "a worker that died in its sleep is replaced"
-    now = worker._workers()["mrdsl.solving.backends.highs:solve"].pid
+    now = worker._workers()[highs.solve].pid
     assert now != pids[0]
     assert solve_model(market_split(), "highs", Limits(time=0.2)).termination is Termination.TIME_LIMIT
     worker.close_all()

@@ -23,8 +23,9 @@ from mrdsl.solving.declaration import Command, SolverFile
 from mrdsl.solving.installed import locate
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import end, scratch_folder, signals_deferred, start
+from mrdsl.solving.references import function_named
 from mrdsl.solving.request import Reply
-from mrdsl.solving.worker import GRACE, function
+from mrdsl.solving.worker import GRACE
 
 
 def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limits, point: Array | None = None) -> Reply:
@@ -161,7 +162,7 @@ def _reply(
         message = f"{command.program} wrote no solution; {_last_lines(printed)}"
         return Reply(ended or Termination.ERROR, message=message if ended is None else "")
     try:
-        found: Found = function(command.reads)(text, printed)
+        found: Found = function_named(command.reads)(text, printed)
         return _as_reply(found, columns, rows)
     except (ImportError, AttributeError) as cause:
         return Reply(Termination.ERROR, message=f"its solver file names a reader that cannot be loaded: {cause}")

@@ -11,14 +11,12 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import error, note
 from mrdsl.core.result import Termination
 from mrdsl.families.makespan.batch import Floats
-from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup
+from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup, solve
 from mrdsl.families.makespan.methods.orders import Work, offer_schedule, work_of
 from mrdsl.families.makespan.schedule import Schedule, in_order_of_start
 from mrdsl.simulation.waves import Phase, Wave
 from mrdsl.solving.request import Reply, Request
 from mrdsl.solving.worker import run_in_worker
-
-MODEL = "mrdsl.families.makespan.methods.cp_model:solve"
 
 
 def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Draft:
@@ -47,7 +45,7 @@ def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Dra
         "seed": draft.seed % 2**31,
         "gap": draft.limits.gap or 0.0,
     }
-    reply = run_in_worker(MODEL, Request(model=problem, options=options), seconds, fresh=True)
+    reply = run_in_worker(solve, Request(model=problem, options=options), seconds, fresh=True)
     return _understood(draft, work, problem, reply)
 
 
