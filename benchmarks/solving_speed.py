@@ -81,15 +81,15 @@ def loop(folder: Path) -> None:
     head, newline, rest = text.partition("\n")
     path = folder / "peak.mrspec"
     path.write_text(f"{head}{newline}param peak = 1.0\n{rest}".replace("penalty = ", "penalty = peak * "), "utf-8")
-    problem = mrdsl.compile(mrdsl.load(path))
-    problem.update(peak=1.01).solve("highs")
+    compiled = mrdsl.compile(mrdsl.load(path))
+    compiled.update(peak=1.01).solve("highs")
     step = iter(range(1, 10_000))
 
     def anew() -> float | None:
         return mrdsl.solve(mrdsl.load(path, {"peak": 1 + next(step) / 1000}), "highs").objective.value
 
     def again() -> float | None:
-        return problem.update(peak=1 + next(step) / 1000).solve("highs").objective.value
+        return compiled.update(peak=1 + next(step) / 1000).solve("highs").objective.value
 
     table(
         "Solve again after one param changed, 1,000 classes",
@@ -105,11 +105,11 @@ def rounds(folder: Path) -> None:
     from mrdsl.solving.backends import highs
 
     text = (ROOT / "models" / "capacity" / "reference.mrspec").read_text(encoding="utf-8")
-    problem = mrdsl.compile(mrdsl.loads(text.replace("15 min", "15 min * peak") + "\nparam peak = 1.0\n"))
+    compiled = mrdsl.compile(mrdsl.loads(text.replace("15 min", "15 min * peak") + "\nparam peak = 1.0\n"))
     print("\n## 1,000 rounds\n\n| rounds | this process MB | worker MB | seconds |\n|---|---|---|---|")
     started = time.perf_counter()
     for i in range(1, 1001):
-        problem.update(peak=1 + i / 10_000).solve("highs")
+        compiled.update(peak=1 + i / 10_000).solve("highs")
         if i in (100, 250, 490, 990):
             pid = worker._workers()[highs.solve].pid
             print(f"| {i} | {resident(os.getpid()):.1f} | {resident(pid):.1f} | {time.perf_counter() - started:.1f} |")

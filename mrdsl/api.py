@@ -17,7 +17,7 @@ from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from mrdsl.planning.compiled_model import Problem
+    from mrdsl.planning.compiled_model import CompiledModel
 
 Parameters = Mapping[str, Any]
 
@@ -75,14 +75,14 @@ def solve(
     return run(spec, solver, formulation, relax, limits or Limits())
 
 
-def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) -> Problem:
+def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) -> CompiledModel:
     """The spec as a Pyomo model that can be changed and solved again.
 
-    See :class:`mrdsl.planning.compiled_model.Problem`.
+    See :class:`mrdsl.planning.compiled_model.CompiledModel`.
     """
-    from mrdsl.planning.compiled_model import Problem
+    from mrdsl.planning.compiled_model import CompiledModel
 
-    return Problem(spec, formulation=formulation, relax=relax)
+    return CompiledModel(spec, formulation=formulation, relax=relax)
 
 
 def simulate(spec: Spec, *, runs: int = 10, seed: int | None = None, jobs: int | None = None) -> Result:

@@ -74,14 +74,14 @@ def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:
     if choice.solver is not None and not choice.solver.is_pipeline:
         return replace(choice, formulation=formulation)
     if solver != "auto" and choice.solver is not None:
-        message = f"{choice.solver.name} is a pipeline and does not see problem.model"
+        message = f"{choice.solver.name} is a pipeline and does not see the model that was changed"
         raise MrdslError(
             [
                 error(
                     "unable-solver",
                     message,
                     choice.span,
-                    "name a solver, or let problem.revise(problem.spec) drop the model",
+                    "name a solver, or let compiled.revise(compiled.spec) drop the model",
                 )
             ]
         )

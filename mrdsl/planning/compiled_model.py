@@ -1,9 +1,9 @@
 """A compiled spec that is changed and solved again, without doing again what did not change.
 
-problem = mrdsl.compile(mrdsl.load("nightly.mrspec"))
+compiled = mrdsl.compile(mrdsl.load("nightly.mrspec"))
 for peak in (1.0, 1.1, 1.2):
-    problem.update(peak=peak)
-    print(problem.solve().objective.value)
+    compiled.update(peak=peak)
+    print(compiled.solve().objective.value)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mrdsl.language.updating import Updater
 
 
-class Problem:
+class CompiledModel:
     """A spec with its Pyomo model, as ``mrdsl.compile`` gives it.
 
     The text is read once; an update works out only what mentions the changed params. A solve begins at the last plan
@@ -53,15 +53,15 @@ class Problem:
             self._model = compile_model(self._spec, self.formulation, self.relax)
         return self._model
 
-    def update(self, **parameters: Any) -> Problem:
+    def update(self, **parameters: Any) -> CompiledModel:
         """Gives params new values: numbers, or text with a unit (``deadline="15 min"``); the others stay as they are.
 
-        Raises MrdslError where the spec has no such param or the values break it; the problem then stays as it was.
+        Raises MrdslError where the spec has no such param or the values break it; the model then stays as it was.
         """
         self.revise(self._reader().update(parameters))
         return self
 
-    def revise(self, spec: Spec) -> Problem:
+    def revise(self, spec: Spec) -> CompiledModel:
         """Takes another spec in place of this one, such as one with changed facts."""
         self._spec, self._model = spec, None
         return self
@@ -84,7 +84,9 @@ class Problem:
             spec = self._spec
             if not spec.text:
                 message = "this spec was built in Python and has no params: change its facts and call revise"
-                raise MrdslError([error("unknown-param", message, hint="problem.revise(dataclasses.replace(spec, …))")])
+                raise MrdslError(
+                    [error("unknown-param", message, hint="compiled.revise(dataclasses.replace(spec, …))")]
+                )
             path = Path(spec.file)
             known = path if path.exists() else None
             folder = path.parent if known else Path()

@@ -1,4 +1,4 @@
-"""A problem in a loop gives what a fresh start gives, keeps its worker, and holds memory flat."""
+"""A compiled model in a loop gives what a fresh start gives, keeps its worker, and holds memory flat."""
 
 from __future__ import annotations
 
@@ -58,22 +58,22 @@ ROUNDS: list[dict[str, Any]] = [
 def test_updates_are_what_a_fresh_start_reads(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "spec.mrspec"
     path.write_text(KINDS[kind], encoding="utf-8")
-    problem = mrdsl.compile(mrdsl.load(path, {"most": 400}))
+    compiled = mrdsl.compile(mrdsl.load(path, {"most": 400}))
     given: dict[str, Any] = {"most": 400}
     for change in ROUNDS[:3] + ROUNDS[4:]:
-        problem.update(**change)
+        compiled.update(**change)
         given.update(change)
         fresh = mrdsl.load(path, given)
-        assert problem.spec == fresh
-        result, own = problem.solve("highs"), mrdsl.solve(fresh, "highs")
+        assert compiled.spec == fresh
+        result, own = compiled.solve("highs"), mrdsl.solve(fresh, "highs")
         assert result.objective == own.objective
         assert result.termination == own.termination
-    assert problem._reader().local is (kind == "plain")
+    assert compiled._reader().local is (kind == "plain")
 
 
 def test_a_text_without_a_file_is_updated_too() -> None:
-    problem = mrdsl.compile(mrdsl.loads(PLAIN))
-    assert problem.update(peak=1.5).spec == mrdsl.loads(PLAIN, {"peak": 1.5})
+    compiled = mrdsl.compile(mrdsl.loads(PLAIN))
+    assert compiled.update(peak=1.5).spec == mrdsl.loads(PLAIN, {"peak": 1.5})
 
 
 @pytest.mark.parametrize(
@@ -81,37 +81,37 @@ def test_a_text_without_a_file_is_updated_too() -> None:
     [({"pek": 1}, "no param `pek`"), ({"slack": "3 USD"}, "slack"), ({"peak": -1}, "price"), ({"peak": "red"}, "red")],
 )
 def test_a_wrong_update_says_why_and_changes_nothing(change: dict[str, Any], words: str) -> None:
-    problem = mrdsl.compile(mrdsl.loads(PLAIN))
-    before = problem.update(peak=1.2).spec
+    compiled = mrdsl.compile(mrdsl.loads(PLAIN))
+    before = compiled.update(peak=1.2).spec
     with pytest.raises(MrdslError, match=words):
-        problem.update(**change)
-    assert problem.spec is before
-    assert problem.update(most=100).spec.parameters["peak"] == 1.2
+        compiled.update(**change)
+    assert compiled.spec is before
+    assert compiled.update(most=100).spec.parameters["peak"] == 1.2
 
 
 def test_the_model_follows_the_spec() -> None:
-    problem = mrdsl.compile(mrdsl.loads(PLAIN))
-    first = problem.model
-    assert problem.model is first
-    assert problem.update(peak=1.5).model is not first
+    compiled = mrdsl.compile(mrdsl.loads(PLAIN))
+    first = compiled.model
+    assert compiled.model is first
+    assert compiled.update(peak=1.5).model is not first
 
 
 def test_a_spec_of_python_is_revised() -> None:
     from dataclasses import replace
 
     spec = replace(mrdsl.loads(PLAIN), text="")
-    problem = mrdsl.compile(spec)
+    compiled = mrdsl.compile(spec)
     with pytest.raises(MrdslError, match="built in Python"):
-        problem.update(peak=1.1)
-    assert problem.revise(mrdsl.loads(PLAIN, {"peak": 1.1})).solve("highs").plan is not None
+        compiled.update(peak=1.1)
+    assert compiled.revise(mrdsl.loads(PLAIN, {"peak": 1.1})).solve("highs").plan is not None
 
 
 def test_one_worker_and_flat_memory_over_many_rounds() -> None:
-    problem = mrdsl.compile(mrdsl.loads(PLAIN))
+    compiled = mrdsl.compile(mrdsl.loads(PLAIN))
     pids, sizes = set(), []
     tracemalloc.start()
     for i in range(60):
-        problem.update(peak=1.0 + i / 100).solve("highs")
+        compiled.update(peak=1.0 + i / 100).solve("highs")
         pids.add(worker._workers()[highs.solve].pid)
         if i in (19, 59):
             gc.collect()

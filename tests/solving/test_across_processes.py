@@ -47,11 +47,11 @@ def test_a_mistake_pickles() -> None:
 
 def test_a_problem_pickles_with_what_it_was_updated_to() -> None:
     text = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
-    problem = mrdsl.compile(mrdsl.loads("param more = 1\n" + text.replace("9..10", "9..10 * more")), relax=True)
-    problem.update(more=1.5).solve("highs")
-    again = pickle.loads(pickle.dumps(problem))
-    assert (again.spec, again.relax) == (problem.spec, True)
-    assert again.update(more=2).solve("highs").objective == problem.update(more=2).solve("highs").objective
+    compiled = mrdsl.compile(mrdsl.loads("param more = 1\n" + text.replace("9..10", "9..10 * more")), relax=True)
+    compiled.update(more=1.5).solve("highs")
+    again = pickle.loads(pickle.dumps(compiled))
+    assert (again.spec, again.relax) == (compiled.spec, True)
+    assert again.update(more=2).solve("highs").objective == compiled.update(more=2).solve("highs").objective
 
 
 def fail(name: str) -> None:

@@ -138,26 +138,26 @@ def test_a_limit_in_whole_seconds() -> None:
 
 def test_edits_of_a_problems_model_count() -> None:
     """A constraint more, a variable fixed: the plan keeps them, and the model holds it; an update builds it anew."""
-    problem = mrdsl.compile(mrdsl.load(resource("models") / "capacity" / "reference.mrspec"))
-    free = problem.solve("highs").objective.value
+    compiled = mrdsl.compile(mrdsl.load(resource("models") / "capacity" / "reference.mrspec"))
+    free = compiled.solve("highs").objective.value
     assert free is not None
-    model = problem.model
+    model = compiled.model
     name = next(iter(model.admitted))
     model.fewer = pyo.Constraint(expr=model.admitted[name] <= model.admitted[name].lb)
-    bound = problem.solve("highs")
+    bound = compiled.solve("highs")
     assert bound.objective.value is not None
     assert bound.objective.value > free
     assert pyo.value(model.cost) == pytest.approx(bound.objective.value)
     assert pyo.value(model.admitted[name]) == model.admitted[name].lb
     del model.fewer
     model.admitted[name].fix(model.admitted[name].lb)
-    assert problem.solve("highs").objective.value == pytest.approx(bound.objective.value)
-    assert problem.solve().objective.value == pytest.approx(bound.objective.value), "auto sees the model too"
+    assert compiled.solve("highs").objective.value == pytest.approx(bound.objective.value)
+    assert compiled.solve().objective.value == pytest.approx(bound.objective.value), "auto sees the model too"
     model.never = pyo.Constraint(expr=model.admitted[name] >= model.admitted[name].ub + 1)
-    assert problem.solve("highs").termination is Termination.INFEASIBLE
-    with pytest.raises(MrdslError, match=r"does not see problem\.model"):
-        problem.solve("direct")
-    assert problem.revise(problem.spec).solve("direct").objective.value == pytest.approx(free)
+    assert compiled.solve("highs").termination is Termination.INFEASIBLE
+    with pytest.raises(MrdslError, match=r"does not see the model that was changed"):
+        compiled.solve("direct")
+    assert compiled.revise(compiled.spec).solve("direct").objective.value == pytest.approx(free)
 
 
 def test_nonlinear_models_are_flat_too() -> None:
