@@ -1,0 +1,51 @@
+"""The lists of CONTRIBUTING.md name what is there, and all that is registered by hand stands where they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mrdsl.cli import COMMANDS
+from mrdsl.families import SHIPPED
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PATHS = sorted(set(re.findall(r"`((?:mrdsl|tests|docs|grammar|solvers|models)/[\w./-]*)`", PAGE)))
+LISTS = ("field of a spec", "unit", "family", "pipeline", "solver", "reader", "writer", "command", "diagnostic")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_named_paths_exist(path: str) -> None:
+    folder = path.rpartition("/")[0] if "NAME" in path else None
+    for place in [folder] if folder else [re.sub(r"\bX\b", family, path) for family in SHIPPED]:
+        assert (ROOT / place).exists(), place
+
+
+@pytest.mark.parametrize("what", LISTS)
+def test_every_list_names_files(what: str) -> None:
+    _, found, rest = PAGE.partition(f"\n### A {what}\n")
+    assert found
+    assert re.findall(r"^- `?\w", rest.partition("\n#")[0], re.MULTILINE)
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([\w./-]+)\)", PAGE):
+        assert (ROOT / target).exists(), target
+
+
+def test_commands_are_the_modules_of_the_command_line() -> None:
+    folder = ROOT / "mrdsl" / "cli"
+    with_commands = {path.stem for path in folder.glob("*.py") if "@click.command" in path.read_text(encoding="utf-8")}
+    assert with_commands == set(COMMANDS)
+
+
+def test_folders_are_the_families() -> None:
+    places = ("mrdsl/families", "models", "tests/families")
+    for place in places:
+        declaring = {path.parent.name for path in (ROOT / place).glob("*/__init__.py")}
+        if place == "models":
+            declaring = {path.parent.name for path in (ROOT / place).glob("*/reference.mrspec")}
+        assert declaring - {"foreign"} == set(SHIPPED), place
+    assert {path.stem for path in (ROOT / "docs" / "families").glob("*.md")} == set(SHIPPED)
