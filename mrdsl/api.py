@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.planning.compiled_model import CompiledModel
+    from mrdsl.profiling.profiles import Profiles
 
 Parameters = Mapping[str, Any]
 
@@ -55,6 +56,16 @@ def fmt(text: str) -> str:
     if formatted is None:
         raise MrdslError(problems)
     return formatted
+
+
+def profile(paths: Sequence[str | Path], **options: Any) -> Profiles:
+    """What the logs in files, folders and globs say of jobs: see :func:`mrdsl.profiling.profiles.profile`.
+
+    Raises MrdslError where nothing could be read, or an option is wrong.
+    """
+    from mrdsl.profiling.profiles import profile as run
+
+    return run(paths, **options)
 
 
 def solve(

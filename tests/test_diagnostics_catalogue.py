@@ -14,7 +14,19 @@ from mrdsl.reporting.diagnostics import as_text
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "grammar" / "diagnostics"
 CODE = re.compile(r"^[a-z]+(-[a-z]+)*$")
-MAKERS = {"error", "warning", "note", "impossible", "mistake", "_report", "_report_rows", "Diagnostic", "Mistake"}
+MAKERS = {
+    "error",
+    "warning",
+    "note",
+    "impossible",
+    "mistake",
+    "_report",
+    "_report_rows",
+    "Diagnostic",
+    "warn",
+    "fail",
+    "Mistake",
+}
 EXPLANATIONS = sorted(FOLDER.glob("*.md"))
 
 

@@ -83,6 +83,12 @@ def _compile() -> click.Command:
     return compile_command
 
 
+def _profile() -> click.Command:
+    from mrdsl.cli.profile import profile
+
+    return profile
+
+
 def _read() -> click.Command:
     from mrdsl.cli.read import read
 
@@ -121,6 +127,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "export": _export,
     "compile": _compile,
     "read": _read,
+    "profile": _profile,
     "solvers": _solvers,
     "sweep": _sweep,
     "experiment": _experiment,

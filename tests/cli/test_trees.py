@@ -43,6 +43,7 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("export joint.mrspec yarn -o queues", 0, ["queues", "queues/*"]),
     ("compile q.mrspec -o model.lp", 0, ["model.lp", "model.names.json"]),
     ("read q.mrspec --solution none.sol", 2, []),
+    ("profile job.jhist -o night.mrspec --jobs jobs.csv", 0, ["night.mrspec", "jobs.csv"]),
     ("solvers", 0, []),
     ("sweep q.mrspec --seeds 1..2 -j 1 -o table.csv", 0, ["table.csv"]),
     ("sweep q.mrspec --seeds 1..2 -j 2 -o table.jsonl", 0, ["table.jsonl"]),
@@ -59,6 +60,7 @@ def world(tmp_path: Path) -> Path:
         (tmp_path / name).mkdir()
     work = tmp_path / "work"
     shutil.copy(MODELS / "capacity" / "quickstart.mrspec", work / "q.mrspec")
+    shutil.copy(MODELS / "logs" / "job_1700000000000_0003.jhist", work / "job.jhist")
     for family in ("bounds", "joint", "makespan"):
         shutil.copy(MODELS / family / "reference.mrspec", work / f"{family}.mrspec")
     (work / "untidy.mrspec").write_text("problem   capacity\n", encoding="utf-8")

@@ -1,0 +1,107 @@
+"""Hadoop 1 job history: lines of ``Word KEY="value" ... .``, one job a file, or many behind ``!!FILE=name!!`` lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.telling import Telling
+
+_PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_LINE = re.compile(r"^(Job|Task|MapAttempt|ReduceAttempt|Meta) ")
+_ENDS = {"SUCCESS": AttemptEnd.SUCCEEDED, "FAILED": AttemptEnd.FAILED, "KILLED": AttemptEnd.KILLED}
+_MARK = re.compile(r"^\s*!!FILE=(.*)!!\s*$")
+
+
+def is_text_history(head: bytes) -> bool:
+    """Whether a file that begins so is job history of Hadoop 1."""
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n\x0b\x0c")
+    return text.startswith((b"Meta VERSION=", b"Job JOBID=", b"!!FILE="))
+
+
+def read_text_history(lines: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
+    """Every job of the file, one after the other; what cannot be read is told and left out."""
+    job = _Job(source)
+    number, inside = 0, True
+    for number, raw in enumerate(lines, 1):
+        line = raw.decode("utf-8", "replace")
+        if mark := _MARK.match(line):
+            yield from job.ended(telling, number)
+            job, inside = _Job(source), not mark[1].endswith("_conf.xml")
+        elif inside and _LINE.match(line):
+            if not line.rstrip().endswith("."):
+                telling.warn("cut-log", "this line is cut", source, number)
+                continue
+            if job.is_another(line):
+                yield from job.ended(telling, number)
+                job = _Job(source)
+            job.take(line)
+        elif inside and line.strip() and not line.startswith(("<", " ")):
+            telling.warn("broken-log", "this line is no event", source, number)
+    yield from job.ended(telling, number)
+
+
+@dataclass
+class _Job:
+    """One job as its lines come."""
+
+    source: str
+    facts: dict[str, str] = field(default_factory=dict)
+    attempts: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def is_another(self, line: str) -> bool:
+        """Whether the line begins the next job of the file."""
+        found = re.match(r'^Job JOBID="([^"]*)"', line)
+        return bool(found and "JOBID" in self.facts and found[1] != self.facts["JOBID"])
+
+    def take(self, line: str) -> None:
+        word = line.partition(" ")[0]
+        pairs = {key: re.sub(r"\\(.)", r"\1", value) for key, value in _PAIR.findall(line)}
+        if word == "Job":
+            self.facts.update(pairs)
+        elif word in ("MapAttempt", "ReduceAttempt") and pairs.get("TASK_TYPE") in ("MAP", "REDUCE"):
+            self.attempts.setdefault(pairs.get("TASK_ATTEMPT_ID", ""), {}).update(pairs)
+
+    def ended(self, telling: Telling, line: int) -> Iterator[MapReduceJob]:
+        """The job, where there was one."""
+        if "JOBID" not in self.facts:
+            if self.attempts:
+                telling.warn("broken-log", "attempts of a job that is never named", self.source, line)
+            return
+        facts, status = self.facts, self.facts.get("JOB_STATUS", "")
+        if status not in _ENDS:
+            message = f"the history of {facts['JOBID']} ends before the job does"
+            telling.warn("cut-log", message, self.source, line, "its attempts that ended are used for nothing")
+            status = "UNFINISHED"
+        yield MapReduceJob(
+            self.source,
+            facts["JOBID"],
+            status,
+            facts.get("JOBNAME", ""),
+            facts.get("USER", ""),
+            facts.get("JOB_QUEUE", ""),
+            _whole(facts.get("SUBMIT_TIME")),
+            _whole(facts.get("LAUNCH_TIME")),
+            _whole(facts.get("FINISH_TIME")),
+            _whole(facts.get("TOTAL_MAPS")),
+            _whole(facts.get("TOTAL_REDUCES")),
+            tuple(_attempt(pairs) for pairs in self.attempts.values()),
+        )
+
+
+def _attempt(pairs: dict[str, str]) -> Attempt:
+    return Attempt(
+        pairs.get("TASKID", ""),
+        TaskKind(pairs["TASK_TYPE"].lower()),
+        _ENDS.get(pairs.get("TASK_STATUS", ""), AttemptEnd.UNFINISHED),
+        _whole(pairs.get("START_TIME")),
+        _whole(pairs.get("FINISH_TIME")),
+        _whole(pairs.get("SHUFFLE_FINISHED")),
+        _whole(pairs.get("SORT_FINISHED")),
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() and len(text) < 19 else None

@@ -1,0 +1,174 @@
+"""Logs wherever they lie: files, folders, globs, standard input; each told apart by its content, not by its name."""
+
+from __future__ import annotations
+
+import glob
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from mrdsl.exchange.logs.hadoop_history import is_history, read_history
+from mrdsl.exchange.logs.hadoop_text_history import is_text_history, read_text_history
+from mrdsl.exchange.logs.job_configuration import configuration_beside
+from mrdsl.exchange.logs.opening import EXPANDED_AT_MOST, MissingLibraryError, UnreadableLogError, chunks, open_log
+from mrdsl.exchange.logs.records import MapReduceJob, Run
+from mrdsl.exchange.logs.rumen import read_rumen
+from mrdsl.exchange.logs.sls import read_sls
+from mrdsl.exchange.logs.spark_events import is_event_log, read_events
+from mrdsl.exchange.logs.telling import Telling
+
+STANDARD_INPUT = "-"
+_PART = re.compile(r"^events_(\d+)_")
+_HEAD = 65536
+_IGNORED = ("_conf.xml", ".crc", ".summary")
+
+
+@dataclass(frozen=True)
+class Log:
+    """One log: its parts in order, one but for rolled event logs, and the name that it goes by."""
+
+    name: str
+    parts: tuple[str, ...]
+
+
+def find_logs(paths: Sequence[str | Path], telling: Telling) -> tuple[Log, ...]:
+    """The logs that ``paths`` name: files, folders with all below them, globs, ``-``; in the order of their names."""
+    found: list[Log] = []
+    for each in paths:
+        text = str(each)
+        if text == STANDARD_INPUT:
+            found.append(Log(STANDARD_INPUT, (STANDARD_INPUT,)))
+            continue
+        places = [text] if Path(text).exists() else sorted(glob.glob(text, recursive=True))
+        if not places:
+            telling.fail("no-logs", f"there is nothing at `{text}`", text, 1, "name a file, a folder or a glob")
+        for place in places:
+            inside = _below(Path(place)) if Path(place).is_dir() else [Log(place, (place,))]
+            if not inside:
+                telling.fail("no-logs", f"the folder `{place}` holds no file", place, 1, "name a folder of logs")
+            found.extend(inside)
+    return tuple(dict.fromkeys(found))
+
+
+def _below(folder: Path) -> list[Log]:
+    logs: list[Log] = []
+    rolled: dict[Path, list[tuple[int, Path]]] = {}
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        part = _PART.match(path.name)
+        if part and path.parent.name.startswith("eventlog_v2_"):
+            rolled.setdefault(path.parent, []).append((int(part[1]), path))
+        elif not path.name.startswith((".", "appstatus_")) and not path.name.endswith(_IGNORED):
+            logs.append(Log(str(path), (str(path),)))
+    logs += [Log(str(home), tuple(str(path) for _, path in sorted(parts))) for home, parts in rolled.items()]
+    return sorted(logs, key=lambda log: log.name)
+
+
+def read_logs(
+    logs: Iterable[Log],
+    telling: Telling,
+    *,
+    limit: int = EXPANDED_AT_MOST,
+    progress: Callable[[Log], None] | None = None,
+) -> Iterator[Run]:
+    """Every job and application of the logs, one after the other; what cannot be read is told and left out."""
+    for log in logs:
+        if progress is not None:
+            progress(log)
+        try:
+            yield from _read(log, telling, limit)
+        except MissingLibraryError as cause:
+            telling.fail("missing-extra", str(cause), log.name, 1, "install the extra `logs`")
+        except UnreadableLogError as cause:
+            telling.fail("broken-log", str(cause), log.name, 1, "take the whole file")
+        except OSError as cause:
+            telling.fail("unreadable-log", f"it cannot be read: {cause.strerror or cause}", log.name)
+
+
+def _read(log: Log, telling: Telling, limit: int) -> Iterator[Run]:
+    stream = _open(log.parts[0])
+    try:
+        source, kept = chunks(stream, limit), _Kept()
+        head = kept.first(source)
+        if not head.strip():
+            telling.fail("empty-log", "this file is empty", log.name, 1, "take another file")
+        elif is_history(head):
+            for job in read_history(_lines(kept.all(source)), log.name, telling):
+                yield replace(job, configuration=configuration_beside(log.name, job.job))
+        elif is_text_history(head):
+            yield from read_text_history(_lines(kept.all(source)), log.name, telling)
+        elif is_event_log(head):
+            yield from read_events(_numbered(log, kept.all(source), telling, limit), log.name, telling)
+        elif b'"jobID"' in head or b'"mapTasks"' in head:
+            yield from read_rumen(kept.all(source), log.name, telling)
+        elif b'"job.tasks"' in head or b'"container.type"' in head or b'"am.type"' in head:
+            yield from read_sls(kept.all(source), log.name, telling)
+        else:
+            telling.fail(
+                "unknown-log",
+                "this is no log that mrdsl knows",
+                log.name,
+                1,
+                "it reads job history (.jhist), Rumen and SLS traces, and event logs of Spark",
+            )
+    finally:
+        if stream is not sys.stdin.buffer:
+            stream.close()
+
+
+def _open(path: str) -> BinaryIO:
+    return sys.stdin.buffer if path == STANDARD_INPUT else open_log(path)
+
+
+class _Kept:
+    """What was looked at to tell the kind, handed on first."""
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+
+    def first(self, source: Iterator[bytes]) -> bytes:
+        """Enough of the beginning to tell what it is; a stream that breaks there says so when it is read on."""
+        size = 0
+        for chunk in source:
+            self.chunks.append(chunk)
+            size += len(chunk)
+            if size >= _HEAD:
+                break
+        return b"".join(self.chunks)[:_HEAD]
+
+    def all(self, source: Iterator[bytes]) -> Iterator[bytes]:
+        yield from self.chunks
+        self.chunks = []
+        yield from source
+
+
+def _lines(source: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in source:
+        parts = (rest + chunk).split(b"\n")
+        rest = parts.pop()
+        yield from parts
+    if rest:
+        yield rest
+
+
+def _numbered(log: Log, first: Iterator[bytes], telling: Telling, limit: int) -> Iterator[tuple[str, int, bytes]]:
+    """The lines of all parts with file and number; a part that breaks off is told, the next one read."""
+    for position, path in enumerate(log.parts):
+        stream = None if position == 0 else _open(path)
+        number = 0
+        try:
+            for number, line in enumerate(_lines(first if stream is None else chunks(stream, limit)), 1):
+                yield path, number, line
+        except UnreadableLogError as cause:
+            telling.warn("cut-log", str(cause), path, max(1, number), "what came before it is used")
+        finally:
+            if stream is not None:
+                stream.close()
+
+
+def is_mapreduce(run: Run) -> bool:
+    """Whether a run is a job of MapReduce, not an application of Spark."""
+    return isinstance(run, MapReduceJob)

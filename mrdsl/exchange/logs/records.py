@@ -1,0 +1,120 @@
+"""What the readers of logs hand on: jobs of MapReduce with their attempts, applications of Spark with their stages.
+
+Times are milliseconds since 1970 as the logs have them; what a log does not say is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class TaskKind(StrEnum):
+    """What a MapReduce task does."""
+
+    MAP = "map"
+    REDUCE = "reduce"
+
+
+class AttemptEnd(StrEnum):
+    """How an attempt at a task ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    KILLED = "killed"
+    UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a map or reduce task; ``shuffled`` and ``sorted`` end a reduce's first two phases."""
+
+    task: str
+    kind: TaskKind
+    end: AttemptEnd
+    start: int | None = None
+    finish: int | None = None
+    shuffled: int | None = None
+    sorted: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MapReduceJob:
+    """One job of MapReduce. ``status`` is the log's own word; ``shuffle_bytes`` and ``input_bytes`` its counters.
+
+    ``phases_known`` is False where the log tells containers only, not when a reduce had its data (SLS).
+    """
+
+    source: str
+    job: str
+    status: str
+    name: str = ""
+    user: str = ""
+    queue: str = ""
+    submitted: int | None = None
+    launched: int | None = None
+    finished: int | None = None
+    total_maps: int | None = None
+    total_reduces: int | None = None
+    attempts: tuple[Attempt, ...] = ()
+    uberized: bool = False
+    input_bytes: int | None = None
+    phases_known: bool = True
+    configuration: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the job ended well, whichever word its log has for it."""
+        return self.status in {"SUCCESS", "SUCCEEDED", "FINISHED"}
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """One attempt at a stage of a Spark application, its tasks summed up.
+
+    ``durations`` are the milliseconds of its successful tasks, in the order of their end, ``launches`` and
+    ``finishes`` when they began and ended; ``parents`` are ids of stages; ``skipped`` ones were never submitted.
+    """
+
+    stage: int
+    attempt: int
+    name: str
+    task_type: str
+    parents: tuple[int, ...]
+    durations: tuple[int, ...]
+    launches: tuple[int, ...]
+    finishes: tuple[int, ...]
+    failed: int = 0
+    killed: int = 0
+    planned: int | None = None
+    input_bytes: int = 0
+    shuffle_read: int = 0
+    shuffle_write: int = 0
+    skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SparkApplication:
+    """One run of a Spark application. ``cores`` are the cores of all executors at their most, None where untold.
+
+    ``jobs`` maps a job of the application to the stages that it names, submitted or not.
+    """
+
+    source: str
+    application: str
+    name: str
+    user: str = ""
+    queue: str = ""
+    version: str = ""
+    started: int | None = None
+    finished: int | None = None
+    stages: tuple[StageRun, ...] = ()
+    jobs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    executors: int | None = None
+    cores: int | None = None
+    task_cpus: int = 1
+    configuration: Mapping[str, str] = field(default_factory=dict)
+
+
+Run = MapReduceJob | SparkApplication

@@ -1,0 +1,82 @@
+"""Rumen traces: jobs as JSON objects one behind the other, plain or compressed, as TraceBuilder and Folder write them.
+
+-1 stands for what is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mrdsl.exchange.logs.concatenated import objects
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.telling import Telling
+
+_ENDS = {
+    "SUCCESS": AttemptEnd.SUCCEEDED,
+    "SUCCEEDED": AttemptEnd.SUCCEEDED,
+    "FAILED": AttemptEnd.FAILED,
+    "KILLED": AttemptEnd.KILLED,
+}
+
+
+def read_rumen(chunks: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
+    """Every job of the trace; a job that says it did not end has the status UNFINISHED."""
+    for line, document in objects(chunks, source, telling):
+        if not isinstance(document, dict) or not isinstance(document.get("jobID"), str):
+            telling.warn("broken-log", "this object is no job of Rumen", source, line)
+            continue
+        finished = _known(document.get("finishTime"))
+        status = str(document.get("outcome") or "")
+        if finished is None:
+            message = f"{document['jobID']} has no end"
+            telling.warn("cut-log", message, source, line, "its attempts that ended are used for nothing")
+            status = "UNFINISHED"
+        yield MapReduceJob(
+            source,
+            document["jobID"],
+            status,
+            _text(document.get("jobName")),
+            _text(document.get("user")),
+            _text(document.get("queue")),
+            _known(document.get("submitTime")),
+            _known(document.get("launchTime")),
+            finished,
+            _known(document.get("totalMaps")),
+            _known(document.get("totalReduces")),
+            tuple(_attempts(document)),
+            input_bytes=_input(document),
+        )
+
+
+def _attempts(document: dict[str, Any]) -> Iterator[Attempt]:
+    for key, kind in (("mapTasks", TaskKind.MAP), ("reduceTasks", TaskKind.REDUCE)):
+        for task in _dicts(document.get(key)):
+            for attempt in _dicts(task.get("attempts")):
+                yield Attempt(
+                    str(task.get("taskID")),
+                    kind,
+                    _ENDS.get(str(attempt.get("result")), AttemptEnd.UNFINISHED),
+                    _known(attempt.get("startTime")),
+                    _known(attempt.get("finishTime")),
+                    _known(attempt.get("shuffleFinished")),
+                    _known(attempt.get("sortFinished")),
+                )
+
+
+def _input(document: dict[str, Any]) -> int | None:
+    read = [_known(task.get("inputBytes")) for task in _dicts(document.get("mapTasks"))]
+    known = [each for each in read if each is not None]
+    return sum(known) if known else None
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _known(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

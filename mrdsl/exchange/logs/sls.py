@@ -1,0 +1,56 @@
+"""Job files of YARN's load simulator: jobs as JSON objects one behind the other, with a container a task.
+
+A container's start and end are all that they tell, so a reduce's shuffle cannot be told from its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mrdsl.exchange.logs.concatenated import objects
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.telling import Telling
+
+
+def read_sls(chunks: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
+    """Every job of the file; ``job.count`` repeats one, ``count`` a container."""
+    for number, (line, document) in enumerate(objects(chunks, source, telling), 1):
+        if not isinstance(document, dict) or not isinstance(document.get("job.tasks"), list):
+            telling.warn("broken-log", "this object is no job of SLS", source, line)
+            continue
+        name = str(document.get("job.id") or f"job_{number}")
+        yield MapReduceJob(
+            source,
+            name,
+            "FINISHED",
+            name,
+            str(document.get("job.user") or ""),
+            str(document.get("job.queue.name") or ""),
+            _known(document.get("job.start.ms")),
+            None,
+            _known(document.get("job.end.ms")),
+            attempts=tuple(_attempts(document["job.tasks"], line, source, telling)),
+            phases_known=False,
+        )
+
+
+def _attempts(tasks: list[Any], line: int, source: str, telling: Telling) -> Iterator[Attempt]:
+    for position, task in enumerate(tasks):
+        kind = task.get("container.type") if isinstance(task, dict) else None
+        if kind not in ("map", "reduce"):
+            telling.warn("broken-log", f"container {position + 1} is neither map nor reduce", source, line)
+            continue
+        start, finish = _known(task.get("container.start.ms")), _known(task.get("container.end.ms"))
+        duration = _known(task.get("duration.ms"))
+        if start is None or finish is None:
+            start, finish = (0, duration) if duration is not None else (start, finish)
+        for _ in range(min(_known(task.get("count")) or 1, 1_000_000)):
+            yield Attempt(str(position), TaskKind(kind), AttemptEnd.SUCCEEDED, start, finish)
+
+
+def _known(value: Any) -> int | None:
+    try:
+        return int(value) if int(value) >= 0 else None
+    except (TypeError, ValueError, OverflowError):
+        return None

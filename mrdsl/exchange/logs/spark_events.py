@@ -1,0 +1,201 @@
+"""Spark event logs, versions 1.5 to 4: one JSON event a line.
+
+Only what a plan needs is decoded, by typed structs, so that SQL plans and the like are skipped over, not built. A
+rolled log is the lines of its files, one file behind the other.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mrdsl.exchange.logs.records import SparkApplication, StageRun
+from mrdsl.exchange.logs.telling import Telling
+
+if TYPE_CHECKING:
+    from mrdsl.exchange.logs.spark_structs import Event, StageInfo
+
+_HEAD = b'{"Event":"'
+_SKIPPED = tuple(
+    _HEAD + name
+    for name in (
+        b"SparkListenerTaskStart",
+        b"SparkListenerTaskGettingResult",
+        b"SparkListenerBlock",
+        b"SparkListenerExecutorMetricsUpdate",
+        b"SparkListenerStageExecutorMetrics",
+        b"SparkListenerUnpersistRDD",
+        b"org.apache.spark.sql.",
+        b"org.apache.spark.streaming.",
+    )
+)
+
+
+def is_event_log(head: bytes) -> bool:
+    """Whether a text that begins so is an event log, or a later part of a rolled one."""
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    return text.startswith((_HEAD, b'{"Event" :')) or (text.startswith(b"{") and b'"Event"' in text[:200])
+
+
+def read_events(lines: Iterable[tuple[str, int, bytes]], source: str, telling: Telling) -> Iterator[SparkApplication]:
+    """The one application of a log, whose ``lines`` come with their file and number; what is broken is told."""
+    try:
+        from mrdsl.exchange.logs.spark_structs import decoder, mistakes
+    except ImportError:
+        telling.fail("missing-extra", "event logs of Spark need the extra `logs`", source, 1, "install msgspec")
+        return
+    decode, broken = decoder(), mistakes()
+    application = _Application(source)
+    last: tuple[str, int] = source, 1
+    for path, number, line in lines:
+        last = path, number
+        if line.startswith(_SKIPPED) or not line.strip():
+            continue
+        try:
+            event = decode(line)
+        except broken as cause:
+            telling.warn("broken-log", f"this event is broken: {cause}", path, number)
+            continue
+        application.take(event)
+    if application.lines == 0:
+        telling.fail("empty-log", "there is no event in this log", *last, "take another file")
+        return
+    if application.finished is None:
+        telling.warn("cut-log", "the log ends before its application does", *last, "what it has is used")
+    yield application.whole()
+
+
+@dataclass
+class _Tasks:
+    """The tasks of one attempt at a stage."""
+
+    task_type: str = ""
+    launches: Any = field(default_factory=lambda: array("q"))
+    finishes: Any = field(default_factory=lambda: array("q"))
+    failed: int = 0
+    killed: int = 0
+    input_bytes: int = 0
+    shuffle_read: int = 0
+    shuffle_write: int = 0
+
+
+class _Application:
+    """One application as its events come."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.lines = 0
+        self.name = self.identifier = self.user = self.version = ""
+        self.started: int | None = None
+        self.finished: int | None = None
+        self.tasks: dict[tuple[int, int], _Tasks] = {}
+        self.stages: dict[tuple[int, int], StageInfo] = {}
+        self.submitted: set[tuple[int, int]] = set()
+        self.jobs: dict[int, tuple[int, ...]] = {}
+        self.executors: dict[str, int] = {}
+        self.most = (0, 0)
+        self.properties: dict[str, str] = {}
+
+    def take(self, event: Event) -> None:
+        self.lines += 1
+        kind = event.event
+        if kind == "SparkListenerTaskEnd":
+            self._task(event)
+        elif kind in ("SparkListenerStageSubmitted", "SparkListenerStageCompleted"):
+            if event.stage_info is not None:
+                key = event.stage_info.stage, event.stage_info.attempt
+                self.stages[key] = event.stage_info
+                self.submitted.add(key)
+        elif kind == "SparkListenerJobStart":
+            for each in event.stage_infos:
+                self.stages.setdefault((each.stage, each.attempt), each)
+            if event.job is not None:
+                self.jobs[event.job] = tuple(event.stage_ids or (each.stage for each in event.stage_infos))
+        else:
+            self._about(event)
+
+    def _about(self, event: Event) -> None:
+        kind = event.event
+        if kind == "SparkListenerApplicationStart":
+            self.name, self.identifier, self.user = event.app_name, event.app_id or "", event.user
+            self.started = event.timestamp
+        elif kind == "SparkListenerApplicationEnd":
+            self.finished = event.timestamp
+        elif kind == "SparkListenerLogStart":
+            self.version = event.version
+        elif kind == "SparkListenerEnvironmentUpdate":
+            self.properties.update(event.properties_of_spark())
+        elif kind == "SparkListenerExecutorAdded" and event.executor_info is not None:
+            self.executors[event.executor] = event.executor_info.cores
+            self.most = max(self.most, (sum(self.executors.values()), len(self.executors)))
+        elif kind == "SparkListenerExecutorRemoved":
+            self.executors.pop(event.executor, None)
+
+    def _task(self, event: Event) -> None:
+        key = event.stage, event.attempt
+        tasks = self.tasks.get(key)
+        if tasks is None:
+            tasks = self.tasks[key] = _Tasks(event.task_type)
+        info, reason = event.task_info, event.reason.reason if event.reason is not None else ""
+        metrics = event.metrics
+        if metrics is not None and metrics.shuffle_read is not None:
+            tasks.shuffle_read += metrics.shuffle_read.remote + metrics.shuffle_read.local
+        if metrics is not None and metrics.shuffle_write is not None:
+            tasks.shuffle_write += metrics.shuffle_write.written
+        if metrics is not None and metrics.input is not None:
+            tasks.input_bytes += metrics.input.read
+        if reason == "Success" and info is not None and not info.failed and not info.killed:
+            tasks.launches.append(info.launch)
+            tasks.finishes.append(info.finish)
+        elif reason == "TaskKilled" or (info is not None and info.killed):
+            tasks.killed += 1
+        else:
+            tasks.failed += 1
+
+    def whole(self) -> SparkApplication:
+        keys = sorted(set(self.stages) | set(self.tasks))
+        cores, executors = self.most
+        return SparkApplication(
+            self.source,
+            self.identifier,
+            self.name,
+            self.user,
+            self.properties.get("spark.yarn.queue", ""),
+            self.version,
+            self.started,
+            self.finished,
+            tuple(self._stage(key) for key in keys),
+            self.jobs,
+            executors or None,
+            cores or None,
+            _task_cpus(self.properties),
+            self.properties,
+        )
+
+    def _stage(self, key: tuple[int, int]) -> StageRun:
+        info, tasks = self.stages.get(key), self.tasks.get(key, _Tasks())
+        launches, finishes = tuple(tasks.launches), tuple(tasks.finishes)
+        return StageRun(
+            key[0],
+            key[1],
+            info.name if info is not None else "",
+            tasks.task_type,
+            tuple(info.parents) if info is not None else (),
+            tuple(finish - launch for launch, finish in zip(launches, finishes, strict=True)),
+            launches,
+            finishes,
+            tasks.failed,
+            tasks.killed,
+            info.tasks if info is not None else None,
+            tasks.input_bytes,
+            tasks.shuffle_read,
+            tasks.shuffle_write,
+            key not in self.submitted and key not in self.tasks,
+        )
+
+
+def _task_cpus(properties: dict[str, str]) -> int:
+    text = properties.get("spark.task.cpus", "1")
+    return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1

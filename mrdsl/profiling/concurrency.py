@@ -1,0 +1,69 @@
+"""How much ran at once: counts over time, out of starts and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Interval = tuple[int, int]
+"""Start and end in milliseconds; what ends at the moment when another starts does not overlap it."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """A step function: ``counts[i]`` things ran from ``times[i]`` to ``times[i + 1]``."""
+
+    times: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def most(self) -> int:
+        """The most at once."""
+        return int(self.counts.max(initial=0))
+
+    @property
+    def busy(self) -> float:
+        """Sum of all running times, in milliseconds."""
+        return float(np.diff(self.times) @ self.counts[:-1]) if len(self.times) > 1 else 0.0
+
+    @property
+    def length(self) -> float:
+        """From the first start to the last end, in milliseconds."""
+        return float(self.times[-1] - self.times[0]) if len(self.times) > 1 else 0.0
+
+    def quantile(self, share: float) -> int:
+        """The least count that is not exceeded for ``share`` of the time during which anything ran; 0 for never."""
+        lengths = np.diff(self.times)
+        counts = self.counts[:-1]
+        running = (counts > 0) & (lengths > 0)
+        lengths, counts = lengths[running], counts[running]
+        if not len(counts):
+            return 0
+        order = np.argsort(counts, kind="stable")
+        reached = np.cumsum(lengths[order]) >= share * lengths.sum() * (1 - 1e-12)
+        return int(counts[order][np.argmax(reached)])
+
+
+def counts_of(intervals: Iterable[Interval]) -> Counts:
+    """How many of the intervals run at each moment; empty and negative ones count for nothing."""
+    kept = np.array([each for each in intervals if each[1] > each[0]], dtype=np.int64).reshape(-1, 2)
+    if not len(kept):
+        return Counts(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    times, where = np.unique(kept, return_inverse=True)
+    steps = np.zeros(len(times), dtype=np.int64)
+    np.add.at(steps, where.reshape(-1, 2)[:, 0], 1)
+    np.add.at(steps, where.reshape(-1, 2)[:, 1], -1)
+    return Counts(times, np.cumsum(steps))
+
+
+def growth(times: Sequence[float], values: Sequence[float]) -> float | None:
+    """By what share of its mean ``values`` grows from the first time to the last, along the line of least squares."""
+    if len(times) < 3 or max(times) <= min(times) or not any(values):
+        return None
+    x, y = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
+    x = (x - x.min()) / (x.max() - x.min())
+    slope = float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
+    return slope / float(y.mean()) if y.mean() else None

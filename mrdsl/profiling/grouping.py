@@ -1,0 +1,81 @@
+"""Which jobs are one class: by the name with its dates and numbers taken out, by queue, user or a pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mrdsl.exchange.logs.records import MapReduceJob
+
+_STRIPPED = (
+    re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"),
+    re.compile(r"\b(?:application|job|attempt|task|oozie|query|hive)_?\d[\d_]*"),
+    re.compile(r"\d{4}-\d{2}-\d{2}(?:[T :_-]?\d{2}(?:[:_-]?\d{2}){0,2})?"),
+    re.compile(r"\b[0-9a-f]{12,}\b"),
+    re.compile(r"\d+"),
+)
+_EDGES = re.compile(r"[\s:._/\\|#@,;(){}\[\]+-]+")
+UNNAMED = "unnamed"
+
+
+def normalised(name: str) -> str:
+    """The name without dates, numbers and ids, its words joined by ``_``: ``Sleep job`` and ``Sleep job 7`` are one."""
+    for pattern in _STRIPPED:
+        name = pattern.sub(" ", name)
+    words = [word for word in _EDGES.split(name) if word.strip("_")]
+    return "_".join(words)[:60].strip("_") or UNNAMED
+
+
+def grouper(by: str) -> Callable[[MapReduceJob], str]:
+    """The class of a job for ``by``: ``name``, ``queue``, ``user``, else a regular expression whose first group, or
+    whole match, in the name is the class. Raises ValueError where that is none."""
+    if by == "name":
+        return lambda job: normalised(job.name)
+    if by == "queue":
+        return lambda job: job.queue.rpartition(".")[2] or "default"
+    if by == "user":
+        return lambda job: job.user or "nobody"
+    try:
+        pattern = re.compile(by)
+    except re.error as cause:
+        raise ValueError(f"`{by}` is neither name, queue nor user, nor a regular expression: {cause}") from None
+
+    def matched(job: MapReduceJob) -> str:
+        found = pattern.search(job.name)
+        return (found[1] if found.groups() and found[1] else found[0]) if found else "other"
+
+    return matched
+
+
+def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: int) -> tuple[list[int], float | None]:
+    """The cluster of each job, numbered by first appearance, and the silhouette, by k-means on log features.
+
+    ``features`` are positive numbers, one row a job. Without ``classes`` the number from 2 to 8 with the best
+    silhouette is taken, or 1 where that is below 0.25. Raises ImportError without scikit-learn.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import silhouette_score
+
+    rows = np.log1p(np.asarray(features, dtype=float))
+    spread = rows.std(axis=0)
+    rows = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    distinct = len(np.unique(rows, axis=0))
+
+    def labels(number: int) -> np.ndarray:
+        found: np.ndarray = KMeans(number, n_init=10, random_state=seed).fit_predict(rows)
+        return found
+
+    def score(found: np.ndarray) -> float:
+        return float(silhouette_score(rows, found)) if 1 < len(set(found.tolist())) < len(rows) else 0.0
+
+    if classes is not None:
+        best = labels(min(classes, distinct))
+    else:
+        tried = [labels(number) for number in range(2, min(8, distinct, len(rows) - 1) + 1)]
+        best = max(tried, key=score, default=np.zeros(len(rows), dtype=int))
+        if score(best) < 0.25:
+            best = np.zeros(len(rows), dtype=int)
+    numbers = {label: position for position, label in enumerate(dict.fromkeys(best.tolist()))}
+    return [numbers[label] for label in best.tolist()], score(best) if len(numbers) > 1 else None

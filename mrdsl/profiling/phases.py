@@ -1,0 +1,118 @@
+"""Durations of a MapReduce job's phases, out of its attempts.
+
+With M the end of the job's last successful map attempt: a reduce that started before M has a *first* shuffle, which
+lasts from M until its data was there; any other a *typical* one, from its own start. Sorting lasts from there until
+the merge was done, reducing from there to the end. Only successful attempts count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Milliseconds of one phase in one or many jobs."""
+
+    values: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many were measured."""
+        return len(self.values)
+
+    @property
+    def average(self) -> float | None:
+        """The mean, None where nothing was measured."""
+        return sum(self.values) / len(self.values) if self.values else None
+
+    @property
+    def longest(self) -> int | None:
+        """The largest, None where nothing was measured."""
+        return max(self.values, default=None)
+
+    def percentile(self, share: float) -> int | None:
+        """The smallest value that at least ``share`` of all do not exceed (nearest rank)."""
+        if not self.values:
+            return None
+        ranked = sorted(self.values)
+        return ranked[max(0, min(len(ranked) - 1, -int(-share * len(ranked) // 1) - 1))]
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """The phases of one job. ``negative`` counts phases that end before they begin, ``partial`` attempts without times,
+    ``failed`` and ``killed`` the attempts that are overhead."""
+
+    map: Durations = Durations()
+    first_shuffle: Durations = Durations()
+    typical_shuffle: Durations = Durations()
+    sort: Durations = Durations()
+    reduce: Durations = Durations()
+    negative: int = 0
+    partial: int = 0
+    failed: int = 0
+    killed: int = 0
+    unfinished: int = 0
+
+
+def phases_of(job: MapReduceJob) -> Phases:
+    """The phases of a job's successful attempts; a job that has none gives empty ones."""
+    good = [each for each in job.attempts if each.end is AttemptEnd.SUCCEEDED]
+    maps = [each for each in good if each.kind is TaskKind.MAP]
+    reduces = [each for each in good if each.kind is TaskKind.REDUCE]
+    last_map = max((each.finish for each in maps if each.finish is not None), default=None)
+    gathered = _Gathered()
+    for each in maps:
+        gathered.add("map", each.start, each.finish)
+    for each in reduces:
+        if job.phases_known:
+            _split(each, last_map, gathered)
+        else:
+            gathered.add("reduce", each.start, each.finish)
+    found = {name: Durations(tuple(values)) for name, values in gathered.found.items()}
+    return Phases(
+        found["map"],
+        found["first_shuffle"],
+        found["typical_shuffle"],
+        found["sort"],
+        found["reduce"],
+        negative=gathered.negative,
+        partial=gathered.partial,
+        failed=_count(job.attempts, AttemptEnd.FAILED),
+        killed=_count(job.attempts, AttemptEnd.KILLED),
+        unfinished=_count(job.attempts, AttemptEnd.UNFINISHED),
+    )
+
+
+_NAMES = ("map", "first_shuffle", "typical_shuffle", "sort", "reduce")
+
+
+class _Gathered:
+    def __init__(self) -> None:
+        self.found: dict[str, list[int]] = {name: [] for name in _NAMES}
+        self.negative = self.partial = 0
+
+    def add(self, name: str, start: int | None, end: int | None) -> None:
+        if start is None or end is None:
+            self.partial += 1
+        elif end < start:
+            self.negative += 1
+        else:
+            self.found[name].append(end - start)
+
+
+def _split(attempt: Attempt, last_map: int | None, gathered: _Gathered) -> None:
+    early = last_map is not None and attempt.start is not None and attempt.start < last_map
+    gathered.add(
+        "first_shuffle" if early else "typical_shuffle", last_map if early else attempt.start, attempt.shuffled
+    )
+    gathered.add("sort", attempt.shuffled, attempt.sorted)
+    gathered.add("reduce", attempt.sorted, attempt.finish)
+
+
+def _count(attempts: Iterable[Attempt], end: AttemptEnd) -> int:
+    return sum(each.end is end for each in attempts)

@@ -1,0 +1,159 @@
+"""Logs in every wrapping, made here by other means than those that read them; what is cut or too large is told."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mrdsl.exchange.logs.concatenated import objects
+from mrdsl.exchange.logs.opening import UnreadableLogError, chunks
+from mrdsl.exchange.logs.reading import find_logs, read_logs
+from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
+from mrdsl.exchange.logs.telling import Telling
+
+from .making import BEGIN, as_binary, as_json, job_events, lz4_java, xerial_snappy
+
+MAPS = [(1000, 5000), (1000, 9000), (6000, 8000)]
+REDUCES = [(2000, 10_000, 10_100, 12_000), (9500, 11_000, 11_050, 11_500)]
+EVENTS = job_events("job_1_0001", "Sleep job", BEGIN, MAPS, REDUCES, lost=1)
+
+
+def spark_log(tasks: int = 40) -> bytes:
+    lines: list[dict[str, Any]] = [
+        {"Event": "SparkListenerLogStart", "Spark Version": "4.0.0"},
+        {"Event": "SparkListenerApplicationStart", "App Name": "funnel", "App ID": "a-1", "Timestamp": BEGIN},
+        {"Event": "SparkListenerJobStart", "Job ID": 0, "Stage IDs": [0, 1],
+         "Stage Infos": [{"Stage ID": i, "Stage Attempt ID": 0, "Stage Name": f"s{i}",
+                          "Parent IDs": [0] if i else []} for i in range(2)]},
+        {"Event": "SparkListenerStageSubmitted", "Stage Info": {"Stage ID": 0, "Parent IDs": []}},
+    ]  # fmt: skip
+    for task in range(tasks):
+        reason = {"Reason": "Success" if task % 10 else "ExceptionFailure"}
+        info = {"Task ID": task, "Launch Time": BEGIN + task, "Finish Time": BEGIN + 3 * task, "Failed": not task % 10,
+                "Killed": False}  # fmt: skip
+        lines.append({"Event": "SparkListenerTaskEnd", "Stage ID": 0, "Stage Attempt ID": 0, "Task Type": "ResultTask",
+                      "Task End Reason": reason, "Task Info": info, "Task Metrics":
+                      {"Shuffle Read Metrics": {"Remote Bytes Read": 3, "Local Bytes Read": 4}}})  # fmt: skip
+    lines.append({"Event": "SparkListenerApplicationEnd", "Timestamp": BEGIN + 1000})
+    return "\n".join(json.dumps(line) for line in lines).encode()
+
+
+def zstd(data: bytes) -> bytes:
+    import cramjam
+
+    return bytes(cramjam.zstd.compress(data))
+
+
+WRAPPINGS = {"plain": bytes, "gzip": gzip.compress, "zstd": zstd, "lz4": lz4_java, "snappy": xerial_snappy}
+
+
+def read(folder: Path, data: bytes, name: str = "log") -> tuple[list[Any], tuple[Any, ...]]:
+    (folder / name).write_bytes(data)
+    telling = Telling()
+    found = list(read_logs(find_logs([folder / name], telling), telling))
+    return found, telling.diagnostics()
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+def test_every_wrapping_gives_the_same_application(wrapping: str, tmp_path: Path) -> None:
+    (found,), told = read(tmp_path, WRAPPINGS[wrapping](spark_log(40)))
+    assert isinstance(found, SparkApplication)
+    first, second = found.stages
+    assert found.version == "4.0.0"
+    assert sum(first.durations) == sum(2 * task for task in range(40) if task % 10)
+    assert (first.failed, first.shuffle_read, second.skipped, second.parents) == (4, 40 * 7, True, (0,))
+    assert told == ()
+
+
+@pytest.mark.parametrize("wrapping", ["gzip", "zstd", "lz4", "snappy"])
+def test_a_cut_stream_is_told(wrapping: str, tmp_path: Path) -> None:
+    noise = bytes(random.Random(1).randbytes(200_000)).hex().encode()
+    data = WRAPPINGS[wrapping](spark_log(400) + b"\n" + noise)
+    _, told = read(tmp_path, data[: len(data) // 2])
+    assert {d.code for d in told} <= {"cut-log", "broken-log"}
+    assert any("stream" in d.message for d in told)
+
+
+def test_what_expands_too_far_is_refused() -> None:
+    with pytest.raises(UnreadableLogError, match="expands to more than 1,000,000 bytes"):
+        list(chunks(io.BytesIO(gzip.compress(bytes(50_000_000))), limit=1_000_000))
+
+
+@pytest.mark.parametrize("encode", [as_json, as_binary])
+def test_both_encodings_of_job_history(encode: Any, tmp_path: Path) -> None:
+    (job,), told = read(tmp_path, encode(EVENTS), "job_9_0009.jhist")
+    assert isinstance(job, MapReduceJob)
+    assert (job.job, job.status, job.name, job.queue) == ("job_1_0001", "FINISHED", "Sleep job", "root.night")
+    assert sorted(str(each.end) for each in job.attempts) == ["failed"] + ["succeeded"] * 5
+    assert told == ()
+
+
+def test_a_cut_binary_history_keeps_what_came_before(tmp_path: Path) -> None:
+    whole = as_binary(EVENTS)
+    (job,), told = read(tmp_path, whole[:-40])
+    assert job.status == "UNFINISHED"
+    assert {d.code for d in told} == {"cut-log"}
+
+
+def test_comments_and_the_configuration_beside(tmp_path: Path) -> None:
+    settings_file = tmp_path / "job_1_0001_conf.xml"
+    settings_file.write_text("<configuration><property><name>a.b</name><value>7</value></property></configuration>")
+    (job,), _ = read(tmp_path, b"<!--\n a licence\n-->\n" + as_json(EVENTS))
+    assert job.configuration == {"a.b": "7"}
+    settings_file.write_text('<!DOCTYPE x [<!ENTITY e "x">]><configuration/>')
+    (job,), _ = read(tmp_path, as_json(EVENTS))
+    assert job.configuration == {}
+
+
+VALUES = st.integers() | st.text() | st.none()
+DOCUMENTS = st.recursive(VALUES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)).map(
+    lambda value: {"v": value}
+)
+
+
+@given(
+    st.lists(DOCUMENTS, max_size=5),
+    st.lists(st.integers(1, 40), min_size=1, max_size=30),
+)  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_objects_behind_each_other_survive_any_cutting(documents: list[Any], sizes: list[int]) -> None:
+    data = "\n".join(json.dumps(document, ensure_ascii=False) for document in documents).encode()
+    parts, at = [], 0
+    while at < len(data):
+        size = sizes[len(parts) % len(sizes)]
+        parts.append(data[at : at + size])
+        at += size
+    telling = Telling()
+    found = list(objects(parts, "x", telling))
+    assert [document for _, document in found] == documents
+    assert [line for line, _ in found] == [1 + i for i in range(len(documents))]
+    assert telling.diagnostics() == ()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n", b"hello", b"\x00" * 100, b"{", b'{"a": 1}', b"\x1f\x8b", b"LZ4Block", b"PK\x03\x04"]
+)
+def test_what_is_no_log_is_one_message(data: bytes, tmp_path: Path) -> None:
+    found, told = read(tmp_path, data)
+    assert found == []
+    assert len(told) == 1
+    assert told[0].span is not None
+
+
+def test_folders_pipes_and_names_that_are_not_there(tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "empty").mkdir()
+    telling = Telling()
+    logs = find_logs([tmp_path / "pipe", tmp_path / "empty", tmp_path / "nowhere"], telling)
+    assert list(read_logs(logs, telling)) == []
+    assert sorted(d.code for d in telling.diagnostics()) == ["no-logs", "no-logs", "unreadable-log"]

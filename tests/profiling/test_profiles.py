@@ -1,0 +1,189 @@
+"""From logs to classes and a spec: definitions by hand, counts by brute force, the shipped logs through all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mrdsl
+from mrdsl import api
+from mrdsl.cli import cli
+from mrdsl.core.resources import resource
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.profiling.classes import gather
+from mrdsl.profiling.concurrency import counts_of
+from mrdsl.profiling.grouping import clustered, grouper, normalised
+from mrdsl.profiling.phases import Durations, phases_of
+
+LOGS = resource("models") / "logs"
+GOOD = AttemptEnd.SUCCEEDED
+
+
+def job(name: str = "a", **more: object) -> MapReduceJob:
+    attempts = (
+        Attempt("m0", TaskKind.MAP, GOOD, 0, 100),
+        Attempt("m1", TaskKind.MAP, GOOD, 100, 300),
+        Attempt("m1", TaskKind.MAP, AttemptEnd.FAILED, 100, 900),
+        Attempt("r0", TaskKind.REDUCE, GOOD, 50, 450, 340, 360),
+        Attempt("r1", TaskKind.REDUCE, GOOD, 300, 500, 380, 390),
+        Attempt("r2", TaskKind.REDUCE, GOOD, 310, 400, 300, 350),
+    )
+    facts = {"submitted": 0, "finished": 500, "total_maps": 2, "attempts": attempts, **more}
+    return MapReduceJob("log", f"job_{name}", "SUCCESS", name, **facts)  # type: ignore[arg-type]
+
+
+def test_phases_by_hand() -> None:
+    """M is 300: r0 began before it (first shuffle 340 - 300), r1 at it (typical 380 - 300), r2's data lies before."""
+    found = phases_of(job())
+    assert found.map.values == (100, 200)
+    assert found.first_shuffle.values == (40,)
+    assert found.typical_shuffle.values == (80,)
+    assert found.sort.values == (20, 10, 50)
+    assert found.reduce.values == (90, 110, 50)
+    assert (found.negative, found.failed) == (1, 1)
+
+
+def test_a_class_states_what_its_jobs_say() -> None:
+    found = gather([(job("a"), "c"), (job("b", submitted=250, finished=750), "c")])
+    (each,) = found.classes
+    assert (each.runs, each.map_tasks, each.reduce_tasks) == (2, 2, 3)
+    assert (each.map.average, each.map.longest) == (0.15, 0.2)
+    assert each.reduce is not None
+    assert each.reduce.average == pytest.approx((110 + 120 + 100) / 3000)
+    assert (each.jobs_low, each.jobs_high) == (1, 2)
+    shuffled = gather([(job("a"), "c")], sort_counts_as="shuffle").classes[0]
+    assert shuffled.reduce is not None
+    assert shuffled.reduce.average == pytest.approx((90 + 110 + 50) / 3000)
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"status": "KILLED"}, "did not succeed"),
+        ({"attempts": ()}, "no map task"),
+        ({"total_maps": 5}, "only 2 of its 5"),
+    ],
+)
+def test_what_makes_no_profile_is_told(more: dict[str, object], reason: str) -> None:
+    from dataclasses import replace
+
+    found = gather([(replace(job(), **more), "c")])  # type: ignore[arg-type]
+    assert found.classes == ()
+    assert reason in found.left_out[0].reason
+    assert "comes twice" in gather([(job(), "c"), (job(), "c")]).left_out[0].reason
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20), st.floats(0.01, 1.0))
+@settings(max_examples=200, deadline=None)
+def test_counts_are_those_of_every_moment(intervals: list[tuple[int, int]], share: float) -> None:
+    moments = [sum(a <= moment < b for a, b in intervals) for moment in range(31)]
+    counts = counts_of(intervals)
+    assert counts.most == max(moments)
+    assert counts.busy == sum(moments)
+    running = sorted(count for count in moments if count)
+    wanted = next((c for i, c in enumerate(running, 1) if i >= share * len(running) * (1 - 1e-12)), 0)
+    assert counts.quantile(share) == wanted
+
+
+@given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.floats(0.0, 1.0))
+def test_a_percentile_is_the_nearest_rank(values: list[int], share: float) -> None:
+    found = Durations(tuple(values)).percentile(share)
+    at_most = [v for v in sorted(values) if sum(w <= v for w in values) >= share * len(values) - 1e-9]
+    assert found == at_most[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("Sleep job", "Sleep_job"),
+        (
+            "oozie:launcher:T=pig:W=etl-2024-03-01:A=x:ID=0000123-190101-oozie-W",
+            "oozie_launcher_T=pig_W=etl_A=x_ID=_oozie_W",
+        ),
+        ("word count 17", "word_count"),
+        ("2024-01-02T03:04:05", "unnamed"),
+        ("", "unnamed"),
+    ],
+)
+def test_names_lose_dates_numbers_and_ids(name: str, plain: str) -> None:
+    assert normalised(name) == plain
+
+
+def test_a_pattern_names_classes() -> None:
+    assert grouper(r"^(\w+)-")(job("clicks-7")) == "clicks"
+    assert grouper(r"^(\w+)-")(job("none")) == "other"
+    with pytest.raises(ValueError, match="regular expression"):
+        grouper("(")
+
+
+def test_clusters_are_found_again() -> None:
+    pytest.importorskip("sklearn")
+    draw = np.random.RandomState(3)
+    rows: list[Sequence[float]] = [
+        (base * draw.uniform(0.9, 1.1), 1.0, tasks, 0.0, 0.0)
+        for base, tasks in ((10, 4), (1000, 400))
+        for _ in range(10)
+    ]
+    labels, silhouette = clustered(rows, None, 0)
+    assert labels == [0] * 10 + [1] * 10
+    assert silhouette is not None
+    assert silhouette > 0.8
+    assert clustered(rows[:1], None, 0) == ([0], None)
+
+
+@pytest.mark.parametrize("family", ["capacity", "bounds"])
+def test_the_spec_of_the_shipped_logs_is_solved(family: str) -> None:
+    found = api.profile([LOGS])
+    assert [(each.name, each.runs) for each in found.classes] == [("clicks", 8), ("thumbnails", 4)]
+    text = found.to_mrspec(family)
+    assert api.fmt(text) == text
+    spec = mrdsl.loads(text)
+    assert not [d for d in mrdsl.check(spec) if d.severity == "error"]
+    assert mrdsl.solve(spec).plan is not None
+
+
+def test_three_commands(tmp_path: Path) -> None:
+    run = CliRunner()
+    spec = tmp_path / "night.mrspec"
+    done = run.invoke(cli, ["profile", str(LOGS), "-o", str(spec), "--jobs", str(tmp_path / "jobs.csv"), "--profiles",
+                            str(tmp_path / "classes.csv")], standalone_mode=False)  # fmt: skip
+    assert done.exception is None, done.output
+    assert "clicks" in done.output
+    assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 13
+    for command in ("check", "solve"):
+        assert run.invoke(cli, [command, str(spec)], standalone_mode=False).return_value in (0, None)
+
+
+@pytest.mark.parametrize("pattern", ["*3.jhist", "*.jhist"])
+def test_profiles_as_a_table_are_read_back(pattern: str, tmp_path: Path) -> None:
+    from mrdsl.core.csv_text import csv_text
+    from mrdsl.profiling.tables import class_table
+
+    found = api.profile([LOGS / pattern])
+    (tmp_path / "classes.csv").write_text(csv_text(*class_table(found.classes)))
+    rest = "{ slots { map = 2, reduce = 1 }, deadline = 5 min, penalty = 1 USD }"
+    text = (
+        'problem capacity "t"\nvm m { on_demand { price = 1 USD/h } }\n'
+        f'classes from "classes.csv" {rest}\nminimize cost\n'
+    )
+    classes = {each.name: each for each in mrdsl.loads(text, folder=tmp_path).facts.classes}
+    assert set(classes) == {each.name for each in found.classes}
+    assert classes["thumbnails"].map.tasks == 8
+    assert mrdsl.solve(mrdsl.loads(text, folder=tmp_path)).plan is not None
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nowhere"], [], ["--max", "p99", str(LOGS)], ["--by", "(", str(LOGS)], ["--classes", "0", str(LOGS)]]
+)
+def test_mistakes_are_told(arguments: list[str]) -> None:
+    from mrdsl.core.diagnostics import MrdslError
+
+    done = CliRunner().invoke(cli, ["profile", *arguments], standalone_mode=False)
+    assert isinstance(done.exception, MrdslError)
+    assert done.exception.exit_code == 2
