@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,8 +27,9 @@ _DEFERRED = tuple(
     if hasattr(signal, name)
 )
 _LAUNCHER = (
-    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
-    "os.getppid() == int(sys.argv[1]) or os._exit(1); os.execv(sys.argv[2], sys.argv[2:])"
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); guard = int(sys.argv[2]); "
+    "os.write(guard, b'+g %d\\n' % os.getpid()); os.set_inheritable(guard, False); "
+    "os.getppid() == int(sys.argv[1]) or os._exit(1); os.execv(sys.argv[3], sys.argv[3:])"
 )
 
 
@@ -63,15 +66,18 @@ def start(
     line: Sequence[str], environment: Mapping[str, str], output: IO[bytes] | int, folder: str | None = None
 ) -> subprocess.Popen[bytes]:
     """A program in a session of its own, its output in ``output``, which the guard knows and :func:`end` ends."""
-    parent = os.getpid()
+    parent, guard = os.getpid(), guarded()
     prepare, started = None, list(line)
+    passed: tuple[int, ...] = ()
     if _LIBC is not None and threading.active_count() == 1:
 
         def prepare() -> None:
+            os.write(guard, b"+g %d\n" % os.getpid())
             die_with_parent(parent)
     elif _LIBC is not None:  # a function between fork and exec is not safe beside other threads
-        started = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(parent), *line]
-    process = subprocess.Popen(
+        started = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(parent), str(guard), *line]
+        passed = (guard,)
+    process = _Program(
         started,
         stdin=subprocess.DEVNULL,
         stdout=output,
@@ -80,9 +86,24 @@ def start(
         env={**os.environ, **environment},
         start_new_session=True,
         preexec_fn=prepare,
+        pass_fds=passed,
     )
     watch_group(process.pid)
     return process
+
+
+class _Program(subprocess.Popen[bytes]):
+    """A program that tells the guard of itself before it runs, so that no moment of this process's end loses it."""
+
+    pid = 0
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        try:
+            super().__init__(*arguments, **more)
+        except OSError:
+            if self.pid:
+                forget_group(self.pid)
+            raise
 
 
 def end(process: subprocess.Popen[bytes]) -> int:
@@ -128,13 +149,18 @@ def signals_deferred() -> Iterator[None]:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for temporary files that is removed whatever becomes of this process."""
-    with tempfile.TemporaryDirectory(prefix="mrdsl-") as folder:
-        _tell(f"+d {folder}")
-        try:
-            yield Path(folder)
-        finally:
-            _tell(f"-d {folder}")
+    """A folder for temporary files that is removed whatever becomes of this process.
+
+    The guard knows it before it is made and until it is gone.
+    """
+    folder = Path(tempfile.gettempdir(), f"mrdsl-{secrets.token_hex(16)}").absolute()
+    _tell(f"+d {folder}")
+    try:
+        folder.mkdir(mode=0o700)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _tell(f"-d {folder}")
 
 
 def watch_group(leader: int) -> None:

@@ -30,23 +30,26 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="write each spec that disagrees into this folder")
     given = parser.parse_args()
     families = given.family or list(DRAWN)
-    started, failed, done = time.monotonic(), Counter[str](), 0
+    started, failed, done, took = time.monotonic(), Counter[str](), Counter[str](), Counter[str]()
     for i in range(given.count):
         if given.seconds is not None and time.monotonic() - started > given.seconds:
             break
         family, seed = families[i % len(families)], given.seed + i // len(families)
         text = drawn(family, seed)
+        begun = time.monotonic()
         found = disagreements(text, not given.slow, Random(seed) if given.sample else None)
-        done += 1
+        done[family] += 1
+        took[family] += time.monotonic() - begun  # type: ignore[assignment]
         if found:
             failed[family] += 1
             print(f"# {family}, seed {seed}\n{text}" + "".join(f"#   {line}\n" for line in found), flush=True)
             if given.keep is not None:
                 given.keep.mkdir(parents=True, exist_ok=True)
                 (given.keep / f"{family}-{seed}.mrspec").write_text(text, encoding="utf-8")
+    for family in families:
+        print(f"{family}: {done[family]} specs, {failed[family]} disagree, {took[family]:.0f} s")
     print(
-        f"{done} specs, {sum(failed.values())} whose answers disagree {dict(failed)}, "
-        f"{time.monotonic() - started:.0f} s"
+        f"{sum(done.values())} specs, {sum(failed.values())} whose answers disagree, {time.monotonic() - started:.0f} s"
     )
     return 1 if failed else 0
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
+from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.families import family as family_named
 from mrdsl.planning.solve_spec import goal_of
 from mrdsl.solving import registry
 from mrdsl.spec.spec import Spec
+from tests.cross_check import schedules
+from tests.cross_check.oracles import Known, known
 
 SOLVERS = ("highs", "glpk", "cbc", "scip")
 SECONDS = 4.0
@@ -40,6 +45,7 @@ SLOW = frozenset(("cp-sat", "portfolio", "exact", "genetic", "slot-search", "man
 """Methods that take a second of search whatever the spec."""
 
 
+ORACLE = "enumeration"
 SAMPLE = 4
 """How many ways each spec is solved in where not all are."""
 
@@ -63,7 +69,7 @@ def ways(spec: Spec, quick: bool = True) -> Iterator[Way]:
     """Every solver on every formulation that it can take, and every pipeline that serves the spec."""
     family = family_named(spec.problem)
     assert family is not None
-    declared = {name: registry.find(name) for name in SOLVERS}
+    declared = {name: _declared(name) for name in SOLVERS}
     for relax in (False, True):
         for formulation in family.formulations:
             kind = formulation.needs(spec, relax).kind
@@ -72,18 +78,25 @@ def ways(spec: Spec, quick: bool = True) -> Iterator[Way]:
                 for name, d in declared.items()
                 if kind in d.solves
             )
-        for name in registry.names():
-            pipeline = registry.find(name).pipelines.get(spec.problem)
+        for name in _names():
+            pipeline = _declared(name).pipelines.get(spec.problem)
             if pipeline is not None and (pipeline.relax or not relax) and not (quick and name in SLOW):
                 yield Way(name, "", relax)
 
 
+_declared = cache(registry.find)
+_names = cache(registry.names)
+
+
 def disagreements(text: str, quick: bool = True, sample: Random | None = None) -> tuple[str, ...]:
     """What is wrong with the answers to a spec, a line each; () where all agree. ``sample`` draws some of the ways."""
-    try:
-        spec = mrdsl.loads(text)
-    except MrdslError as refusal:
-        return tuple(f"the drawn spec is refused: {d.code}: {d.message}" for d in refusal.diagnostics)
+    with TemporaryDirectory() as folder:
+        try:
+            spec = schedules.loaded(text, Path(folder))
+        except MrdslError as refusal:
+            return tuple(f"the drawn spec is refused: {d.code}: {d.message}" for d in refusal.diagnostics)
+        if spec.problem == "schedule":
+            return tuple(schedules.faults(spec, sample))
     found: list[str] = []
     answers = {}
     asked = list(ways(spec, quick))
@@ -91,8 +104,18 @@ def disagreements(text: str, quick: bool = True, sample: Random | None = None) -
         answer = _asked(spec, way, found)
         if answer is not None:
             answers[way] = answer
+    for relax in (False, True):
+        worth = known(spec, relax)
+        if worth is not None:
+            answers[Way(ORACLE, "", relax)] = _as_answer(worth)
     found.extend(_compared(spec, answers))
     return tuple(found)
+
+
+def _as_answer(worth: Known) -> Result:
+    if worth.value is None:
+        return Result(Termination.INFEASIBLE, SolutionStatus.NONE)
+    return Result(Termination.OPTIMAL, SolutionStatus.FEASIBLE, plan=Plan(), value=worth.value, bound=worth.bound)
 
 
 def _asked(spec: Spec, way: Way, found: list[str]) -> Result | None:

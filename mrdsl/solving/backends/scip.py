@@ -6,8 +6,6 @@ than building expressions one by one.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +18,7 @@ from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Termination
 from mrdsl.exchange.models.mps import write_mps
 from mrdsl.exchange.models.naming import plain_names
+from mrdsl.solving.processes import scratch_folder
 from mrdsl.solving.request import Reply, Request
 
 TERMINATIONS = MappingProxyType(
@@ -94,13 +93,11 @@ def _load(model: Any, request: Request) -> tuple[list[tuple[int, Any]], int]:
     else:
         assert request.program is not None
         names = plain_names("x", len(request.program.costs))
-        handle, path = tempfile.mkstemp(suffix=".mps")
-        with os.fdopen(handle, "w", encoding="ascii") as stream:
-            write_mps(stream, request.program, names, plain_names("c", len(request.program.row_lower)))
-        try:
-            model.readProblem(path)
-        finally:
-            os.unlink(path)
+        with scratch_folder() as folder:
+            path = folder / "model.mps"
+            with path.open("w", encoding="ascii") as stream:
+                write_mps(stream, request.program, names, plain_names("c", len(request.program.row_lower)))
+            model.readProblem(str(path))
     by_name = {variable.name: variable for variable in model.getVars()}
     if request.program is not None and request.program.maximize:
         model.setMaximize()

@@ -68,8 +68,11 @@ def vms_of_one_job(node: JobClass) -> float:
     return min(vms(low), vms(high))
 
 
-def best(spec: Spec) -> tuple[float, float]:
-    """The least cost (5) over all whole admissions, and over all fractional ones; few jobs and classes only."""
+def best(spec: Spec, excess: float = -1e-7) -> tuple[float, float]:
+    """The least cost (5) over all whole admissions, and over all fractional ones; few jobs and classes only.
+
+    ``excess`` is the part by which whole VMs are counted for more than the jobs take, or for less.
+    """
     facts: CapacityFacts = spec.facts
     vm = facts.vms[0]
     on_demand = vm.on_demand.price * facts.period
@@ -86,7 +89,7 @@ def best(spec: Spec) -> tuple[float, float]:
         return on_demand * (vms - cheap) + reserved * cheap + float(penalty @ (expected - jobs))
 
     every = [np.array(jobs) for jobs in product(*(range(low, high + 1) for low, high in ranges))]
-    whole = min(cost(math.ceil(float(gamma @ jobs) - 1e-7), jobs) for jobs in every)
+    whole = min(cost(math.ceil(max(float(gamma @ jobs) * (1 + excess), float(jobs.any()) / 2)), jobs) for jobs in every)
     return whole, _relaxed(gamma, penalty, ranges, expected, (on_demand, reserved, available))
 
 
