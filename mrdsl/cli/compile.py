@@ -12,6 +12,7 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec, spec_options
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.exchange.registry import MODELS, endings, names
 
 
 @click.command(name="compile")
@@ -23,13 +24,13 @@ from mrdsl.core.diagnostics import MrdslError
     "--output",
     type=OutputFile(),
     required=True,
-    help="The file to write: .lp, .mps, .nl or .gms; NAME.names.json beside it maps names to lines. - prints "
+    help=f"The file to write: {', '.join(endings(MODELS))}; NAME.names.json beside it maps names to lines. - prints "
     "the model alone.",
 )
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["lp", "mps", "nl", "gms"]),
+    type=click.Choice(names(MODELS)),
     help="The format, where the file's name does not say it.",
 )
 @force_option

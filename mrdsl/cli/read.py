@@ -13,6 +13,8 @@ from mrdsl.cli.inputs import load_spec, share, spec_options
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.cli.solve import show, write_files
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.exchange.registry import SOLUTIONS
+from mrdsl.exchange.registry import names as names_of
 from mrdsl.language.loading import sort
 
 
@@ -22,7 +24,7 @@ from mrdsl.language.loading import sort
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["cbc", "glpk", "highs", "scip"]),
+    type=click.Choice(names_of(SOLUTIONS)),
     help="Whose file it is; by default its own look decides.",
 )
 @click.option("--formulation", metavar="P", help="The formulation that was compiled.")

@@ -12,6 +12,7 @@ from mrdsl.cli.boundary import PLAN, STOPPED
 from mrdsl.cli.inputs import parameters, seconds, share, solver_folder
 from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 from mrdsl.core.result import Limits
+from mrdsl.exchange.registry import TABLES, endings
 
 
 @click.command()
@@ -24,7 +25,9 @@ from mrdsl.core.result import Limits
     help="A param and its values: `peak=0.8:1.4:0.1` (the end included) or `scale=1,2`. Repeatable.",
 )
 @click.option("--seeds", metavar="A..B", help="Run every combination with each of these seeds.")
-@click.option("-o", "--output", type=OutputFile(), required=True, help="A .csv, .jsonl or .parquet file.")
+@click.option(
+    "-o", "--output", type=OutputFile(), required=True, help=f"A file that ends in {', '.join(endings(TABLES))}."
+)
 @force_option
 @click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param in all runs.")
 @click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")

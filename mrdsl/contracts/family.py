@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.result import Limits, Plan, Result, Table
+from mrdsl.exchange.registry import Writer
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
 
@@ -119,12 +120,16 @@ class Experiment:
 class Export:
     """A plan as files that another program takes over: ``mrdsl export FILE NAME``.
 
-    ``write(spec, plan)`` gives texts by file names; it raises ValueError in words where the plan has no such form.
+    ``format`` is one of ``exchange.registry.PLANS``. ``write(spec, plan)`` gives texts by file names; it raises
+    ValueError in words where the plan has no such form.
     """
 
-    name: str
-    doc: str
+    format: Writer[Any]
     write: Callable[[Spec, Any], Mapping[str, str]]
+
+    @property
+    def name(self) -> str:
+        return self.format.name
 
 
 def kind_words(name: str) -> str:

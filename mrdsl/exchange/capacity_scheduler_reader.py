@@ -6,27 +6,28 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
+from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.queue_tree import ROOT, Queue
 
 PREFIX = "yarn.scheduler.capacity."
 
 
 def read_capacity_scheduler(text: str) -> Queue:
-    """The tree below ``root``. Raises ValueError in words where the text is no such file."""
+    """The tree below ``root``. Raises FormatError where the text is no such file."""
     try:
         configuration = ET.fromstring(text)
     except ET.ParseError as problem:
-        raise ValueError(f"it is no XML: {problem}") from None
+        raise FormatError(f"it is no XML: {problem}") from None
     if configuration.tag != "configuration":
-        raise ValueError(f"it is a <{configuration.tag}>, not a <configuration>")
+        raise FormatError(f"it is a <{configuration.tag}>, not a <configuration>")
     values = {}
     for one in configuration.iter("property"):
         name, value = one.findtext("name"), one.findtext("value")
         if name is None or value is None:
-            raise ValueError("a <property> lacks its <name> or <value>")
+            raise FormatError("a <property> lacks its <name> or <value>")
         values[name.strip()] = value.strip()
     if f"{PREFIX}{ROOT}.queues" not in values:
-        raise ValueError(f"it names no queues below {ROOT}")
+        raise FormatError(f"it names no queues below {ROOT}")
     return _queue(ROOT, ROOT, values)
 
 
@@ -48,9 +49,9 @@ def _decimal(path: str, item: str, values: Mapping[str, str]) -> Decimal:
     written = values.get(f"{PREFIX}{path}.{item}")
     if written is None:
         if item == "capacity" and path != ROOT:
-            raise ValueError(f"the queue {path} has no capacity")
+            raise FormatError(f"the queue {path} has no capacity")
         return Decimal(100)
     try:
         return Decimal(written)
     except InvalidOperation:
-        raise ValueError(f"the {item} of {path} is {written!r}, not a number") from None
+        raise FormatError(f"the {item} of {path} is {written!r}, not a number") from None

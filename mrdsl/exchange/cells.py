@@ -15,6 +15,7 @@ from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.source import Span
+from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.text import decode
 from mrdsl.spec.schema import Source
 
@@ -98,36 +99,36 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def read_raw(source: Source, shown: str) -> RawTable:
-    """Reads a table's text; ``shown`` is its name in messages. Raises ValueError in words where it is no table."""
+    """Reads a table's text; ``shown`` is its name in messages. Raises FormatError in words where it is no table."""
     try:
         data = read_bytes(source.path)
     except UnreadableError as unread:
-        raise ValueError(str(unread)) from None
+        raise FormatError(str(unread)) from None
     text, problem = decode(data)
     if text is None:
-        raise ValueError(problem)
+        raise FormatError(problem)
     head = next((line for line in text.split("\n", 1000) if line.strip()), "")
     if not head:
-        raise ValueError("it is empty")
+        raise FormatError("it is empty")
     delimiter = "\t" if "\t" in head or source.path.endswith(".tsv") else ","
     header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter))
     if len(header) > budgets.COLUMNS:
-        raise ValueError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
+        raise FormatError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
     if text.count("\n") > budgets.ROWS:
-        raise ValueError(f"it has more than the {budgets.ROWS} rows that are read")
+        raise FormatError(f"it has more than the {budgets.ROWS} rows that are read")
     rows, plain = _shape(data, text, len(header), delimiter)
     table = RawTable(shown, text, header, delimiter, rows, plain)
     try:
         return table if plain else RawTable(shown, text, header, delimiter, len(table.records), False)
     except csv.Error as problem:
-        raise ValueError(str(problem)) from None
+        raise FormatError(str(problem)) from None
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=delimiter))
     except csv.Error as problem:
-        raise ValueError(str(problem)) from None
+        raise FormatError(str(problem)) from None
 
 
 def _shape(data: bytes, text: str, columns: int, delimiter: str) -> tuple[int, bool]:

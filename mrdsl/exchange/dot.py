@@ -11,7 +11,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from mrdsl.exchange.workflow import Workflow, WorkflowError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.workflow import Workflow
 
 DURATIONS = ("duration", "runtime", "time")
 """The attributes of a node that may say how long it runs, the first that is there."""
@@ -52,7 +53,7 @@ def read(path: str) -> Workflow:
     """The nodes of a digraph, in order of appearance; an edge a -> b says that b runs after a.
 
     A node's duration is its attribute ``duration`` (or ``runtime``, ``time``): seconds, or a number with ``ms``, ``s``,
-    ``min``, ``h`` or ``d``. Defaults (``node [duration=5]``), chains and subgraphs count. Raises WorkflowError.
+    ``min``, ``h`` or ``d``. Defaults (``node [duration=5]``), chains and subgraphs count. Raises FormatError.
     """
     graph = _parsed(path)
     numbers = {name: number for number, name in enumerate(graph.attributes)}
@@ -67,14 +68,14 @@ def _parsed(path: str) -> _Graph:
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as problem:
-        raise WorkflowError(f"it cannot be opened: {problem.strerror}") from None
+        raise FormatError(f"it cannot be opened: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise WorkflowError("it is not UTF-8 text") from None
+        raise FormatError("it is not UTF-8 text") from None
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as problem:
         shown = "" if isinstance(problem, UnexpectedCharacters) else f" at {str(getattr(problem, 'token', ''))!r}"
-        raise WorkflowError(
+        raise FormatError(
             f"it is no DOT: line {problem.line}, column {problem.column}{shown}",
             "write digraph NAME { a [duration=60]; a -> b }",
         ) from None
@@ -140,7 +141,7 @@ def _text(token: str) -> str:
 def _duration(name: str, attributes: Mapping[str, str]) -> float:
     written = next((attributes[key] for key in DURATIONS if key in attributes), None)
     if written is None:
-        raise WorkflowError(f"node {name} has no duration", f"write {name} [duration=60], in seconds")
+        raise FormatError(f"node {name} has no duration", f"write {name} [duration=60], in seconds")
     text = written.strip()
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
     try:
@@ -148,7 +149,7 @@ def _duration(name: str, attributes: Mapping[str, str]) -> float:
     except (ValueError, KeyError):
         value = -1.0
     if not isfinite(value) or value < 0:
-        raise WorkflowError(
+        raise FormatError(
             f"node {name} has the duration {written!r}", 'write seconds, or a number and a unit: 60, "90 s", "1.5 min"'
         )
     return value

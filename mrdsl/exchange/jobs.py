@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.source import Span
@@ -41,7 +42,8 @@ def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
     last = 0.0
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         rows = csv.reader(file)
-        header = next(rows, None)
+        told = _Told(str(path), found)
+        header = next(told.rows(rows), None)
         if header is None:
             return
         units = _header(header)
@@ -55,7 +57,7 @@ def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
                 )
             )
             return
-        for row in rows:
+        for row in told.rows(rows):
             if not any(cell.strip() for cell in row):
                 continue
             job = _row(row, units, rows.line_num, last)
@@ -72,6 +74,22 @@ def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
                         f"the columns are: {', '.join(header)}",
                     )
                 )
+
+
+@dataclass
+class _Told:
+    """Tells of a row that is none, which ends the table: a quote that never closes takes all that follows."""
+
+    path: str
+    found: list[Diagnostic]
+
+    def rows(self, reader: Any) -> Iterator[list[str]]:
+        try:
+            yield from reader
+        except csv.Error as problem:
+            line = reader.line_num
+            place = Span(self.path, line, 1, line, 2)
+            self.found.append(error("broken-table", f"this is no row: {problem}", place, "close every quote"))
 
 
 def _header(header: list[str]) -> Mapping[str, tuple[int, float]] | str:

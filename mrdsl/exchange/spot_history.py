@@ -48,7 +48,7 @@ def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None
     place = Span(str(path), 1, 1, 1, 2)
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as cause:
+    except (ValueError, RecursionError) as cause:
         line = getattr(cause, "lineno", 1)
         column = getattr(cause, "colno", 1)
         found.append(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mrdsl.core import budgets
 from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.exchange.mistakes import FormatError
 
 
 def decode(data: bytes) -> tuple[str | None, str]:
@@ -27,6 +28,17 @@ def read_document(path: Path, own_descriptors: bool = False) -> tuple[str | None
         return None, str(problem)
     text, reason = decode(data)
     return (text, reason) if text is None else within_budget(text)
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file that another program wrote. Raises FormatError."""
+    try:
+        text, reason = decode(read_bytes(path))
+    except UnreadableError as problem:
+        raise FormatError(str(problem), "check the name") from None
+    if text is None:
+        raise FormatError(reason, "save it as UTF-8 text")
+    return text
 
 
 def within_budget(text: str) -> tuple[str | None, str]:

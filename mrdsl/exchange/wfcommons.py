@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrdsl.exchange.workflow import Workflow, WorkflowError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.workflow import Workflow
 
 _RUNTIMES = ("runtimeInSeconds", "runtime")
+MOST = sys.float_info.max
 _WANTED = "give a WfFormat file, as wfcommons.org offers them"
 
 
@@ -18,7 +20,7 @@ def read(path: str) -> Workflow:
     """The tasks of a WfFormat file in file order, with the run times of its recorded execution.
 
     Parents come from ``parents`` and from ``children``, which must not contradict the tasks there are. Raises
-    WorkflowError.
+    FormatError.
     """
     workflow = _workflow(path)
     specified = workflow.get("specification")
@@ -31,7 +33,7 @@ def read(path: str) -> Workflow:
     numbers = _numbers(tasks)
     missing = [name for name in numbers if name not in runtimes]
     if missing:
-        raise WorkflowError(
+        raise FormatError(
             f"task {missing[0]} has no run time" + _and_more(missing),
             "take an instance of an execution, not a bare recipe",
         )
@@ -48,26 +50,26 @@ def _workflow(path: str) -> Mapping[str, Any]:
     try:
         document = json.loads(Path(path).read_bytes())
     except OSError as problem:
-        raise WorkflowError(f"it cannot be opened: {problem.strerror}") from None
+        raise FormatError(f"it cannot be opened: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:
-        raise WorkflowError(f"it is not JSON ({problem})", _WANTED) from None
+        raise FormatError(f"it is not JSON ({problem})", _WANTED) from None
     workflow = document.get("workflow") if isinstance(document, Mapping) else None
     if not isinstance(workflow, Mapping):
-        raise WorkflowError("it has no object `workflow`", _WANTED)
+        raise FormatError("it has no object `workflow`", _WANTED)
     return workflow
 
 
 def _list_of_tasks(holder: Any, where: str) -> list[Mapping[str, Any]]:
     tasks = holder.get("tasks", holder.get("jobs")) if isinstance(holder, Mapping) else None
     if not isinstance(tasks, list) or not all(isinstance(task, Mapping) for task in tasks):
-        raise WorkflowError(f"{where} has no list `tasks`")
+        raise FormatError(f"{where} has no list `tasks`")
     return tasks
 
 
 def _name(task: Mapping[str, Any]) -> str:
     name = task.get("id", task.get("name"))
     if not isinstance(name, str) or not name:
-        raise WorkflowError("a task has neither `id` nor `name`")
+        raise FormatError("a task has neither `id` nor `name`")
     return name
 
 
@@ -76,7 +78,7 @@ def _numbers(tasks: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     for number, task in enumerate(tasks):
         name = _name(task)
         if name in numbers:
-            raise WorkflowError(f"task {name} stands in it twice")
+            raise FormatError(f"task {name} stands in it twice")
         numbers[name] = number
     return numbers
 
@@ -87,16 +89,18 @@ def _runtimes(tasks: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         value = next((task[key] for key in _RUNTIMES if task.get(key) is not None), None)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise WorkflowError(f"task {_name(task)} has the run time {value!r}", "run times are seconds, at least 0")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+            raise FormatError(f"task {_name(task)} has the run time {value!r}", "run times are seconds, at least 0")
         runtimes[_name(task)] = float(value)
     return runtimes
 
 
 def _known(names: Any, numbers: Mapping[str, int], task: Mapping[str, Any]) -> Iterator[int]:
+    if names is not None and not isinstance(names, list):
+        raise FormatError(f"task {_name(task)} has {names!r} where a list of tasks is wanted", _WANTED)
     for name in names or ():
-        if name not in numbers:
-            raise WorkflowError(f"task {_name(task)} is tied to {name}, which is not in it")
+        if not isinstance(name, str) or name not in numbers:
+            raise FormatError(f"task {_name(task)} is tied to {name}, which is not in it")
         yield numbers[name]
 
 

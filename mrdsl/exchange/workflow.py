@@ -13,11 +13,3 @@ class Workflow:
     names: Sequence[str]
     durations: Sequence[float]
     parents: Sequence[Sequence[int]]
-
-
-class WorkflowError(Exception):
-    """A file that is no usable workflow: why, and in ``hint`` what to do."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
-import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyomo.environ as pyo
-
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.linear_program import LinearProgram, Names
 from mrdsl.core.source import Span
 from mrdsl.core.writer import Together, is_through
-from mrdsl.exchange.models.lp import relations, write_lp
-from mrdsl.exchange.models.mps import write_mps
-from mrdsl.exchange.models.naming import legal_names
+from mrdsl.exchange.models.written import Written
+from mrdsl.exchange.registry import MODELS, ModelWriter, by_ending, endings, named
 from mrdsl.solving.arrays import constraints_of, linear_program, objective_of
 from mrdsl.solving.fingerprint import fingerprint
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
-
-FORMATS = (".lp", ".mps", ".nl", ".gms")
 
 
 def write_model(
@@ -44,30 +35,28 @@ def write_model(
     linear ones, ``file-exists`` and ``unwritable-file``.
     """
     path = Path(path)
-    ending = ending_of(path, form)
+    writer = writer_of(path, form)
     if spec is not None:
         model.block_spans = spans_of_blocks(spec.facts)
-    if ending not in FORMATS:
-        hint = "write a name that ends in " + ", ".join(FORMATS)
+    if writer is None:
+        hint = "write a name that ends in " + ", ".join(endings(MODELS))
         raise MrdslError([error("unknown-format", f"{path} does not say a known model format", hint=hint)])
     with Together(force=force) as files:
-        out = _Out(files, path, not is_through(path))
-        if ending in (".lp", ".mps"):
-            return _write_linear(model, out, ending)
-        return (_write_nl if ending == ".nl" else _write_gams)(model, out)
+        return _write(model, _Out(files, path, not is_through(path)), writer)
 
 
-def ending_of(path: Path, form: str | None = None) -> str:
-    """The ending that says the format: the path's own where none is given."""
-    return path.suffix.lower() if form is None else f".{form}"
+def writer_of(path: Path, form: str | None = None) -> ModelWriter | None:
+    """Who writes the format of that name, or the one that the path's ending says."""
+    return by_ending(MODELS, path.suffix) if form is None else named(MODELS, form)
 
 
 def paths_of(path: Path, form: str | None = None) -> tuple[Path, ...]:
     """All files that :func:`write_model` writes for a path."""
     if is_through(path):
         return (path,)
-    beside = (".col", ".row", ".names.json") if ending_of(path, form) == ".nl" else (".names.json",)
-    return (path, *(path.with_suffix(ending) for ending in beside))
+    writer = writer_of(path, form)
+    beside = writer.beside if writer is not None else ()
+    return (path, *(path.with_suffix(ending) for ending in (*beside, ".names.json")))
 
 
 @dataclass(frozen=True)
@@ -83,117 +72,28 @@ class _Out:
             stream.write(text)
 
 
-def column_and_row_names(program: LinearProgram, names: Names) -> tuple[list[str], list[tuple[str, ...]]]:
-    """The legal name of each column, and of each row the names under which it stands in an LP file."""
-    columns = legal_names(variable.name for variable in names.variables)
-    sides = list(zip(program.row_lower.tolist(), program.row_upper.tolist(), strict=True))
-    wanted = [
-        f"{constraint.name}{suffix}"
-        for constraint, (low, high) in zip(names.constraints, sides, strict=True)
-        for suffix in (("",) if len(relations(low, high)) == 1 else (".lower", ".upper"))
-    ]
-    flat = iter(legal_names(wanted, taken=columns))
-    return columns, [tuple(next(flat) for _ in relations(low, high)) for low, high in sides]
-
-
-def _write_linear(model: Any, out: _Out, ending: str) -> tuple[Path, ...]:
+def _write(model: Any, out: _Out, writer: ModelWriter) -> tuple[Path, ...]:
     path = out.path
-    found = linear_program(model)
-    if found is None:
-        raise MrdslError(
-            [
-                error(
-                    "unknown-format",
-                    f"the model is not linear, {path.name} holds linear ones only",
-                    hint=f"write {path.stem}.nl or {path.stem}.gms",
-                )
-            ]
-        )
-    program, names = found
-    columns, rows = column_and_row_names(program, names)
-    _refuse_infinite(program)
-    with out.files.text(path, "ascii") as stream:
-        if ending == ".lp":
-            write_lp(stream, program, columns, rows, model.name or "mrdsl")
-        else:
-            first = legal_names((c.name for c in names.constraints), taken=columns)
-            rows = [(name,) for name in first]
-            write_mps(stream, program, columns, first, legal_names([model.name or "mrdsl"])[0])
-    row_entries = [(name, c) for group, c in zip(rows, names.constraints, strict=True) for name in group]
-    written = "minimize" if ending == ".mps" else None
-    return path, *_write_names(
-        model, out, zip(columns, names.variables, strict=True), row_entries, written, fingerprint(program, columns)
-    )
-
-
-def _refuse_infinite(program: LinearProgram) -> None:
-    """No format has a sign for a coefficient that is none. Raises MrdslError ``number-too-large``."""
-    if not (np.isfinite(program.costs).all() and np.isfinite(program.coefficients).all()):
-        message = "the model has a coefficient beyond the numbers that there are"
-        raise MrdslError([error("number-too-large", message, None, "write smaller numbers in the spec")])
-
-
-def _write_nl(model: Any, out: _Out) -> tuple[Path, ...]:
-    from pyomo.repn.plugins.nl_writer import NLWriter
-
-    path = out.path
-    with out.files.text(path, "ascii") as stream:
-        information = NLWriter().write(model, stream, linear_presolve=False, scale_model=False)
-    columns = legal_names(v.name for v in information.variables)
-    rows = legal_names((c.name for c in information.constraints), taken=columns)
-    goals = legal_names((o.name for o in information.objectives), taken=[*columns, *rows])
-    beside = (path.with_suffix(".col"), path.with_suffix(".row")) if out.beside else ()
-    for place, lines in zip(beside, (columns, [*rows, *goals]), strict=out.beside):
-        out.write(place, "".join(f"{line}\n" for line in lines), "ascii")
-    written = _write_names(
-        model,
-        out,
-        zip(columns, information.variables, strict=True),
-        zip(rows, information.constraints, strict=True),
-        None,
-    )
-    return (path, *beside, *written)
-
-
-def _write_gams(model: Any, out: _Out) -> tuple[Path, ...]:
-    """Through Pyomo's own writer, which names columns and rows by GAMS's rules."""
-    from pyomo.repn.plugins.gams_writer import ProblemWriter_gams
-
-    stream = io.StringIO()
-    logger = logging.getLogger("pyomo.core")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        options = {"symbolic_solver_labels": True, "warmstart": False}
-        _, symbols = ProblemWriter_gams()(model, stream, lambda _: True, options)
-    finally:
-        logger.setLevel(level)
-    head, solve, rest = stream.getvalue().partition("SOLVE GAMS_MODEL")
-    text = head.replace("+1.0E+100", "+inf").replace("-1.0E+100", "-inf") + solve + rest.partition("\n")[0] + "\n"
-    out.write(out.path, text)
-    entries = list(symbols.bySymbol.items())
-    columns = [(symbol, data) for symbol, data in entries if data.ctype is pyo.Var]
-    equations = set(head.partition("EQUATIONS")[2].partition(";")[0].split())
-    rows = [
-        (symbol + side, data)
-        for symbol, data in entries
-        if data.ctype is pyo.Constraint
-        for side in ("", "_lo", "_hi")
-        if symbol + side in equations
-    ]
-    return out.path, *_write_names(model, out, columns, rows, None)
-
-
-def _write_names(
-    model: Any,
-    out: _Out,
-    columns: Iterable[tuple[str, Any]],
-    rows: Iterable[tuple[str, Any]],
-    written: str | None,
-    mark: str | None = None,
-) -> tuple[Path, ...]:
+    subject, program = model, None
+    if writer.linear:
+        subject = linear_program(model)
+        if subject is None:
+            able = " or ".join(path.stem + one.endings[0] for one in MODELS if not one.linear)
+            message = f"the model is not linear, {path.name} holds linear ones only"
+            raise MrdslError([error("unknown-format", message, hint=f"write {able}")])
+        program = subject[0]
+    with out.files.text(path, writer.encoding) as stream:
+        written = writer.load()(stream, subject, model.name or "mrdsl")
     if not out.beside:
-        return ()
+        return (path,)
+    beside = [path.with_suffix(ending) for ending in writer.beside]
+    for place in beside:
+        out.write(place, written.beside[place.suffix], writer.encoding)
+    mark = None if program is None else fingerprint(program, [name for name, _ in written.columns])
+    return path, *beside, _write_names(model, out, written, mark)
+
+
+def _write_names(model: Any, out: _Out, written: Written, mark: str | None) -> Path:
     path = out.path
     goal = objective_of(model)
     sense = "maximize" if goal.sense < 0 else "minimize"
@@ -202,13 +102,13 @@ def _write_names(
         "format": 1,
         "model": path.name,
         **({"fingerprint": mark} if mark else {}),
-        "goal": {"component": goal.name, "sense": sense, "written": written or sense},
-        "columns": {name: _entry(data, spans) for name, data in columns},
-        "rows": {name: _entry(data, spans) for name, data in rows},
+        "goal": {"component": goal.name, "sense": sense, "written": written.sense or sense},
+        "columns": {name: _entry(data, spans) for name, data in written.columns},
+        "rows": {name: _entry(data, spans) for name, data in written.rows},
     }
     target = path.with_suffix(".names.json")
     out.write(target, json.dumps(document, indent=1) + "\n")
-    return (target,)
+    return target
 
 
 def _entry(data: Any, spans: Any) -> dict[str, Any]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,10 +13,11 @@ from mrdsl.core.diagnostics import MrdslError, error, warning
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.core.source import Span
-from mrdsl.exchange.solutions import cbc, glpk, highs, scip
-from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.models.linear import column_and_row_names
+from mrdsl.exchange.registry import SOLUTIONS, listed, named, recognized
+from mrdsl.exchange.solutions.status import Found
 from mrdsl.planning.choice import asked
-from mrdsl.planning.model_files import column_and_row_names
 from mrdsl.planning.solve_spec import build_model, decoded_outcome, doubts_of, finish
 from mrdsl.solving.arrays import fill_the_unused, linear_program
 from mrdsl.solving.checked_answer import judge
@@ -27,17 +25,6 @@ from mrdsl.solving.claims import AGREE
 from mrdsl.solving.fingerprint import require_match
 from mrdsl.solving.request import Reply
 from mrdsl.spec.spec import Spec
-
-_READERS: Mapping[str, Callable[[str], Found]] = MappingProxyType(
-    {"cbc": cbc.read, "glpk": glpk.read, "highs": highs.read, "scip": scip.read}
-)
-FORMATS = tuple(_READERS)
-_SIGNS = (
-    ("glpk", re.compile(r"\A(c .*\n|c\n)*s (bas|mip|ipt) ")),
-    ("highs", re.compile(r"\AModel status")),
-    ("scip", re.compile(r"\A(solution status:|objective value:|no solution available)")),
-    ("cbc", re.compile(r"\A.* - objective value")),
-)
 
 
 @dataclass(frozen=True)
@@ -63,16 +50,16 @@ def read_solution(
 ) -> Result:
     """The plan that a solution file holds for the model that ``compile`` wrote of this spec, checked like any other.
 
-    ``form`` is one of cbc, glpk, highs, scip; without it the file's own look decides. "Optimal" in a file is no bound:
-    one is claimed where shadow prices in the file prove it, or where ``proof`` gives it; either only where its names
-    are those of this very model. Raises MrdslError ``unreadable-solution``, ``unreadable-names`` or ``stale-model``
-    (exit code 2).
+    ``form`` is a format of ``exchange.registry.SOLUTIONS``; without it the file's own look decides. "Optimal" in a file
+    is no bound: one is claimed where shadow prices in the file prove it, or where ``proof`` gives it; either only where
+    its names are those of this very model. Raises MrdslError ``unreadable-solution``, ``unreadable-names`` or
+    ``stale-model`` (exit code 2).
     """
     text = _read(Path(path))
     formulation, relax = asked(spec, formulation, relax)
-    form = form or next((name for name, sign in _SIGNS if sign.match(text)), None)
-    if form is None or form not in _READERS:
-        raise _unreadable(path, "its format is not known", f"say --format, one of {', '.join(FORMATS)}")
+    reader = named(SOLUTIONS, form) if form else recognized(SOLUTIONS, text)
+    if reader is None:
+        raise _unreadable(path, "its format is not known", f"say --format; {listed(SOLUTIONS)}")
     model = build_model(spec, formulation, relax)
     extracted = linear_program(model)
     if extracted is None:
@@ -82,16 +69,18 @@ def read_solution(
     if proof.names is not None:
         require_match(proof.names, program, columns)
     try:
-        found = _READERS[form](text)
+        found = reader.read(path, [])
         values = _values(found, columns, program)
-    except (UnreadableError, ValueError, IndexError) as cause:
+    except (FormatError, ValueError, IndexError) as cause:
         raise _unreadable(path, str(cause), "") from None
     bound, why_not = _bound(found, values, program, proof)
     ended = found.termination
     if proof.names is None and values is None and ended in (Termination.INFEASIBLE, Termination.UNBOUNDED):
         ended = Termination.COMPLETED
     reply = Reply(ended, values, bound=bound, message=found.message)
-    answer = replace(judge(form, None, reply, program, names, Limits(gap=proof.gap)), solver=form, version=None)
+    answer = replace(
+        judge(reader.name, None, reply, program, names, Limits(gap=proof.gap)), solver=reader.name, version=None
+    )
     result = _as_result(spec, model, answer, formulation, relax)
     result = replace(result, diagnostics=(*result.diagnostics, *doubts_of(answer, None)))
     if why_not and answer.termination is not Termination.ERROR:
@@ -157,11 +146,11 @@ def _values(found: Found, columns: list[str], program: LinearProgram) -> Any:
         expected = len(columns) + (program.offset != 0.0)
         if len(found.by_position) != expected:
             message = f"it has {len(found.by_position)} columns, this model {expected}: compile and solve again"
-            raise UnreadableError(message)
+            raise FormatError(message)
         return np.array(found.by_position[: len(columns)])
     if found.values is None:
         return None
     strange = sorted(set(found.values) - {*columns, "objective_constant"})
     if strange:
-        raise UnreadableError(f"it names {strange[0]}, which this model has not: compile and solve again")
+        raise FormatError(f"it names {strange[0]}, which this model has not: compile and solve again")
     return np.array([found.values.get(name, 0.0) for name in columns])

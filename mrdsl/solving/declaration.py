@@ -15,8 +15,9 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.source import Span
+from mrdsl.exchange.registry import MODELS
 
-FORMATS = ("lp", "mps")
+FORMATS = tuple(one.name for one in MODELS if one.linear)
 KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")
 OFFERS = ("duals", "start", "bound", "incumbents", "iis")
 LIMITS = ("time", "gap", "nodes", "threads", "seed")

@@ -10,7 +10,8 @@ import networkx as nx
 import pytest
 
 from mrdsl.exchange import dot, wfcommons
-from mrdsl.exchange.workflow import Workflow, WorkflowError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.workflow import Workflow
 
 SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).parents[3] / "shared")) / "data/traces/wfinstances"
 INSTANCES = sorted(SHARED.glob("*.json"))
@@ -52,7 +53,7 @@ def test_seven_recorded_workflows_are_read_whole() -> None:
 def test_what_is_no_workflow_is_refused(tmp_path: Path, document: str, message: str) -> None:
     path = tmp_path / "w.json"
     path.write_text(document)
-    with pytest.raises(WorkflowError) as caught:
+    with pytest.raises(FormatError) as caught:
         wfcommons.read(str(path))
     assert message in str(caught.value)
 
@@ -109,6 +110,6 @@ def test_dot_chains_defaults_and_subgraphs(tmp_path: Path) -> None:
 def test_what_is_no_graph_of_tasks_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "g.dot"
     path.write_text(text)
-    with pytest.raises(WorkflowError) as caught:
+    with pytest.raises(FormatError) as caught:
         dot.read(str(path))
     assert message in str(caught.value)

@@ -3,7 +3,8 @@
 import json
 
 from mrdsl.core.result import Termination
-from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.solutions.status import Found
 
 VERDICTS = {"done": Termination.OPTIMAL, "impossible": Termination.INFEASIBLE, "no end to it": Termination.UNBOUNDED}
 
@@ -12,5 +13,5 @@ def read(text: str, printed: str = "") -> Found:
     try:
         answer = json.loads(text)
     except json.JSONDecodeError as cause:
-        raise UnreadableError(f"no JSON: {cause}") from None
+        raise FormatError(f"no JSON: {cause}") from None
     return Found(VERDICTS[answer["verdict"]], values=answer.get("at"), bound=answer.get("worth"))

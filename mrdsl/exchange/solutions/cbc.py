@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from mrdsl.core.result import Termination
-from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.solutions.status import Found
 
 _STATUS = (
     (re.compile(r"Optimal"), Termination.OPTIMAL),
@@ -30,7 +31,7 @@ def read(text: str, printed: str = "") -> Found:
     """The solution in ``text``; ``printed`` (the program's output, if there is any) gives the bound."""
     head, _, body = text.partition("\n")
     if " - objective value" not in head:
-        raise UnreadableError("no CBC solution file: its first line does not say '… - objective value …'")
+        raise FormatError("no CBC solution file: its first line does not say '… - objective value …'")
     termination = next((t for pattern, t in _STATUS if pattern.match(head)), Termination.ERROR)
     if termination is Termination.ERROR and _PROVEN.search(printed):
         termination = Termination.INFEASIBLE
@@ -58,7 +59,7 @@ def _values(body: str) -> dict[str, float]:
     for line in body.splitlines():
         found = _LINE.match(line)
         if found is None:
-            raise UnreadableError(f"a damaged CBC solution file: {line[:60]!r}")
+            raise FormatError(f"a damaged CBC solution file: {line[:60]!r}")
         values[found[1]] = _number(found[2], line)
     return values
 
@@ -67,7 +68,7 @@ def _number(text: str, line: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UnreadableError(f"a damaged CBC solution file: {line[:60]!r}") from None
+        raise FormatError(f"a damaged CBC solution file: {line[:60]!r}") from None
 
 
 def _bound(printed: str) -> float | None:

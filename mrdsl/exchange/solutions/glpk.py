@@ -6,7 +6,8 @@ import re
 from types import MappingProxyType
 
 from mrdsl.core.result import Termination
-from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.solutions.status import Found
 
 _PRINTED = (
     ("PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION", Termination.INFEASIBLE, False),
@@ -29,12 +30,12 @@ def read(text: str, printed: str = "") -> Found:
     """The solution in ``text``; ``printed`` (what glpsol printed, if known) settles what the file leaves open."""
     lines = [line for line in text.splitlines() if line and not line.startswith("c")]
     if not lines or not lines[0].startswith("s ") or lines[-1].split() != ["e", "o", "f"]:
-        raise UnreadableError("no GLPK solution file: it has no line 's …' at its start or no 'e o f' at its end")
+        raise FormatError("no GLPK solution file: it has no line 's …' at its start or no 'e o f' at its end")
     header = lines[0].split()
     try:
         return _read_integer(header, lines, printed) if header[1] == "mip" else _read_basic(header, lines, printed)
     except (IndexError, ValueError) as cause:
-        raise UnreadableError(f"a damaged GLPK solution file: {cause}") from None
+        raise FormatError(f"a damaged GLPK solution file: {cause}") from None
 
 
 def _read_integer(header: list[str], lines: list[str], printed: str) -> Found:

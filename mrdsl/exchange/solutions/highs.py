@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from mrdsl.core.result import Termination
-from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.solutions.status import Found
 
 _STATUS = MappingProxyType(
     {
@@ -26,7 +27,7 @@ def read(text: str, printed: str = "") -> Found:
     """The solution in ``text``; the file holds no bound, so an optimum is one within the gap that was asked for."""
     lines = [line.strip() for line in text.splitlines()]
     if lines[:1] != ["Model status"]:
-        raise UnreadableError("no HiGHS solution file: it does not begin with 'Model status'")
+        raise FormatError("no HiGHS solution file: it does not begin with 'Model status'")
     status = lines[1] if len(lines) > 1 else ""
     termination = _STATUS.get(status)
     if termination is None:
@@ -42,26 +43,26 @@ def _objective(lines: list[str]) -> float | None:
     try:
         return None if found is None else float(found.split()[1])
     except (ValueError, IndexError):
-        raise UnreadableError(f"a damaged HiGHS solution file: {found!r}") from None
+        raise FormatError(f"a damaged HiGHS solution file: {found!r}") from None
 
 
 def _feasible(lines: list[str]) -> bool:
     try:
         return lines[lines.index("# Primal solution values") + 1] == "Feasible"
     except (ValueError, IndexError):
-        raise UnreadableError("a damaged HiGHS solution file: it has no primal solution values") from None
+        raise FormatError("a damaged HiGHS solution file: it has no primal solution values") from None
 
 
 def _columns(lines: list[str]) -> dict[str, float]:
     start = next((i for i, line in enumerate(lines) if line.startswith("# Columns ")), None)
     if start is None:
-        raise UnreadableError("a damaged HiGHS solution file: it has no columns")
+        raise FormatError("a damaged HiGHS solution file: it has no columns")
     try:
         count = int(lines[start].split()[2])
         pairs = (line.split() for line in lines[start + 1 : start + 1 + count])
         values = {name: float(value) for name, value in pairs}
     except (ValueError, IndexError) as cause:
-        raise UnreadableError(f"a damaged HiGHS solution file: {cause}") from None
+        raise FormatError(f"a damaged HiGHS solution file: {cause}") from None
     if len(values) != count:
-        raise UnreadableError(f"a damaged HiGHS solution file: {len(values)} of {count} columns")
+        raise FormatError(f"a damaged HiGHS solution file: {len(values)} of {count} columns")
     return values

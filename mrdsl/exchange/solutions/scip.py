@@ -6,7 +6,8 @@ import re
 from types import MappingProxyType
 
 from mrdsl.core.result import Termination
-from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.solutions.status import Found
 
 _STATUS = MappingProxyType(
     {
@@ -36,12 +37,12 @@ def read(text: str, printed: str = "") -> Found:
     if lines[:1] == ["no solution available"] or termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
         return Found(termination, undecided=undecided)
     if not lines or not lines[0].startswith("objective value:"):
-        raise UnreadableError("no SCIP solution file: it has no line 'objective value:'")
+        raise FormatError("no SCIP solution file: it has no line 'objective value:'")
     stated = float(lines[0].partition(":")[2])
     values = {}
     for line in lines[1:]:
         found = _LINE.match(line)
         if found is None:
-            raise UnreadableError(f"a damaged SCIP solution file: {line[:60]!r}")
+            raise FormatError(f"a damaged SCIP solution file: {line[:60]!r}")
         values[found[1]] = float(found[2])
     return Found(termination, values=values, within_gap=termination is Termination.OPTIMAL, stated=stated)

@@ -27,7 +27,3 @@ class Found:
     within_gap: bool = False
     stated: float | None = None
     message: str = ""
-
-
-class UnreadableError(ValueError):
-    """The file is not what the solver writes; the text says what is wrong."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mrdsl.exchange.registry import WORKFLOWS, names
 from mrdsl.spec.schema import Node, Source, blocks, quantity, references
-
-SOURCES = ("wfcommons", "dot")
-"""The readers that ``dag NAME from reader("file")`` accepts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +36,11 @@ class DeadlineFacts(Node):
     """The DAGs of the spec; several are planned independently of each other."""
 
     dags: Sequence[Dag] = blocks(
-        Dag, "dag", "a job as a graph of tasks, written here or read from a file", required=True, sources=SOURCES
+        Dag,
+        "dag",
+        "a job as a graph of tasks, written here or read from a file",
+        required=True,
+        sources=names(WORKFLOWS),
     )
 
     @property

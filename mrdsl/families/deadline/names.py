@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mrdsl.exchange.workflow import WorkflowError
+from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families.deadline.workflows import imported
 from mrdsl.spec.columns import Columns, names_of, parts_of
 
@@ -23,5 +23,5 @@ def known_names(dags: Sequence[Dag]) -> Iterator[str]:
             yield from (prefix + name for name in names_of(part))
         try:
             yield from (prefix + name for name in imported(dag.source).names)
-        except WorkflowError:
+        except FormatError:
             continue

@@ -5,25 +5,27 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from mrdsl.exchange import dot, wfcommons
-from mrdsl.exchange.workflow import Workflow, WorkflowError
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.registry import WORKFLOWS, named
+from mrdsl.exchange.workflow import Workflow
 from mrdsl.spec.schema import Source
 
 _NOTHING = Workflow((), (), ())
-_READERS = {"wfcommons": wfcommons.read, "dot": dot.read}
 
 
 def imported(source: Source | None) -> Workflow:
-    """The tasks of the file that a DAG names; none where it names no file. Raises WorkflowError."""
+    """The tasks of the file that a DAG names; none where it names no file. Raises FormatError."""
     if source is None:
         return _NOTHING
     try:
         status = Path(source.path).stat()
     except OSError as problem:
-        raise WorkflowError(f"it cannot be opened: {problem.strerror}") from None
+        raise FormatError(f"it cannot be opened: {problem.strerror}") from None
     return _read(source.reader, source.path, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=8)
 def _read(reader: str, path: str, modified: int, size: int) -> Workflow:
-    return _READERS[reader](path)
+    found = named(WORKFLOWS, reader)
+    assert found is not None, reader
+    return found.read(path, [])

@@ -9,7 +9,7 @@ from itertools import repeat
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error
 from mrdsl.core.source import Span
-from mrdsl.exchange.workflow import WorkflowError
+from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
 from mrdsl.families.deadline.workflows import imported
 from mrdsl.spec.columns import Columns, column, parts_of
@@ -103,7 +103,7 @@ class _Builder:
         source = self.dag.source
         try:
             found = imported(self.dag.source)
-        except WorkflowError as problem:
+        except FormatError as problem:
             assert source is not None
             self.problems.append(
                 error("broken-workflow", f"{source.written} is no workflow: {problem}", source.span, problem.hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mrdsl.contracts.family import Experiment, Export, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.exchange.registry import YARN
 from mrdsl.families.joint import hooks
 from mrdsl.families.joint.checks import check, find_impossible
 from mrdsl.families.joint.facts import JointFacts
@@ -86,7 +87,7 @@ FAMILY = Family(
     measure=hooks.measure,
     quantity=hooks.quantity,
     why=hooks.why,
-    exports=(Export("yarn", "capacity-scheduler.xml of YARN, one per period", hooks.write_yarn),),
+    exports=(Export(YARN, hooks.write_yarn),),
     experiments=(
         Experiment(
             "joint",

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, warning
 from mrdsl.core.source import Span
+from mrdsl.exchange.mistakes import EmptyFileError, FormatError
+from mrdsl.exchange.registry import BYTE_TRACES, named
 from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm
 from mrdsl.families.schedule.market import recorded_prices
-from mrdsl.families.schedule.stream import class_times, shortest
+from mrdsl.families.schedule.stream import class_times, lines, shortest
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 
@@ -157,7 +159,7 @@ def _check_arrivals(arrivals: Arrivals) -> Iterator[Diagnostic]:
             "end after `begin`",
         )
         return
-    if arrivals.source.reader == "swim":
+    if named(BYTE_TRACES, arrivals.source.reader) is not None:
         for item, example in SPEEDS.items():
             if getattr(arrivals, item) is None:
                 yield error(
@@ -198,21 +200,14 @@ def _lines(arrivals: Arrivals, mistakes: list[Diagnostic]) -> Iterator[float]:
     """Submit times of the file's jobs."""
     assert arrivals.source is not None
     try:
-        if arrivals.source.reader == "swim":
-            from mrdsl.exchange.swim import read_swim
-
-            for line in read_swim(arrivals.source.path, mistakes):
-                yield line.submit
-        else:
-            from mrdsl.exchange.jobs import read_jobs
-
-            for row in read_jobs(arrivals.source.path, mistakes):
-                yield row.submit
-    except OSError as cause:
+        yield from (line.submit for line in lines(arrivals.source, mistakes))
+    except EmptyFileError:
+        return
+    except FormatError as cause:
         mistakes.append(
             error(
                 "missing-file",
-                f"{arrivals.source.written} cannot be read: {cause.strerror}",
+                f"{arrivals.source.written} cannot be read: {cause}",
                 arrivals.source.span or arrivals.span,
                 "check the name; it is relative to the spec",
             )

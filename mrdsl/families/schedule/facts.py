@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mrdsl.exchange.registry import JOBS, names
 from mrdsl.spec.blocks import MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, choice, distribution, path, quantity, text
 
@@ -149,7 +150,7 @@ class ScheduleFacts(Node):
     """Jobs with deadlines that arrive over time, the VM type they run on, and the policy that decides."""
 
     vms: Sequence[Vm] = blocks(Vm, "vm", "the VM type", required=True)
-    arrivals: Arrivals | None = block(Arrivals, "jobs out of a file", sources=("swim", "table"))
+    arrivals: Arrivals | None = block(Arrivals, "jobs out of a file", sources=names(JOBS))
     classes: Sequence[JobClass] = blocks(JobClass, "class", "jobs that arrive at random", plural="classes")
     horizon: float | None = quantity("time", "how long jobs of classes arrive", default=None, above=0.0)
     policy: Policy = block(Policy, "how the cluster decides", required=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
-from mrdsl.exchange.spot_history import PriceSteps, gaps, price_steps, read_spot_history
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.registry import SPOT_PRICES
+from mrdsl.exchange.spot_history import PriceSteps, gaps, price_steps
 from mrdsl.families.schedule.facts import Vm
 from mrdsl.simulation.machines import MachineType
 from mrdsl.spec.schema import Distribution
@@ -23,12 +25,12 @@ def recorded_prices(vm: Vm, mistakes: list[Diagnostic], until: float = 0.0) -> P
     assert spot is not None
     assert spot.history is not None
     try:
-        records = read_spot_history(spot.history.path, mistakes)
-    except OSError as cause:
+        records = SPOT_PRICES[0].read(spot.history.path, mistakes)
+    except FormatError as cause:
         mistakes.append(
             error(
                 "missing-file",
-                f"{spot.history.written} cannot be read: {cause.strerror}",
+                f"{spot.history.written} cannot be read: {cause}",
                 spot.span_of("history"),
                 "check the name; it is relative to the spec",
             )

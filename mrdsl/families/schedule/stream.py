@@ -7,9 +7,11 @@ from heapq import merge
 from math import ceil
 from typing import TYPE_CHECKING
 
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.exchange.registry import JOBS, named
 from mrdsl.families.schedule.facts import Arrivals, JobClass, ScheduleFacts
 from mrdsl.simulation.jobs import Job
-from mrdsl.spec.schema import Distribution
+from mrdsl.spec.schema import Distribution, Source
 
 if TYPE_CHECKING:
     from mrdsl.exchange.jobs import TableJob
@@ -48,38 +50,33 @@ def shortest(map_time: float, shuffle_time: float, reduce_time: float) -> float:
     return map_time + shuffle_time + reduce_time
 
 
+def lines(source: Source, mistakes: list[Diagnostic]) -> Iterator[SwimJob] | Iterator[TableJob]:
+    """The jobs of a file in its order; broken lines are told in ``mistakes``. Raises FormatError."""
+    reader = named(JOBS, source.reader)
+    assert reader is not None, source.reader
+    return reader.read(source.path, mistakes)
+
+
 def _from_file(facts: Arrivals, seed: int) -> Iterator[Job]:
-    assert facts.source is not None
-    if facts.source.reader == "swim":
-        return _from_trace(facts, seed)
-    return _from_table(facts, seed)
-
-
-def _from_trace(facts: Arrivals, seed: int) -> Iterator[Job]:
-    from mrdsl.exchange.swim import read_swim
+    from mrdsl.exchange.swim import SwimJob
 
     assert facts.source is not None
     factors = _factors(facts.deadline_factor, seed, "arrivals")
-    for line in read_swim(facts.source.path):
+    for line in lines(facts.source, []):
         if facts.end is not None and line.submit >= facts.end:
             return
         if line.submit >= facts.begin:
-            maps, map_time, reduces, shuffle, reduce = tasks_of_trace_job(line, facts)
-            submit = line.submit - facts.begin
-            due = submit + next(factors) * shortest(map_time, shuffle, reduce)
-            yield Job(line.name, submit, due, maps, map_time, reduces, shuffle, reduce)
+            if isinstance(line, SwimJob):
+                yield _trace_job(line, facts, factors)
+            else:
+                yield _table_job(line, facts, factors)
 
 
-def _from_table(facts: Arrivals, seed: int) -> Iterator[Job]:
-    from mrdsl.exchange.jobs import read_jobs
-
-    assert facts.source is not None
-    factors = _factors(facts.deadline_factor, seed, "arrivals")
-    for row in read_jobs(facts.source.path):
-        if facts.end is not None and row.submit >= facts.end:
-            return
-        if row.submit >= facts.begin:
-            yield _table_job(row, facts, factors)
+def _trace_job(line: SwimJob, facts: Arrivals, factors: Iterator[float]) -> Job:
+    maps, map_time, reduces, shuffle, reduce = tasks_of_trace_job(line, facts)
+    submit = line.submit - facts.begin
+    due = submit + next(factors) * shortest(map_time, shuffle, reduce)
+    return Job(line.name, submit, due, maps, map_time, reduces, shuffle, reduce)
 
 
 def _table_job(row: TableJob, facts: Arrivals, factors: Iterator[float]) -> Job:

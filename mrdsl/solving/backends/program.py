@@ -15,10 +15,11 @@ import numpy as np
 
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
+from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.lp import relations, write_lp
 from mrdsl.exchange.models.mps import write_mps
 from mrdsl.exchange.models.naming import plain_names
-from mrdsl.exchange.solutions.status import Found, UnreadableError
+from mrdsl.exchange.solutions.status import Found
 from mrdsl.solving.declaration import Command, SolverFile
 from mrdsl.solving.installed import locate
 from mrdsl.solving.interruption import is_kept
@@ -166,7 +167,7 @@ def _reply(
         return _as_reply(found, columns, rows)
     except (ImportError, AttributeError) as cause:
         return Reply(Termination.ERROR, message=f"its solver file names a reader that cannot be loaded: {cause}")
-    except (UnreadableError, ValueError, IndexError, KeyError) as cause:
+    except (FormatError, ValueError, IndexError, KeyError) as cause:
         message = f"{command.program} answered with garbage: {cause}"
         return Reply(ended or Termination.ERROR, message=message)
 
@@ -192,7 +193,7 @@ def _as_reply(found: Found, columns: Sequence[str], rows: Sequence[tuple[str, ..
 def _values(found: Found, columns: Sequence[str]) -> Array | None:
     if found.by_position is not None:
         if len(found.by_position) < len(columns):
-            raise UnreadableError(f"it gives {len(found.by_position)} of {len(columns)} columns")
+            raise FormatError(f"it gives {len(found.by_position)} of {len(columns)} columns")
         return np.array(found.by_position[: len(columns)])
     if found.values is None:
         return None

@@ -1,0 +1,300 @@
+"""Every format that mrdsl reads or writes for other programs, once: commands, messages and docs take their lists here.
+
+A new format is one module and one entry. Nothing is imported until an entry is used: ``load`` imports what it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
+
+from mrdsl.core.regular_files import problem_of, reason
+from mrdsl.exchange.mistakes import EmptyFileError, FormatError
+
+if TYPE_CHECKING:
+    from mrdsl.core.diagnostics import Diagnostic
+    from mrdsl.exchange.cells import RawTable
+    from mrdsl.exchange.jobs import TableJob
+    from mrdsl.exchange.models.written import Written
+    from mrdsl.exchange.queue_tree import Queue
+    from mrdsl.exchange.solutions.status import Found
+    from mrdsl.exchange.spot_history import SpotRecord
+    from mrdsl.exchange.swim import SwimJob
+    from mrdsl.exchange.workflow import Workflow
+
+T = TypeVar("T")
+Mistakes = list["Diagnostic"]
+
+
+@dataclass(frozen=True)
+class Reader(Generic[T]):
+    """A format that is read. ``reads`` says what comes out of it; ``sign`` is how its files begin, where that tells.
+
+    ``load()`` gives the function: of a path and a list for the mistakes that have a line of their own; it raises
+    FormatError where nothing can be read at all.
+    """
+
+    name: str
+    reads: str
+    doc: str
+    load: Callable[[], Callable[[str, Mistakes], T]]
+    endings: tuple[str, ...] = ()
+    sign: re.Pattern[str] | None = None
+
+    def read(self, path: str | Path, mistakes: Mistakes) -> T:
+        """What the file holds; broken lines are left out and told in ``mistakes``.
+
+        Raises FormatError where there is no such file, it is a folder or a pipe, empty, or not of this format.
+        """
+        refused = problem_of(path)
+        if refused:
+            raise FormatError(refused, "check the name")
+        if not os.path.getsize(path):
+            raise EmptyFileError
+        try:
+            return self.load()(str(path), mistakes)
+        except OSError as failure:
+            raise FormatError(reason(failure), "check the name") from None
+
+
+@dataclass(frozen=True)
+class Writer(Generic[T]):
+    """A format that is written. ``writes`` says what goes into it, ``needs`` the package that it takes, if any.
+
+    ``load()`` gives the function.
+    """
+
+    name: str
+    writes: str
+    doc: str
+    load: Callable[[], T]
+    endings: tuple[str, ...] = ()
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class ModelWriter(Writer[Callable[[IO[str], Any, str], "Written"]]):
+    """A format of model files: of the stream, the model and its title.
+
+    A ``linear`` one takes the pair of a LinearProgram and its Names, any other a Pyomo model. ``beside`` are the
+    endings of the files that lie beside the model's.
+    """
+
+    linear: bool = False
+    encoding: str = "ascii"
+    beside: tuple[str, ...] = ()
+
+
+Entry = TypeVar("Entry", bound="Reader[Any] | Writer[Any]")
+
+
+def names(entries: Iterable[Reader[Any] | Writer[Any]]) -> tuple[str, ...]:
+    """The names of formats, in order."""
+    return tuple(entry.name for entry in entries)
+
+
+def endings(entries: Iterable[Reader[Any] | Writer[Any]]) -> tuple[str, ...]:
+    """All endings of formats, in order."""
+    return tuple(ending for entry in entries for ending in entry.endings)
+
+
+def named(entries: Iterable[Entry], name: str | None) -> Entry | None:
+    """The format of that name."""
+    return next((entry for entry in entries if entry.name == name), None)
+
+
+def by_ending(entries: Iterable[Entry], ending: str) -> Entry | None:
+    """The format whose files end so."""
+    return next((entry for entry in entries if ending.lower() in entry.endings), None)
+
+
+def recognized(entries: Iterable[Reader[T]], text: str) -> Reader[T] | None:
+    """The format whose files begin like this text."""
+    return next((entry for entry in entries if entry.sign is not None and entry.sign.match(text)), None)
+
+
+def listed(entries: Iterable[Reader[Any] | Writer[Any]]) -> str:
+    """The names as messages give them: ``there are: cbc, glpk``."""
+    return "there are: " + ", ".join(names(entries))
+
+
+def _wfcommons() -> Callable[[str, Mistakes], Workflow]:
+    from mrdsl.exchange.wfcommons import read
+
+    return lambda path, _: read(path)
+
+
+def _dot() -> Callable[[str, Mistakes], Workflow]:
+    from mrdsl.exchange.dot import read
+
+    return lambda path, _: read(path)
+
+
+def _swim() -> Callable[[str, Mistakes], Iterator[SwimJob]]:
+    from mrdsl.exchange.swim import read_swim
+
+    return read_swim
+
+
+def _jobs() -> Callable[[str, Mistakes], Iterator[TableJob]]:
+    from mrdsl.exchange.jobs import read_jobs
+
+    return read_jobs
+
+
+def _spot_history() -> Callable[[str, Mistakes], tuple[SpotRecord, ...]]:
+    from mrdsl.exchange.spot_history import read_spot_history
+
+    return read_spot_history
+
+
+def _cells() -> Callable[[str, Mistakes], RawTable]:
+    from mrdsl.exchange.cells import read_raw
+    from mrdsl.spec.schema import Source
+
+    return lambda path, _: read_raw(Source("table", path, path), path)
+
+
+def _text_reader(read: Callable[[str], T]) -> Callable[[str, Mistakes], T]:
+    from mrdsl.exchange.text import read_text
+
+    return lambda path, _: read(read_text(path))
+
+
+def _cbc() -> Callable[[str, Mistakes], Found]:
+    from mrdsl.exchange.solutions.cbc import read
+
+    return _text_reader(read)
+
+
+def _glpk() -> Callable[[str, Mistakes], Found]:
+    from mrdsl.exchange.solutions.glpk import read
+
+    return _text_reader(read)
+
+
+def _highs() -> Callable[[str, Mistakes], Found]:
+    from mrdsl.exchange.solutions.highs import read
+
+    return _text_reader(read)
+
+
+def _scip() -> Callable[[str, Mistakes], Found]:
+    from mrdsl.exchange.solutions.scip import read
+
+    return _text_reader(read)
+
+
+def _capacity_scheduler_reader() -> Callable[[str, Mistakes], Queue]:
+    from mrdsl.exchange.capacity_scheduler_reader import read_capacity_scheduler
+
+    return _text_reader(read_capacity_scheduler)
+
+
+WORKFLOWS: tuple[Reader[Workflow], ...] = (
+    Reader("wfcommons", "a workflow", "WfFormat of wfcommons.org: a recorded execution", _wfcommons, (".json",)),
+    Reader("dot", "a workflow", "Graphviz' digraphs whose nodes have durations", _dot, (".dot", ".gv")),
+)
+BYTE_TRACES: tuple[Reader[Iterator[SwimJob]], ...] = (
+    Reader("swim", "jobs as bytes", "SWIM's traces: what each job reads, shuffles and writes", _swim, (".tsv",)),
+)
+JOB_TABLES: tuple[Reader[Iterator[TableJob]], ...] = (
+    Reader("table", "jobs as tasks", "tasks, times and deadlines below heads with units", _jobs, (".csv",)),
+)
+JOBS: tuple[Reader[Iterator[SwimJob]] | Reader[Iterator[TableJob]], ...] = (*BYTE_TRACES, *JOB_TABLES)
+SPOT_PRICES: tuple[Reader[tuple[SpotRecord, ...]], ...] = (
+    Reader("aws", "spot prices", "what `aws ec2 describe-spot-price-history` prints", _spot_history, (".json",)),
+)
+TABLES_READ: tuple[Reader[RawTable], ...] = (
+    Reader("csv", "blocks, demand or arrivals", "cells below a line of heads", _cells, (".csv", ".tsv")),
+)
+SOLUTIONS: tuple[Reader[Found], ...] = (
+    Reader("cbc", "a solution", "CBC's solution file", _cbc, sign=re.compile(r"\A.* - objective value")),
+    Reader("glpk", "a solution", "GLPK's `--write`", _glpk, sign=re.compile(r"\A(c .*\n|c\n)*s (bas|mip|ipt) ")),
+    Reader("highs", "a solution", "HiGHS's raw solution file", _highs, sign=re.compile(r"\AModel status")),
+    Reader(
+        "scip",
+        "a solution",
+        "SCIP's `write solution`",
+        _scip,
+        sign=re.compile(r"\A(solution status:|objective value:|no solution available)"),
+    ),
+)
+QUEUES: tuple[Reader[Queue], ...] = (
+    Reader("yarn", "a tree of queues", "YARN's capacity-scheduler.xml", _capacity_scheduler_reader, (".xml",)),
+)
+READERS: tuple[Reader[Any], ...] = (*WORKFLOWS, *JOBS, *SPOT_PRICES, *TABLES_READ, *SOLUTIONS, *QUEUES)
+
+
+def _lp() -> Callable[[IO[str], Any, str], Written]:
+    from mrdsl.exchange.models.linear import as_lp
+
+    return as_lp
+
+
+def _mps() -> Callable[[IO[str], Any, str], Written]:
+    from mrdsl.exchange.models.linear import as_mps
+
+    return as_mps
+
+
+def _nl() -> Callable[[IO[str], Any, str], Written]:
+    from mrdsl.exchange.models.nl import as_nl
+
+    return as_nl
+
+
+def _gams() -> Callable[[IO[str], Any, str], Written]:
+    from mrdsl.exchange.models.gams import as_gams
+
+    return as_gams
+
+
+def _csv_rows() -> TableWriter:
+    from mrdsl.exchange.row_files import as_csv
+
+    return as_csv
+
+
+def _json_lines() -> TableWriter:
+    from mrdsl.exchange.row_files import as_json_lines
+
+    return as_json_lines
+
+
+def _parquet() -> TableWriter:
+    from mrdsl.exchange.row_files import as_parquet
+
+    return as_parquet
+
+
+def _capacity_scheduler() -> Callable[[Queue], str]:
+    from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler
+
+    return capacity_scheduler
+
+
+TableWriter = Callable[[IO[bytes], Sequence[str], Sequence[Mapping[str, Any]]], None]
+"""Of a stream, the columns and the rows, which may lack some of the columns."""
+MODELS: tuple[ModelWriter, ...] = (
+    ModelWriter(
+        "lp", "a linear model", "the LP format, as GLPK, CBC, HiGHS and SCIP read it", _lp, (".lp",), linear=True
+    ),
+    ModelWriter("mps", "a linear model", "free MPS, always minimized", _mps, (".mps",), linear=True),
+    ModelWriter("nl", "any model", "AMPL's nl, names beside it", _nl, (".nl",), beside=(".col", ".row")),
+    ModelWriter("gms", "any model", "GAMS", _gams, (".gms",), encoding="utf-8"),
+)
+TABLES: tuple[Writer[TableWriter], ...] = (
+    Writer("csv", "runs of a sweep", "a line of heads, one row per run", _csv_rows, (".csv",)),
+    Writer("jsonl", "runs of a sweep", "one JSON object per run", _json_lines, (".jsonl",)),
+    Writer("parquet", "runs of a sweep", "Parquet, by pyarrow", _parquet, (".parquet",), needs="pyarrow"),
+)
+YARN = Writer(
+    "yarn", "a tree of queues", "YARN's capacity-scheduler.xml, one per period", _capacity_scheduler, (".xml",)
+)
+PLANS: tuple[Writer[Callable[[Queue], str]], ...] = (YARN,)
+WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *PLANS)
