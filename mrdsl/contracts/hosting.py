@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.source import Span
+from mrdsl.core.whole_numbers import begun
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-9
@@ -19,7 +20,7 @@ ROUNDING = 1e-9
 
 def hosting_vms(map_slots: Floats, reduce_slots: Floats, map_per_vm: Floats, reduce_per_vm: Floats) -> Floats:
     """The VMs that whole slots take: those of each kind rounded up, then their VMs."""
-    return _up(_up(map_slots) / map_per_vm) + _up(_up(reduce_slots) / reduce_per_vm)
+    return begun(begun(map_slots) / map_per_vm) + begun(begun(reduce_slots) / reduce_per_vm)
 
 
 def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Span | None) -> tuple[Diagnostic, ...]:
@@ -44,7 +45,3 @@ def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Sp
             "the plan counts slots in fractions: give such classes a VM or two more than it says",
         ),
     )
-
-
-def _up(values: Floats) -> Floats:
-    return np.ceil(values - ROUNDING * np.maximum(1.0, values))

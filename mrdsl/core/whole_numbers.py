@@ -1,6 +1,6 @@
 """Rounding up and down that overlooks the noise of computer arithmetic, and is exact on whole numbers.
 
-0.9 * 30 is 27.000000000000004 on a computer and counts as 27, up and down; 1,000,000,000 is itself, and a billion and a
+0.07 * 100 is 7.000000000000001 on a computer and counts as 7, up and down; 1,000,000,000 is itself, and a billion and a
 half a job more. On numbers and on arrays alike.
 """
 
@@ -26,14 +26,26 @@ def ceiling(values: float) -> float: ...
 def ceiling(values: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def ceiling(values: Any) -> Any:
     """The least whole numbers not below ``values``; infinity stays. A positive number is never rounded to 0."""
+    rounded = begun(values)
     if isinstance(values, int | float):
-        whole = _near(values, math.ceil)
-        return 1.0 if values > 0.0 and whole < 1.0 else whole
+        return 1.0 if values > 0.0 and rounded < 1.0 else rounded
+    import numpy as np
+
+    return np.where((np.asarray(values) > 0.0) & (rounded < 1.0), 1.0, rounded)
+
+
+@overload
+def begun(values: float) -> float: ...
+@overload
+def begun(values: NDArray[np.float64]) -> NDArray[np.float64]: ...
+def begun(values: Any) -> Any:
+    """:func:`ceiling` of differences, where what is left of two equal numbers is noise: it has begun no whole one."""
+    if isinstance(values, int | float):
+        return _near(values, math.ceil)
     import numpy as np
 
     array = np.asarray(values, dtype=np.float64)
-    rounded = np.where(_is_whole(array), np.rint(array), np.ceil(array))
-    return np.where((array > 0.0) & (rounded < 1.0), 1.0, rounded)
+    return np.where(_is_whole(array), np.rint(array), np.ceil(array))
 
 
 @overload

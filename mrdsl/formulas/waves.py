@@ -8,9 +8,9 @@ the map phase, the others in full.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf, sqrt
+from math import inf, sqrt
 
-ROUNDING = 1e-9
+from mrdsl.core.whole_numbers import ceiling
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def whole_slots(wanted: float, tasks: int) -> int:
     """Slots as a scheduler takes them: rounded up, at least one where there are tasks, never more than tasks."""
     if tasks == 0:
         return 0
-    return tasks if wanted >= tasks else max(1, ceil(wanted - ROUNDING * max(1.0, wanted)))
+    return tasks if wanted >= tasks else max(1, int(ceiling(wanted)))
 
 
 def _bounds(lower: float, upper: float) -> WaveTimes:

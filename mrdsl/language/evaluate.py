@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from math import ceil, floor, isfinite
+from math import isfinite
 from typing import Any, NamedTuple
 
 from lark import Token
@@ -15,6 +15,7 @@ from mrdsl.core.printable import is_printable
 from mrdsl.core.source import Span
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import NUMBER, Dimension
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.language import tree
 from mrdsl.language.random_values import Draws, OutOfRangeError
 from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
@@ -302,8 +303,8 @@ def _apply(name: str, numbers: list[Any]) -> Any:
             "min": lambda all_: np.minimum.reduce(np.broadcast_arrays(*all_)),
             "max": lambda all_: np.maximum.reduce(np.broadcast_arrays(*all_)),
             "sum": sum,
-            "ceil": lambda all_: np.ceil(all_[0]),
-            "floor": lambda all_: np.floor(all_[0]),
+            "ceil": lambda all_: ceiling(all_[0]),
+            "floor": lambda all_: floor(all_[0]),
             "round": lambda all_: np.round(all_[0]),
         }
         return arrays[name](numbers)
@@ -311,8 +312,8 @@ def _apply(name: str, numbers: list[Any]) -> Any:
         "min": min,
         "max": max,
         "sum": sum,
-        "ceil": lambda all_: float(ceil(all_[0])),
-        "floor": lambda all_: float(floor(all_[0])),
+        "ceil": lambda all_: ceiling(all_[0]),
+        "floor": lambda all_: floor(all_[0]),
         "round": lambda all_: float(round(all_[0])),
     }
     return scalars[name](numbers)

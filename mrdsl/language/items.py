@@ -13,7 +13,7 @@ from mrdsl.core.regular_files import FOLDER, MISSING, problem_of, reason, shown_
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate, require_printable
-from mrdsl.spec.declared import LARGEST_WHOLE, WHOLE_TOLERANCE, acceptable, example, out_of_range, whole_mistake
+from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, example, near_whole, out_of_range, whole_mistake
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
 
@@ -202,7 +202,7 @@ def shown(number: float, item: Item, scope: Scope) -> str:
 def _whole(key: str, number: Any, node: Any, scope: Scope) -> Any:
     if hasattr(number, "dtype"):
         rounded = number.round()
-        wrong = (abs(number - rounded) > WHOLE_TOLERANCE * abs(number).clip(1.0)) | (abs(number) > LARGEST_WHOLE)
+        wrong = ~near_whole(number) | (abs(number) > LARGEST_WHOLE)
         found = whole_mistake(key, float(number[wrong][0])) if wrong.any() else None
         if found is not None:
             raise scope.mistake(found.code, found.message, node, found.hint)

@@ -29,7 +29,7 @@ from mrdsl.language.parsing import parse_expression
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.columns import Columns
-from mrdsl.spec.declared import acceptable
+from mrdsl.spec.declared import LARGEST_WHOLE, WHOLE_REASON, acceptable, near_whole
 from mrdsl.spec.schema import Item, Node, Source
 
 if TYPE_CHECKING:
@@ -336,7 +336,17 @@ def _check_numbers(column: Column, item: Item, array: NDArray[np.float64], raw: 
         place,
     )
     if item.whole:
-        broken = present & (np.abs(array - np.round(array)) > 1e-9 * np.maximum(1.0, np.abs(array)))
+        huge = present & (np.abs(array) > LARGEST_WHOLE)
+        _report_rows(
+            column,
+            huge,
+            "number-too-large",
+            lambda row: f"`{column.written}` is {array[row]:g}, but {WHOLE_REASON}",
+            "write a smaller number",
+            raw,
+            place,
+        )
+        broken = present & ~huge & ~near_whole(array)
         _report_rows(
             column,
             broken,

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import ceil, inf
+from math import inf
 
+from mrdsl.core.whole_numbers import begun, floor
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.log import Entry
 from mrdsl.simulation.machines import MachineType
@@ -92,7 +93,7 @@ def _audit_jobs(log: list[Entry], cohorts: dict[int, _Cohort], jobs: list[Job]) 
             facts = entry.facts
             each = (facts["end"] - facts["start"]) / facts["tasks_each"]
             end = min(facts["end"], cohorts[facts["cohort"]].evicted)
-            finished = facts["tasks_each"] if end == facts["end"] else max(int((end - facts["start"]) / each + 1e-9), 0)
+            finished = facts["tasks_each"] if end == facts["end"] else max(int(floor((end - facts["start"]) / each)), 0)
             done.setdefault((facts["job"], facts["phase"]), []).append((facts["start"], end, finished * facts["slots"]))
     for job in jobs:
         found += _audit_job(job, done, ended.get(job.name))
@@ -141,9 +142,9 @@ def _audit_payments(cohort: _Cohort, machine: MachineType, over: float) -> list[
     free = machine.broken_free and cohort.evicted <= over
     if not free:
         ends.append((min(cohort.evicted, over), left))
-    due = sum(vms * ceil((end - cohort.started) / machine.billing - 1e-9) for end, vms in ends if vms)
+    due = sum(vms * int(begun((end - cohort.started) / machine.billing)) for end, vms in ends if vms)
     if free:
-        due += left * int((cohort.evicted - cohort.started) / machine.billing + 1e-9)
+        due += left * int(floor((cohort.evicted - cohort.started) / machine.billing))
     found = []
     for (_, _, _, paid_price), (_, _, periods, price) in pairwise(cohort.payments):
         if periods < 0 and price != paid_price:

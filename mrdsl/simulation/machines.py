@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+
+from mrdsl.core.whole_numbers import begun
 
 ROUNDING = 1e-9
 
@@ -29,4 +30,4 @@ class MachineType:
 
 def started_periods(start: float, end: float, period: float) -> int:
     """How many billing periods have started by ``end`` (one that would start exactly there has not)."""
-    return max(ceil((end - start) / period - ROUNDING), 0)
+    return max(int(begun((end - start) / period)), 0)

@@ -9,15 +9,14 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import inf
 from typing import Protocol
 
 import numpy as np
 
+from mrdsl.core.whole_numbers import begun
 from mrdsl.simulation.sampling import quantile, series
 from mrdsl.spec.schema import Distribution
-
-ROUNDING = 1e-9
 
 
 class PriceProcess(Protocol):
@@ -68,7 +67,7 @@ class DrawnPrice:
 
     def lasting_bid(self, now: float, length: float, reliability: float) -> float:
         """With n moves ahead, the quantile of reliability^(1/n): the draws are independent."""
-        ahead = ceil((now + length - self.next_move) / self._every - ROUNDING)
+        ahead = int(begun((now + length - self.next_move) / self._every))
         if ahead <= 0:
             return self.current
         key = (ahead, reliability)
@@ -104,7 +103,7 @@ class RecordedPrice:
         if ahead <= 0.0:
             return self.current
         share = reliability ** (1.0 / ahead)
-        position = min(max(ceil(share * len(self._seen) - ROUNDING) - 1, 0), len(self._seen) - 1)
+        position = min(max(int(begun(share * len(self._seen))) - 1, 0), len(self._seen) - 1)
         return float(max(self.current, self._seen[position]))
 
     def _time(self, index: int) -> float:

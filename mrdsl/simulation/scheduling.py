@@ -21,13 +21,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from math import ceil, inf
+from math import inf
 from typing import Any, Protocol
 
+from mrdsl.core.whole_numbers import floor
 from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, Piece, charge, refund
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.lateness import Lateness
-from mrdsl.simulation.machines import MachineType
+from mrdsl.simulation.machines import MachineType, started_periods
 from mrdsl.simulation.prices import PriceProcess
 
 PIECE, PRICE, PERIOD, ARRIVAL, CLOCK = range(5)
@@ -285,7 +286,7 @@ class Simulation:
             assert isinstance(run, JobRun)
             piece.lost = True
             elapsed = max(self.now - piece.start, 0.0)
-            done = min(int(elapsed / piece.duration + 1e-9), piece.tasks - 1) if elapsed else 0
+            done = min(int(floor(elapsed / piece.duration)), piece.tasks - 1) if elapsed else 0
             self.working[piece.phase] -= piece.lanes
             self.seen.busy_seconds += piece.lanes * elapsed
             self.seen.tasks += piece.lanes * done
@@ -313,7 +314,7 @@ class Simulation:
             self.cohorts.remove(cohort)
             return
         period = self.machine.billing
-        periods = max(ceil((cohort.first_idle() - cohort.started) / period - 1e-9), cohort.paid_periods + 1)
+        periods = max(started_periods(cohort.started, cohort.first_idle(), period), cohort.paid_periods + 1)
         self._push(cohort.started + periods * period, PERIOD, cohort)
 
     def _clock_rings(self, _: Any) -> None:

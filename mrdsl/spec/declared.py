@@ -12,6 +12,7 @@ from mrdsl.spec.schema import Item
 WHOLE_TOLERANCE = 1e-9
 LARGEST_WHOLE = 2**53
 """Beyond this, whole numbers are no longer told apart by what calculates with them."""
+WHOLE_REASON = "whole numbers are exact only up to 2^53"
 
 
 class Mistake(NamedTuple):
@@ -75,7 +76,7 @@ def whole_mistake(key: str, number: float) -> Mistake | None:
     if abs(number) > LARGEST_WHOLE:
         return Mistake(
             "number-too-large",
-            f"`{key}` is {number:g}, but whole numbers are exact only up to 2^53",
+            f"`{key}` is {number:g}, but {WHOLE_REASON}",
             "write a smaller number",
         )
     if not isclose(number, round(number), rel_tol=WHOLE_TOLERANCE, abs_tol=WHOLE_TOLERANCE):
@@ -83,6 +84,12 @@ def whole_mistake(key: str, number: float) -> Mistake | None:
             "not-whole", f"`{key}` is {number:g}, but must be a whole number", f"write `{key} = {ceil(number)}`"
         )
     return None
+
+
+def near_whole(numbers: Any) -> Any:
+    """Of an array, which numbers are whole but for the noise that :func:`whole_mistake` overlooks."""
+    size = abs(numbers)
+    return abs(numbers - numbers.round()) <= WHOLE_TOLERANCE * size.clip(1.0)
 
 
 def python_number_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:

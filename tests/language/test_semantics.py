@@ -70,6 +70,7 @@ def number(text: str) -> float:
         ("min(3, 2, 4) + max(1, 2)", 4.0),
         ("sum([1, 2, 3])", 6.0),
         ("ceil(2.1) + floor(2.9) + round(2.6)", 8.0),
+        ("ceil(0.07 * 100) + floor(4.35 * 100)", 7.0 + 435.0),
     ],
 )
 def test_quantities_and_their_binding(text: str, value: float) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from math import floor, inf
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mrdsl.core.result import Result, SolutionStatus, Termination
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import Estimates, estimates_of, growth_of, shares_of
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, Simulation, is_fifo
@@ -40,7 +40,7 @@ def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Resul
     names = names_of(spec.facts.classes)
     observed = {}
     for kind, name in enumerate(names):
-        kept = [seen[kind][floor(scenario.warm_up * len(seen[kind])) :] for seen in times]
+        kept = [seen[kind][int(floor(scenario.warm_up * len(seen[kind]))) :] for seen in times]
         found = summarize(kept)
         observed[name] = Observed(found.count, found.mean, found.p50, found.p95, found.half_width)
     return Result(
@@ -143,7 +143,7 @@ def _queues(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[Queue]:
     order: Callable[[], Order] = OldestFirst if cluster.scheduler == "capacity" else FewestRunning
     minima = column(facts.classes, "minimum_share", missing=0.0)
     return [
-        Queue(order(), float(share), float(minimum) * slots, max(1, floor(share * slots + 1e-9)) if kept else inf)
+        Queue(order(), float(share), float(minimum) * slots, max(1, int(floor(float(share * slots)))) if kept else inf)
         for share, minimum in zip(shares_of(facts), minima, strict=True)
     ]
 
@@ -159,7 +159,7 @@ def _limits_per_job(facts: BoundsFacts, cluster: Cluster, sizes: tuple[int, int]
     """How many tasks of each stage one job may run at once: its own slots where none are lent, else any number."""
     if cluster.work_conserving == "yes" or cluster.scheduler != "fair":
         return [(inf, inf)] * len(facts.classes)
-    of_class = [np.maximum(1.0, np.floor(shares_of(facts) * slots + 1e-9)) for slots in sizes]
+    of_class = [np.maximum(1.0, floor(shares_of(facts) * slots)) for slots in sizes]
     each = [np.maximum(1.0, np.floor(slots / column(facts.classes, "jobs"))) for slots in of_class]
     return list(zip(each[0].tolist(), each[1].tolist(), strict=True))
 

@@ -9,9 +9,9 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
 from mrdsl.core.source import Span
 from mrdsl.core.units import show
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import promises_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.families.capacity.rounding import rounded_down, rounded_up
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.spec.matching import Reader, matching
 from mrdsl.spec.spec import Spec
@@ -96,11 +96,9 @@ def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
             node.span_of("jobs"),
             "write how many jobs are expected, such as jobs = 1 .. 10, or leave the class out",
         )
-    for index in matching(
-        classes, lambda c: (c("jobs.high") > 0.0) & (rounded_up(c("jobs.low")) > rounded_down(c("jobs.high")))
-    ):
+    for index in matching(classes, lambda c: (c("jobs.high") > 0.0) & (ceiling(c("jobs.low")) > floor(c("jobs.high")))):
         node = classes[index]
-        low, high = rounded_up(node.jobs.low), rounded_down(node.jobs.high)
+        low, high = ceiling(node.jobs.low), floor(node.jobs.high)
         yield error(
             "empty-range",
             f"no whole number of jobs lies in {node.jobs.low:g} .. {node.jobs.high:g} of class {node.name}",

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import promises_of
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.rounding import rounded_down, rounded_up
 from mrdsl.formulas import mapreduce, sizing
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
 from mrdsl.formulas.mapreduce import Coefficients
@@ -134,4 +134,4 @@ def prices_of(facts: CapacityFacts) -> Prices:
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
     """The range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
-    return rounded_up(column(facts.classes, "jobs.low")), rounded_down(column(facts.classes, "jobs.high"))
+    return ceiling(column(facts.classes, "jobs.low")), floor(column(facts.classes, "jobs.high"))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mrdsl.core.result import Plan, Table, lacking
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
-from mrdsl.families.capacity.rounding import rounded_up
 from mrdsl.formulas import mapreduce
 
 SHOWN = 20
@@ -155,7 +155,7 @@ class CapacityPlan(Plan):
         columns = [
             *(np.rint(count).astype(np.int64).tolist() if self.whole else count.tolist() for count in counts),
             *(values[part].tolist() for values in (self.map_slots, self.reduce_slots)),
-            *(rounded_up(values[part]).astype(np.int64).tolist() for values in (self.map_slots, self.reduce_slots)),
+            *(ceiling(values[part]).astype(np.int64).tolist() for values in (self.map_slots, self.reduce_slots)),
             *(
                 values[part].tolist()
                 for values in (

@@ -9,6 +9,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Limits, SolutionStatus
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.energy.facts import Job
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan
@@ -108,7 +109,7 @@ def _above(amount: float) -> float:
     from math import floor, log10
 
     digit = 10.0 ** (floor(log10(amount)) - 3)
-    return ceil(amount / digit * (1 - 1e-9)) * digit
+    return ceiling(amount / digit) * digit
 
 
 def money(amount: float, spec: Spec) -> str:

@@ -8,9 +8,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
-
-SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def _serial(job: JobData, can_map: NDArray[np.bool_], can_reduce: NDArray[np.boo
 
 def _waves(room: Floats, time: Floats, able: NDArray[np.bool_], slots: Ints, tasks: int) -> Ints:
     rounds = np.zeros(len(time))
-    rounds[able] = np.floor(room[able] / time[able] * (1 + SLACK) + SLACK)
+    rounds[able] = floor(room[able] / time[able])
     return np.minimum(np.maximum(rounds, 0.0), np.ceil(tasks / slots)).astype(np.int64)
 
 
@@ -106,4 +105,4 @@ def _tasks(capacity: Ints, tasks: int, port: Floats, port_time: float) -> Ints:
     most = np.minimum(capacity, tasks)
     if port_time == 0.0:
         return most
-    return np.minimum(most, np.floor(np.maximum(port, 0.0) / port_time * (1 + SLACK) + SLACK)).astype(np.int64)
+    return np.minimum(most, floor(np.maximum(port, 0.0) / port_time)).astype(np.int64)

@@ -13,6 +13,7 @@ from math import inf
 
 import numpy as np
 
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.assignment import Share, phases_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
 
@@ -64,13 +65,13 @@ def _phase(tasks: int, slots: Ints, time: Floats, energy: Floats, limit: float) 
     for kind in np.flatnonzero(np.isfinite(time)):
         rounds = int(np.ceil(tasks / slots[kind]))
         if np.isfinite(limit):
-            rounds = min(rounds, int(limit / time[kind] * (1 + SLACK)))
+            rounds = min(rounds, int(floor(limit / float(time[kind]))))
         ends.append(time[kind] * np.arange(1, rounds + 1))
         owner.append(np.full(rounds, kind))
     every, whose = np.concatenate(ends), np.concatenate(owner)
     by_length = np.argsort(every, kind="stable")
     every, whose = every[by_length], whose[by_length]
-    room = np.floor(every[:, None] / time[None, :] * (1 + SLACK) + SLACK).astype(np.int64) * slots[None, :]
+    room = floor(every[:, None] / time[None, :]).astype(np.int64) * slots[None, :]
     return _Phase(tasks, energy, every, whose, np.minimum(room, tasks))
 
 
@@ -181,7 +182,7 @@ class SetSearch:
         if not np.isfinite(limit):
             most = np.full(left.shape, float(self.job.map_tasks))
         elif port > 0:
-            most = np.floor(left / port * (1 + SLACK) + SLACK)
+            most = floor(left / port)
         else:
             most = np.where(left >= -SLACK * limit, float(self.job.map_tasks), 0.0)
         points, lengths = np.nonzero(most * int(vms.sum()) >= self._maps.tasks)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.whole_numbers import floor
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw
 from mrdsl.families.hybrid.facts import Bursts, HybridFacts, Queue
 from mrdsl.simulation.sampling import draws, stream
 
 Counts = NDArray[np.int64]
-ROUNDING = 1e-12
 
 
 @dataclass
@@ -50,7 +50,7 @@ def _whole(values: NDArray[np.float64]) -> Counts:
 
     None is above the values' bound where that is whole: what is carried over is less than one task.
     """
-    reached = np.floor(np.cumsum(values) * (1 + ROUNDING) + ROUNDING)
+    reached = floor(np.cumsum(values))
     return np.diff(reached, prepend=0.0).astype(np.int64)
 
 

@@ -12,8 +12,9 @@ offered there may be epsilon instead (see the controller), so (15) also needs ``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf
+from math import inf
 
+from mrdsl.core.whole_numbers import begun
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 
 
@@ -44,7 +45,7 @@ def guarantee(queue: Queue, control: Control) -> Guarantee:
     """The queue's constants. Only where ``epsilon <= outsource_limit`` do they hold: see :func:`shortfall`."""
     penalty = control.V * queue.outsourcing
     epsilon = work(queue, control) / (queue.delay - 1) if queue.delay > 1 else inf
-    delay = ceil(work(queue, control) / epsilon - 1e-9) + 1 if epsilon < inf else 0
+    delay = int(begun(work(queue, control) / epsilon)) + 1 if epsilon < inf else 0
     return Guarantee(
         epsilon=epsilon,
         acceptance_debt=penalty + control.acceptance * queue.arrivals_max,
@@ -75,7 +76,7 @@ def shortfall(queue: Queue, control: Control) -> Shortfall | None:
     fixed = (1 + queue.size) * (control.acceptance + queue.size) * queue.arrivals_max
     room = (queue.delay - 1) * control.outsource_limit - fixed
     weight = room / ((2 + queue.size) * queue.outsourcing) if room >= 0 and queue.outsourcing > 0 else None
-    delay = ceil(work(queue, control) / max(control.outsource_limit, 1) - 1e-9) + 1
+    delay = int(begun(work(queue, control) / max(control.outsource_limit, 1))) + 1
     if runs_short:
         return Shortfall(None, max(delay, queue.size + 2), 0)
-    return Shortfall(weight, delay, ceil(needed - 1e-9) if needed < inf else 0)
+    return Shortfall(weight, delay, int(begun(needed)) if needed < inf else 0)

@@ -10,7 +10,8 @@ from bisect import bisect_left
 
 import numpy as np
 
-from mrdsl.families.joint.workload import Floats, Workload, ceiling, floor
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.joint.workload import Floats, Workload
 
 SORTED_UP_TO = 20_000
 """Units up to which sorting them all is quicker than looking for the marginal one."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import ceil, inf
+from math import inf
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
 from mrdsl.core.units import show
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.spec.columns import column, names_of
 
@@ -216,7 +217,7 @@ def _reuse(facts: JointFacts) -> Iterator[Diagnostic]:
         held = node.deadline / cluster.period
         exact = f"each of its jobs holds its VMs for {held:.3g} periods, and pays for as many"
         if cluster.concurrency == "whole" or cluster.reuse == "floor":
-            exact = f"each of its jobs holds its VMs for {ceil(held * (1 - 1e-9))} whole periods"
+            exact = f"each of its jobs holds its VMs for {int(ceiling(held))} whole periods"
         yield note(
             "deadline-beyond-period",
             f"class {node.name} may take {show(node.deadline, 'time')}, longer than a period of "

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, ceiling, floor
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.joint.workload import ROUNDING, Floats, Workload
 
 Ints = NDArray[np.int64]
 MOST_CHOICES = 4096
@@ -63,7 +64,7 @@ def _of_classes(work: Workload, classes: Ints, period: int, left: float) -> Choi
     start = np.where(by_job, least, ceiling(gamma * least))
     room = np.where(
         by_job,
-        np.minimum(most - least, np.floor((left + 1.0) / gamma)),
+        np.minimum(most - least, floor((left + 1.0) / gamma)),
         np.minimum(ceiling(gamma * most) - start, left),
     )
     every = np.maximum(1.0, np.ceil(room / (MOST_CHOICES - 1)))

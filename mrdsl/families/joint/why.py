@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.sizes import Sweep, sweep
 from mrdsl.families.joint.staircase import choices, wanted
-from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, ceiling, parts, workload
+from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, parts, workload
 from mrdsl.spec.spec import Spec
 
 MOST_PERIODS = 48
@@ -49,7 +50,7 @@ def _wanted(work: Workload) -> Floats:
     """VMs of every unit where the cluster is large: all demand, as far as the last VM pays; else the least."""
     if work.whole:
         return np.stack([wanted(work, t) for t in range(work.periods)])
-    whole, least = np.floor(work.need_high * (1 + ROUNDING)), ceiling(work.need_low)
+    whole, least = floor(work.need_high), ceiling(work.need_low)
     last_pays = work.worth * (work.need_high - whole) >= work.vm_cost
     full = np.where(last_pays, ceiling(work.need_high), np.maximum(whole, least))
     return np.where(work.worth >= work.vm_cost, full, least)

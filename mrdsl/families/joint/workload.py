@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.quantities import response_limits
 from mrdsl.formulas import service
@@ -128,7 +129,7 @@ class Workload:
         if not self.whole:
             return self.worth
         gamma = self.execution.vms_per_job
-        jobs_per_vm = np.where(gamma >= 1.0, 1.0 / np.maximum(np.floor(gamma), 1.0), np.ceil(1.0 / gamma))
+        jobs_per_vm = np.where(gamma >= 1.0, 1.0 / np.maximum(floor(gamma), 1.0), ceiling(1.0 / gamma))
         best = self.penalty[: self.classes] * self.execution.reuse * jobs_per_vm
         return np.concatenate([best, self.worth[self.classes :]])
 
@@ -200,16 +201,6 @@ def _share_by_peaks(need: Floats, classes: int) -> float | None:
         return None
     first, second = (float(part.sum(axis=1).max()) for part in (need[:, :classes], need[:, classes:]))
     return first / (first + second) if first + second > 0 else 0.5
-
-
-def ceiling(values: Floats) -> Floats:
-    """Rounded up, except for what is rounding noise of the computer's arithmetic."""
-    return np.ceil(values - ROUNDING * np.maximum(1.0, np.abs(values)))
-
-
-def floor(values: Floats) -> Floats:
-    """Rounded down, except for what is rounding noise of the computer's arithmetic."""
-    return np.floor(values + ROUNDING * np.maximum(1.0, np.abs(values)))
 
 
 def workload(spec: Spec) -> Workload:

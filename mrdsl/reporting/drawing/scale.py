@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil, floor, isfinite, log10
+from math import isfinite, log10
+
+from mrdsl.core.whole_numbers import begun, floor
 
 _TIME_UNITS = ((1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d"))
 
@@ -24,7 +26,7 @@ class Scale:
 
     def ticks(self) -> list[float]:
         """Every multiple of the step within the scale."""
-        first, last = ceil(self.low / self.step - 1e-9), floor(self.high / self.step + 1e-9)
+        first, last = int(begun(self.low / self.step)), int(floor(self.high / self.step))
         return [i * self.step for i in range(first, last + 1)]
 
     def tick_label(self, value: float) -> str:
@@ -52,13 +54,13 @@ def linear(
         low, high = low - (abs(low) / 2 or 0.0), high + (abs(high) / 2 or 1.0)
     step = round_step((high - low) / max(count, 1))
     if not tight:
-        low, high = floor(low / step + 1e-9) * step, ceil(high / step - 1e-9) * step
+        low, high = floor(low / step) * step, begun(high / step) * step
     return Scale(low, high, step, start, end)
 
 
 def round_step(rough: float) -> float:
     """The smallest of 1, 2, 2.5, 5 times a power of ten that is at least ``rough``."""
-    power = 10.0 ** floor(log10(rough))
+    power: float = 10.0 ** floor(log10(rough))
     return next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= rough * (1 - 1e-9))
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.diagnostics import MrdslError, error, impossible
 from mrdsl.core.result import Result, Termination, relative_gap
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import promises_of, refuse_completion
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.plan import plan_of
-from mrdsl.families.capacity.rounding import rounded_down, rounded_up
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
@@ -74,7 +74,7 @@ def prepare(draft: Draft) -> Draft:
     low = promises.tighten(instance.names, "admitted", instance.low, at_most=False)
     high = promises.tighten(instance.names, "admitted", instance.expected, at_most=True)
     if not draft.relax:
-        low, high = rounded_up(low), rounded_down(high)
+        low, high = ceiling(low), floor(high)
     if bool((low > high).any()):
         found = _contradictions(spec, instance, low > high)
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=found)

@@ -9,6 +9,7 @@ from math import ceil
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.whole_numbers import begun, floor
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.cluster import Floats, Ints, Machines
 from mrdsl.families.energy.methods.steps import SLACK, Attempt, JobWork, each_attempt, machine_cost, ordered
@@ -56,7 +57,7 @@ class _Side:
     def late(self, vm: int, share: float) -> int:
         """Tasks that start in the last ``share`` of the VM's running time."""
         rounds = ceil(self.counts[vm] / self.slots[vm])
-        first = ceil(rounds * (1 - share) - SLACK)
+        first = int(begun(rounds * (1 - share)))
         return max(0, self.counts[vm] - first * self.slots[vm])
 
     def move_pass(self, share: float, room: float) -> bool:
@@ -64,7 +65,7 @@ class _Side:
         moved = False
         for here, there in zip(self.order, self.order[1:], strict=False):
             late = self.late(here, share)
-            able = int(room / self.time[there] * (1 + SLACK)) * self.slots[there] - self.counts[there]
+            able = int(floor(room / self.time[there])) * self.slots[there] - self.counts[there]
             count = max(0, min(late, able))
             self.counts[here] -= count
             self.counts[there] += count

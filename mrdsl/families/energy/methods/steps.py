@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import floor, inf
+from math import inf
 
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
 from mrdsl.core.result import Termination
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.assignment import Share, job_use, plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
 from mrdsl.families.energy.plan import JobUse
@@ -350,7 +351,7 @@ def _pack(tasks: int, order: Ints, slots: Ints, time: Floats, room: float) -> In
     for vm in order:
         if tasks == 0:
             break
-        rounds = tasks if not np.isfinite(room) else floor(room / float(time[vm]) * (1 + SLACK))
+        rounds = tasks if not np.isfinite(room) else int(floor(room / float(time[vm])))
         counts[vm] = min(tasks, int(slots[vm]) * rounds)
         tasks -= int(counts[vm])
     return counts if tasks == 0 else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.checks import mean_arrivals
@@ -115,7 +116,7 @@ def _account(tasks: Tasks, slot: int, submitted: int, ends: list[int], outsource
     if ends:
         tasks.worst_delay = max(tasks.worst_delay, ends[-1] - slot)
     rest = submitted - len(ends)
-    allowed = int((1.0 - acceptance) * tasks.submitted + 1e-9) - tasks.rejected
+    allowed = int(floor((1.0 - acceptance) * tasks.submitted)) - tasks.rejected
     rejected = rest if not outsource else min(rest, max(allowed, 0))
     tasks.rejected += rejected
     tasks.outsourced += rest - rejected

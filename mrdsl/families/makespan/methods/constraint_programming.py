@@ -10,6 +10,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import error, note
 from mrdsl.core.result import Termination
+from mrdsl.core.whole_numbers import begun
 from mrdsl.families.makespan.batch import Floats
 from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup, solve
 from mrdsl.families.makespan.methods.orders import Work, offer_schedule, work_of
@@ -58,7 +59,7 @@ def _understood(draft: Draft, work: Work, problem: CpProblem, reply: Reply) -> D
             diagnostics=(*draft.diagnostics, error("solver-failed", f"cp-sat: {why}", draft.spec.span)),
         )
     if reply.bound is not None:
-        work = replace(work, bound=max(work.bound, float(np.ceil(reply.bound - 1e-6)) * work.batch.unit))
+        work = replace(work, bound=max(work.bound, begun(reply.bound) * work.batch.unit))
     stopped = draft.termination if reply.termination is Termination.OPTIMAL else reply.termination
     draft = replace(draft, work=work, termination=stopped)
     return draft if reply.values is None else offer_schedule(draft, work, _schedule(work, problem, reply.values))

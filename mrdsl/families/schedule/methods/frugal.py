@@ -30,9 +30,8 @@ from math import ceil, inf, nextafter
 from mrdsl.families.schedule.methods.placing import Lanes, fitting, rent_slots, spread
 from mrdsl.simulation.fleet import MAP, REDUCE, Cohort
 from mrdsl.simulation.lateness import Lateness
+from mrdsl.simulation.machines import started_periods
 from mrdsl.simulation.scheduling import JobRun, Simulation
-
-ROUNDING = 1e-9
 
 #: Late jobs held back for the largest savings; measured on the Facebook day (benchmarks/README.md).
 RESERVE = 10
@@ -273,7 +272,7 @@ class Frugal:
             return
         period = sim.machine.billing
         for free, lanes in cohort.busy(run.phase).items():
-            until = paid if free <= paid else paid + ceil((free - paid) / period - ROUNDING) * period
+            until = paid if free <= paid else paid + started_periods(paid, free, period) * period
             each = fitting(min(due, until) - free, run.duration)
             self._place(sim, run, cohort, free, lanes, each)
             if not run.waiting:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, floor
-
+from mrdsl.core.whole_numbers import begun, floor
 from mrdsl.formulas import waves
 from mrdsl.simulation.fleet import MAP, Cohort
 from mrdsl.simulation.scheduling import JobRun, Simulation
@@ -51,7 +50,7 @@ def fitting(time: float, duration: float) -> int:
     """How many tasks one after another fit into a stretch of time, whatever rounding took from it."""
     if duration == 0.0:
         return MANY if time + 2e-10 >= 0.0 else 0
-    return floor((time + 2e-10) / duration + 1e-9)
+    return int(floor((time + 2e-10) / duration))
 
 
 def phase_due(run: JobRun) -> float:
@@ -70,4 +69,4 @@ def slots_for_rest(sim: Simulation, run: JobRun) -> int:
     left = phase_due(run) - sim.now
     if left <= run.duration:
         return run.waiting
-    return min(run.waiting, max(ceil(run.waiting * run.duration / left - 1e-9), 1))
+    return min(run.waiting, max(int(begun(run.waiting * run.duration / left)), 1))

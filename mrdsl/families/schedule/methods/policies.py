@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from math import ceil, floor
 
+from mrdsl.core.whole_numbers import begun
 from mrdsl.families.schedule.methods.placing import (
     Lanes,
     fitting,
@@ -94,8 +94,8 @@ class Malleable(Naive):
         lanes = self.idle_slots(sim, run, wanted)
         missing = wanted - sum(count for _, _, count in lanes)
         if missing > 0:
-            placed = self._fill_busy(sim, run, floor(tasks * missing / wanted))
-            missing = ceil(missing - placed * wanted / tasks - 1e-9)
+            placed = self._fill_busy(sim, run, tasks * missing // wanted)
+            missing = int(begun(missing - placed * wanted / tasks))
         if missing > 0 and run.waiting:
             length = -(-tasks // wanted) * run.duration
             lanes += rent_slots(sim, run.phase, missing, self.instances.bid(sim, length))
@@ -159,7 +159,7 @@ class EpochEdf(Naive):
 
     def _wait(self, sim: Simulation, run: JobRun) -> None:
         if not self.queue.heap:
-            sim.call_at(ceil(sim.now / self.epoch - 1e-9) * self.epoch)
+            sim.call_at(begun(sim.now / self.epoch) * self.epoch)
         self.queue.add(run)
 
 

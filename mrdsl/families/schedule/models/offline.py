@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor, gcd
+from math import ceil, gcd
 from typing import Any
 
 import pyomo.environ as pyo
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.market import machine_type, price_process
 from mrdsl.families.schedule.plan import HOUR, Cost, Jobs, SchedulePlan, Tardiness, VmHours
@@ -62,7 +63,7 @@ class Instance:
 
         On demand nothing is gained by waiting longer; on the spot market late jobs could wait for a lower price.
         """
-        latest = max(floor(job.punctual_until / self.step) for job in self.jobs)
+        latest = max(int(floor(job.punctual_until / self.step)) for job in self.jobs)
         if not self.late:
             return latest
         latest = max(latest, *(self.steps(job.submit) for job in self.jobs))
@@ -143,7 +144,7 @@ def instance_of(spec: Spec) -> Instance:
     for job in found:
         times += [job.submit, *(d for d, n in zip(job.durations, job.tasks, strict=True) if n)]
     step = _step(times, spec)
-    late = floor(facts.policy.tardy_share * len(found) + 1e-9)
+    late = int(floor(facts.policy.tardy_share * len(found)))
     instance = Instance(
         tuple(found),
         machine.slots,
@@ -250,7 +251,7 @@ def _add_job(model: Any, one: Instance, places: Places, i: int, job: Job) -> Non
         if job.tasks[phase]:
             model.rows.add(sum(model.start[key] for key in places[i, phase]) == job.tasks[phase])
     last = 1 if job.reduce_tasks else 0
-    latest = floor(job.punctual_until / one.step) - one.steps(job.durations[last])
+    latest = int(floor(job.punctual_until / one.step)) - one.steps(job.durations[last])
     in_time = [model.start[key] for key in places[i, last] if key[2] <= latest]
     model.rows.add(sum(in_time) + job.tasks[last] * model.late[i] >= job.tasks[last])
     if not job.reduce_tasks:
