@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import parameters
 from mrdsl.core.diagnostics import Diagnostic, Severity
@@ -20,10 +21,9 @@ SUFFIX = ".mrspec"
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param.")
-@click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")
+@shared.params
 @click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
-@click.option("--allow-outside", is_flag=True, help="Let specs read files outside their folder.")
+@shared.allow_outside
 def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
     """Report every mistake in FILES; a folder stands for all .mrspec files below it."""
     values = parameters(defines, data)

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, solver_folder
-from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result
@@ -19,17 +20,11 @@ from mrdsl.core.result import Result
 @click.command()
 @click.argument("first", type=click.Path(path_type=Path))
 @click.argument("second", type=click.Path(path_type=Path))
-@click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param, in both specs.")
-@click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Override both seeds.")
-@click.option("--allow-outside", is_flag=True, help="Let the specs read files outside their folders.")
-@click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
-@solver_folder
-@click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
-@click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
-@force_option
+@shared.overrides
+@shared.method_options
+@shared.as_json
+@shared.json_file
+@shared.force
 def compare(first: Path, second: Path, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
     """Solve the specs FIRST and SECOND and show where their plans differ."""
     from mrdsl.reporting.comparison import compare as put_beside

@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, spec_options
-from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.outputs import OutputFile, Outputs
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.registry import MODELS, endings, names
 
 
 @click.command(name="compile")
-@spec_options
-@click.option("--formulation", metavar="P", help="Which formulation of the problem to write.")
-@click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
+@shared.spec_options
+@shared.model_options
 @click.option(
     "-o",
     "--output",
@@ -33,7 +33,7 @@ from mrdsl.exchange.registry import MODELS, endings, names
     type=click.Choice(names(MODELS)),
     help="The format, where the file's name does not say it.",
 )
-@force_option
+@shared.force
 def compile_command(
     formulation: str | None, relax: bool, output: Path, form: str | None, force: bool, **options: Any
 ) -> int:

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from mrdsl import api
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError, print_diagnostics
-from mrdsl.cli.outputs import force_option, refuse_folder
+from mrdsl.cli.outputs import refuse_folder
 from mrdsl.contracts.family import Experiment
 from mrdsl.core.diagnostics import MrdslError, Severity, error
 from mrdsl.core.suggestions import did_you_mean
@@ -22,7 +23,7 @@ from mrdsl.families import family, family_names
 @click.command()
 @click.argument("name", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for plots and tables; default NAME.")
-@force_option
+@shared.force
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Change one of the study's options.")
 def experiment(name: str | None, output: Path | None, force: bool, settings: tuple[str, ...]) -> None:
     """Run the study NAME, or list all studies."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, solver_folder, spec_options
-from mrdsl.cli.outputs import Outputs, force_option, refuse_folder
+from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.outputs import Outputs, refuse_folder
 from mrdsl.cli.solve import exit_code
 from mrdsl.contracts.family import Export, Family, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
@@ -21,10 +22,9 @@ from mrdsl.families import family as find_family
 
 
 @click.command()
-@spec_options
+@shared.spec_options
 @click.argument("form")
-@click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
-@solver_folder
+@shared.solver
 @click.option(
     "-o",
     "--output",
@@ -32,7 +32,7 @@ from mrdsl.families import family as find_family
     default=".",
     help="The folder to write into, made where it is missing; - prints a plan of one file.",
 )
-@force_option
+@shared.force
 def export(form: str, solver: str, output: Path, force: bool, **options: Any) -> int:
     """Solve the spec in FILE and write its plan as FORM, such as `yarn`."""
     from mrdsl.planning.solve_spec import solve as run

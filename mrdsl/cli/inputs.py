@@ -1,59 +1,16 @@
-"""Options that several commands share, and the reading of specs, params and limits."""
+"""The reading of specs and params."""
 
 from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import click
-
-from mrdsl.core import budgets, units
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.regular_files import UnreadableError, read_bytes
-from mrdsl.language.evaluate import MistakeError, Report, Scope, evaluate
 from mrdsl.language.loading import Loaded, load_file
-from mrdsl.language.parsing import parse_expression
-from mrdsl.language.tree import FileNames
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def spec_options(command: F) -> F:
-    """``FILE``, ``-D``, ``--data``, ``--seed`` and ``--allow-outside``."""
-    for option in reversed(
-        (
-            click.argument("file", type=click.Path(path_type=Path)),
-            click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param."),
-            click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file."),
-            click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Override the spec's seed."),
-            click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def solver_folder(command: F) -> F:
-    """``--solvers DIR``: solver files of one's own, which are looked at nowhere else but where the user says so."""
-    return click.option(
-        "--solvers",
-        "_solvers",
-        metavar="DIR",
-        expose_value=False,
-        callback=_look_in,
-        is_eager=True,
-        help="A folder of solver files of your own.",
-    )(command)
-
-
-def _look_in(_: click.Context, __: click.Parameter, folder: str | None) -> None:
-    if folder is not None:
-        from mrdsl.solving.registry import look_in
-
-        look_in(folder)
 
 
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
@@ -125,27 +82,3 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _is_plain(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
-def seconds(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """A time limit: seconds, or a time with its unit."""
-    return _measure(value, units.TIME, parameter, '`10` (seconds) or `"2 min"`')
-
-
-def share(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """A relative gap: ``0.001`` or ``0.1%``."""
-    return _measure(value, units.NUMBER, parameter, "`0.001` or `0.1%`")
-
-
-def _measure(text: str | None, dimension: units.Dimension, parameter: click.Parameter, example: str) -> float | None:
-    if text is None:
-        return None
-    node = parse_expression(text)
-    try:
-        value = evaluate(node, Scope(FileNames(("",)), Report(), lambda _: None)) if node is not None else None
-    except MistakeError:
-        value = None
-    number = value.number if value is not None else None
-    if value is None or value.dimension not in (dimension, units.NUMBER) or not isinstance(number, float) or number < 0:
-        raise click.BadParameter(f"write {example}", param=parameter)
-    return number

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli import options as shared
+from mrdsl.cli.outputs import OutputFile, Outputs
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.families import family_names, reference_text, summary
@@ -15,7 +16,7 @@ from mrdsl.families import family_names, reference_text, summary
 @click.command()
 @click.argument("kind", metavar="FAMILY", required=False)
 @click.option("-o", "--output", type=OutputFile(), help="Write to a file; - prints it.")
-@force_option
+@shared.force
 def new(kind: str | None, output: Path | None, force: bool) -> None:
     """Print a commented spec of a problem FAMILY to start from; without FAMILY, list them."""
     if kind is None:

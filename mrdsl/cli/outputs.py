@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -22,10 +22,6 @@ from mrdsl.core.writer import (
     unwritable,
     write_text,
 )
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-force_option = click.option("--force", is_flag=True, help="Write over files that are there already.")
 
 
 class OutputFile(click.Path):

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli.outputs import OutputFile, Outputs
 
 
 @click.command()
@@ -24,7 +25,7 @@ from mrdsl.cli.outputs import OutputFile, Outputs, force_option
 @click.option("--jobs", "job_table", type=OutputFile(), help="One row a job of MapReduce, as CSV.")
 @click.option("--stages", "stage_table", type=OutputFile(), help="One row a stage of Spark, as CSV.")
 @click.option("--profiles", "class_table", type=OutputFile(), help="One row a class, as CSV.")
-@force_option
+@shared.force
 def profile(
     paths: tuple[str, ...],
     output: Path | None,

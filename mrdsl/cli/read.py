@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, share, spec_options
-from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import show, write_files
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.registry import SOLUTIONS
@@ -19,7 +20,7 @@ from mrdsl.language.loading import sort
 
 
 @click.command()
-@spec_options
+@shared.spec_options
 @click.option("--solution", type=click.Path(path_type=Path), required=True, help="The solver's solution file.")
 @click.option(
     "--format",
@@ -27,14 +28,15 @@ from mrdsl.language.loading import sort
     type=click.Choice(names_of(SOLUTIONS)),
     help="Whose file it is; by default its own look decides.",
 )
-@click.option("--formulation", metavar="P", help="The formulation that was compiled.")
-@click.option("--relax", is_flag=True, help="The relaxation was compiled.")
+@shared.model_options
 @click.option("--names", type=click.Path(path_type=Path), help="The model's names.json: without it nothing is proven.")
-@click.option("--gap", callback=share, metavar="G", help="The relative gap that the solver proved, such as 0 or 0.01%.")
+@click.option(
+    "--gap", callback=shared.share, metavar="G", help="The relative gap that the solver proved, such as 0 or 0.01%."
+)
 @click.option("--bound", type=float, help="The bound that the solver proved, in the goal's own unit.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
-@force_option
+@shared.as_json
+@shared.json_file
+@shared.force
 def read(
     solution: Path,
     form: str | None,

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code
-from mrdsl.cli.inputs import load_spec, spec_options
+from mrdsl.cli.inputs import load_spec
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.text import decode
 from mrdsl.language import tree
@@ -19,10 +20,9 @@ from mrdsl.spec.columns import Columns
 
 
 @click.command()
-@spec_options
+@shared.spec_options
 @click.option("--stage", type=click.Choice(["tree", "spec", "model"]), default="spec", show_default=True)
-@click.option("--formulation", metavar="P", help="Which formulation's model to show.")
-@click.option("--relax", is_flag=True, help="Show the continuous relaxation.")
+@shared.model_options
 def show(stage: str, formulation: str | None, relax: bool, **options: Any) -> int:
     """Show FILE as a syntax tree, as the resolved spec in SI units, or as the Pyomo model."""
     if stage == "tree":

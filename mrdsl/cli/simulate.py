@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, spec_options
-from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.outputs import OutputFile, Outputs
 from mrdsl.cli.solve import drawn_chart, fail, nothing_to_write, show, write_files
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.diagnostics import MrdslError
@@ -20,15 +21,15 @@ from mrdsl.language.loading import Loaded, sort
 
 
 @click.command()
-@spec_options
+@shared.spec_options
 @click.option("--runs", type=click.IntRange(1), default=10, show_default=True, help="Independent runs.")
 @click.option("--jobs", type=click.IntRange(2), help="Completed jobs per user in each run; default: as in the spec.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file.")
+@shared.as_json
+@shared.json_file
 @click.option("--gantt", type=OutputFile(), help="Draw the first run as an SVG Gantt chart.")
 @click.option("--trace", type=OutputFile(), help="Write the first run, event by event, to a CSV file.")
-@force_option
-@click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
+@shared.force
+@shared.verbose
 def simulate(
     as_json: bool,
     output: Path | None,

@@ -11,10 +11,11 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STOPPED, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, seconds, share, solver_folder, spec_options
-from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.outputs import OutputFile, Outputs
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits, Result, Termination
@@ -28,21 +29,18 @@ EXPLAIN_FOR = 5.0
 
 
 @click.command()
-@spec_options
-@click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
-@solver_folder
-@click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
-@click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
-@click.option("--time-limit", callback=seconds, metavar="T", help="Stop after T seconds, or a time such as '2 min'.")
-@click.option("--gap", callback=share, metavar="G", help="Stop at this relative gap, such as 0.001 or 0.1%.")
-@click.option("--nodes", type=click.IntRange(0), help="Stop after so many nodes.")
-@click.option("--threads", type=click.IntRange(1), help="Threads for the solver.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
+@shared.spec_options
+@shared.method_options
+@shared.time_limit
+@shared.gap
+@shared.nodes
+@shared.threads
+@shared.as_json
+@shared.json_file
 @click.option("--gantt", type=OutputFile(), help="Draw the plan as an SVG Gantt chart.")
 @click.option("--graph", type=OutputFile(), help="Draw the plan's tasks and their order as SVG.")
-@force_option
-@click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
+@shared.force
+@shared.verbose
 def solve(
     as_json: bool,
     output: Path | None,

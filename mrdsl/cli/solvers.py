@@ -6,16 +6,16 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
-from mrdsl.cli.inputs import solver_folder
 from mrdsl.core.diagnostics import Diagnostic
 
 
 @click.command()
 @click.argument("name", required=False)
 @click.option("--check", "try_out", is_flag=True, help="Solve a tiny problem of each kind with each installed solver.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-@solver_folder
+@shared.as_json
+@shared.solver_folder
 def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
     """List the solvers and pipelines, or tell all of NAME."""
     from mrdsl.planning.solver_inventory import entries

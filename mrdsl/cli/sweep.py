@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED
-from mrdsl.cli.inputs import parameters, seconds, share, solver_folder
-from mrdsl.cli.outputs import OutputFile, Outputs, force_option
+from mrdsl.cli.inputs import parameters
+from mrdsl.cli.outputs import OutputFile, Outputs
 from mrdsl.core.result import Limits
 from mrdsl.exchange.registry import TABLES, endings
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@shared.file_argument
 @click.option(
     "--over",
     "axes",
@@ -28,17 +29,13 @@ from mrdsl.exchange.registry import TABLES, endings
 @click.option(
     "-o", "--output", type=OutputFile(), required=True, help=f"A file that ends in {', '.join(endings(TABLES))}."
 )
-@force_option
-@click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param in all runs.")
-@click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file.")
-@click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
-@click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
-@solver_folder
-@click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
-@click.option("--relax", is_flag=True, help="Let whole numbers be fractions.")
-@click.option("--time-limit", callback=seconds, metavar="T", help="Stop each run after T.")
-@click.option("--gap", callback=share, metavar="G", help="Stop each run at this relative gap.")
-@click.option("--threads", type=click.IntRange(1), help="Threads for each run's solver.")
+@shared.force
+@shared.params
+@shared.allow_outside
+@shared.method_options
+@shared.time_limit
+@shared.gap
+@shared.threads
 @click.option("-j", "--jobs", type=click.IntRange(1), help="Parallel processes; by default one per core.")
 @click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
 def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, force: bool, **options: Any) -> int:

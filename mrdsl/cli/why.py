@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec, seconds, solver_folder, spec_options
+from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
@@ -20,17 +21,17 @@ PATIENCE = 30.0
 
 
 @click.command()
-@spec_options
-@click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`.")
-@solver_folder
-@click.option("--formulation", metavar="P", help="Which formulation of the problem to solve.")
-@click.option("--relax", is_flag=True, help="Explain the relaxation, its shadow prices included.")
-@click.option("--time-limit", callback=seconds, metavar="T", help="How long to look for reasons; 30 s by default.")
+@shared.spec_options
+@shared.method_options
+@shared.time_limit
 @click.option("--worth/--no-worth", default=True, help="Measure what each promise is worth by moving it a step.")
 def why(
     solver: str, formulation: str | None, relax: bool, time_limit: float | None, worth: bool, **options: Any
 ) -> int:
-    """Explain the plan for the spec in FILE, or why it has none and what would have to give way."""
+    """Explain the plan for the spec in FILE, or why it has none and what would have to give way.
+
+    Reasons are sought for as long as a solve may take, 30 s where no --time-limit is given.
+    """
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.reporting.text import print_tables
     from mrdsl.solving.interruption import kept

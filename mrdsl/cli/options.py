@@ -1,0 +1,102 @@
+"""The options that several commands share: each is declared here and nowhere else, with the same words everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mrdsl.cli.outputs import OutputFile
+from mrdsl.core import units
+from mrdsl.language.evaluate import MistakeError, Report, Scope, evaluate
+from mrdsl.language.parsing import parse_expression
+from mrdsl.language.tree import FileNames
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Several options as one decorator, in the order in which help lists them."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def seconds(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """A time limit: seconds, or a time with its unit."""
+    return _measure(value, units.TIME, parameter, '`10` (seconds) or `"2 min"`')
+
+
+def share(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """A relative gap: ``0.001`` or ``0.1%``."""
+    return _measure(value, units.NUMBER, parameter, "`0.001` or `0.1%`")
+
+
+def _measure(text: str | None, dimension: units.Dimension, parameter: click.Parameter, example: str) -> float | None:
+    if text is None:
+        return None
+    node = parse_expression(text)
+    try:
+        value = evaluate(node, Scope(FileNames(("",)), Report(), lambda _: None)) if node is not None else None
+    except MistakeError:
+        value = None
+    number = value.number if value is not None else None
+    if value is None or value.dimension not in (dimension, units.NUMBER) or not isinstance(number, float) or number < 0:
+        raise click.BadParameter(f"write {example}", param=parameter)
+    return number
+
+
+def _look_in(_: click.Context, __: click.Parameter, folder: str | None) -> None:
+    if folder is not None:
+        from mrdsl.solving.registry import look_in
+
+        look_in(folder)
+
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+allow_outside = click.option("--allow-outside", is_flag=True, help="Let specs read files outside their folders.")
+params = together(
+    click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param."),
+    click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file."),
+)
+seed = click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Override the spec's seed.")
+overrides = together(params, seed, allow_outside)
+spec_options = together(file_argument, overrides)
+
+solver_folder = click.option(
+    "--solvers",
+    "_solvers",
+    metavar="DIR",
+    expose_value=False,
+    callback=_look_in,
+    is_eager=True,
+    help="A folder of solver files of your own.",
+)
+"""Solver files of one's own are looked at nowhere else but where the user says so."""
+solver = together(
+    click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`."),
+    solver_folder,
+)
+model_options = together(
+    click.option("--formulation", metavar="P", help="Which formulation of the problem to take."),
+    click.option("--relax", is_flag=True, help="Let whole numbers be fractions."),
+)
+method_options = together(solver, model_options)
+
+time_limit = click.option(
+    "--time-limit", callback=seconds, metavar="T", help="Stop after T seconds, or a time such as '2 min'."
+)
+gap = click.option("--gap", callback=share, metavar="G", help="Stop at this relative gap, such as 0.001 or 0.1%.")
+nodes = click.option("--nodes", type=click.IntRange(0), help="Stop after so many nodes.")
+threads = click.option("--threads", type=click.IntRange(1), help="Threads for the solver.")
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+json_file = click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
+force = click.option("--force", is_flag=True, help="Write over files that are there already.")
+verbose = click.option("--verbose", is_flag=True, help="Tell how long each stage took.")

@@ -1,0 +1,65 @@
+"""An option that several commands have is one option: declared once, with the same type, default and words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli import COMMANDS, options
+
+OWN_MEANING = {
+    "--output": "what is written differs; where it is the JSON object it is the shared one",
+    "--format": "of diagnostics, of a model, of a solution",
+    "--jobs": "simulated jobs, processes, a table of jobs",
+    "--check": "of files, of solvers",
+    "--gantt": "of a plan, of a run",
+}
+"""Options whose name means what the command is about."""
+ELSEWHERE = {("read", "--gap"): "what was proven, not when to stop", ("profile", "--seed"): "no spec has one yet"}
+
+
+def name_of(option: click.Option) -> str:
+    return option.opts[-1]
+
+
+def told(option: click.Option) -> dict[str, Any]:
+    return dict(option.to_info_dict())
+
+
+def test_options_of_one_name_are_one_option() -> None:
+    seen: dict[str, tuple[str, dict[str, Any]]] = {}
+    compared = 0
+    for command, find in COMMANDS.items():
+        for option in find().params:
+            name = name_of(option) if isinstance(option, click.Option) else ""
+            if not name or name in OWN_MEANING or (command, name) in ELSEWHERE:
+                continue
+            first, known = seen.setdefault(name, (command, told(option)))
+            assert told(option) == known, f"{name} of {command} and of {first}"
+            compared += first != command
+    assert compared > 30
+
+
+def test_no_command_declares_a_shared_option_itself() -> None:
+    folder = Path(options.__file__).parent
+    declared = set(re.findall(r'"(--[a-z-]+)"', Path(options.__file__).read_text(encoding="utf-8"))) - set(OWN_MEANING)
+    assert {"--solver", "--data", "--seed", "--force", "--json", "--time-limit", "--relax"} <= declared
+    for path in folder.glob("*.py"):
+        if path.name == "options.py":
+            continue
+        own = re.findall(r'option\(\s*(?:"-\w", )?"(--[a-z-]+)"', path.read_text(encoding="utf-8"))
+        twice = {name for name in own if name in declared and (path.stem, name) not in ELSEWHERE}
+        assert not twice, f"{path.name} declares {twice}"
+
+
+def test_a_file_of_json_is_the_shared_one() -> None:
+    words = {
+        option.help
+        for find in COMMANDS.values()
+        for option in find().params
+        if isinstance(option, click.Option) and name_of(option) == "--output" and "JSON" in (option.help or "")
+    }
+    assert len(words) == 1
