@@ -10,6 +10,8 @@ import pytest
 
 from mrdsl.language.loading import load_text
 from mrdsl.reporting.diagnostics import as_text
+from tests.command_lines import command_lines, run_here, save_named_specs
+from tests.prepared_pages import prepare
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "grammar" / "diagnostics"
@@ -78,7 +80,7 @@ def test_the_bad_spec_shows_the_code_and_the_good_one_does_not(path: Path) -> No
     bad, good = section(text, "Bad"), section(text, "Good")
     assert bad, "an explanation shows a bad case"
     assert good, "an explanation shows a good case"
-    if "```console" in bad:
+    if "```console" in text:
         return
     for body in snippets(bad):
         found = load_text(body, folder=ROOT / "tests" / "language" / "data").diagnostics
@@ -89,3 +91,26 @@ def test_the_bad_spec_shows_the_code_and_the_good_one_does_not(path: Path) -> No
         assert loaded.spec is not None, as_text(loaded.diagnostics, {})
     assert snippets(bad)
     assert snippets(good)
+
+
+WITH_COMMANDS = [path for path in EXPLANATIONS if "```console" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("title", ["Bad", "Good"])
+@pytest.mark.parametrize("path", WITH_COMMANDS, ids=lambda path: path.stem)
+def test_the_commands_of_an_explanation_show_what_it_says(
+    path: Path, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = section(path.read_text(encoding="utf-8"), title)
+    lines = list(command_lines(part))
+    assert lines, "a case of commands has a line `$ mrdsl ...`"
+    prepare(path.stem, tmp_path, monkeypatch, bad=title == "Bad")
+    save_named_specs(part, tmp_path)
+    shown = ""
+    for line in lines:
+        ran = run_here(line.words, tmp_path)
+        assert ran.exit_code == line.exit_code, f"{line.line}\n{ran.output[-2000:]}"
+        shown += ran.output
+    assert (f"[{path.stem}]" in shown) == (title == "Bad"), shown[-2000:]
+    for printed in re.findall(r"^\S*(?:error|warning|note)\[.{,60}", part, re.MULTILINE):
+        assert printed in shown, f"the page prints {printed}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from mrdsl.language.loading import load_text
 from mrdsl.reporting.diagnostics import as_text
+from tests.command_lines import command_lines, run_here
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
@@ -30,11 +30,11 @@ def test_snippets_run(page: Path, tmp_path: Path) -> None:
         if language == "mrspec":
             _check_spec(body, tmp_path)
         elif language == "python":
-            _run([sys.executable, "-c", body], tmp_path, 0, body)
+            _run_python(body, tmp_path)
         elif language == "console":
-            for line in re.findall(r"^\$ (mrdsl .*)$", body, re.MULTILINE):
-                command, _, comment = line.partition("  # exit ")
-                _run([sys.executable, "-m", *shlex.split(command)], tmp_path, int(comment or 0), line)
+            for line in command_lines(f"```console\n{body}```\n"):
+                ran = run_here(line.words, tmp_path)
+                assert ran.exit_code == line.exit_code, f"{line.line}\n{ran.output}"
 
 
 def _check_spec(body: str, folder: Path) -> None:
@@ -45,10 +45,15 @@ def _check_spec(body: str, folder: Path) -> None:
         (folder / name[1]).write_text(body, encoding="utf-8")
 
 
-def _run(command: list[str], folder: Path, wanted: int, what: str) -> None:
+def _run_python(body: str, folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", body],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
-    assert done.returncode == wanted, f"{what}\n{done.stdout}\n{done.stderr}"
-    assert "Traceback" not in done.stderr
+    assert done.returncode == 0, f"{body}\n{done.stdout}\n{done.stderr}"

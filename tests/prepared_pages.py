@@ -1,0 +1,220 @@
+"""What the console lines of ``grammar/diagnostics/CODE.md`` presuppose: files, and faults that no file can bring about.
+
+``nightly.mrspec`` is the reference spec of joint, unless a page needs another one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mrdsl
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.result import Termination
+from mrdsl.solving.request import Reply
+from mrdsl.spec.spec import Spec
+from tests.families.foreign.installing import install
+
+ROOT = Path(__file__).resolve().parents[1]
+Patch = pytest.MonkeyPatch
+
+
+def model(path: str, *changes: tuple[str, str], more: str = "") -> str:
+    """A shipped model with some words changed, and more at its end."""
+    text = (ROOT / "models" / path).read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text, (path, old)
+        text = text.replace(old, new)
+    return text + more
+
+
+REFERENCE = "capacity/reference.mrspec"
+
+
+def _imports(depth: int) -> dict[str, str]:
+    return {
+        "nightly.mrspec": 'import "part1.mrspec"\n' + model(REFERENCE),
+        **{f"part{n}.mrspec": f'import "part{n + 1}.mrspec"\n' for n in range(1, depth)},
+        f"part{depth}.mrspec": "param last = 1\n",
+    }
+
+
+FILES: dict[str, Callable[[bool], dict[str, str]]] = {
+    "broken-plan": lambda bad: {"nightly.mrspec": model(REFERENCE)},
+    "objective-differs": lambda bad: {"nightly.mrspec": model(REFERENCE)},
+    "contradicted-claim": lambda bad: {"nightly.mrspec": model(REFERENCE)},
+    "broken-schedule": lambda bad: {
+        "broken.mrspec": model("schedule/small.mrspec"),
+        "small.csv": model("schedule/small.csv"),
+    },
+    "exact-form": lambda bad: {"tight.mrspec": model("energy/reference.mrspec", ("240 s", "180 s"))},
+    "impossible-admission": lambda bad: {
+        "nightly.mrspec": model(REFERENCE, more="param least = 25\nsubject to { admitted(sort) >= least }\n")
+    },
+    "impossible-budget": lambda bad: {"nightly.mrspec": model("energy/reference.mrspec", ("1.08 cent", "0.1 cent"))},
+    "needs-formulation": lambda bad: {
+        "nightly.mrspec": model(REFERENCE, more="subject to { completion(sort) >= 5 min }\n")
+    },
+    "needs-minimum": lambda bad: {
+        "shop.mrspec": model("joint/reference.mrspec", ("0.8 * 1200/s * peak", "0/s"), (" = 1.0  #", " = 0.5  #"))
+    },
+    "no-delay-bound": lambda bad: {
+        "tight.mrspec": model("hybrid/reference.mrspec", ("delay = 40 slots", "delay = 5 slots"))
+    },
+    "no-plan": lambda bad: {"nightly.mrspec": model(REFERENCE, more="subject to { vms <= 5 }\n")},
+    "nothing-to-export": lambda bad: {"services-only.mrspec": _without_class(model("joint/reference.mrspec"))},
+    "slots-exceed-vms": lambda bad: {
+        "roomy.mrspec": model("capacity/quickstart.mrspec", more="subject to { vms >= 243 }\n")
+    },
+    "too-many-imports": lambda bad: _imports(70 if bad else 60),
+    "too-many-mistakes": lambda bad: {
+        "generated.mrspec": model(REFERENCE, more="".join(f"nonsense{n} = {n}\n" for n in range(1100)) if bad else "")
+    },
+}
+
+
+def _without_class(text: str) -> str:
+    head, _, rest = text.partition("class recommendations {")
+    return head + rest.partition("\n}\n")[2]
+
+
+def too_few_vms(draft: Draft) -> Draft:
+    """A step of a wrong method: a good plan with half its VMs."""
+    found: Any = mrdsl.solve(draft.spec, "direct")
+    return replace(draft, plan=replace(found.plan, on_demand=0.0, reserved=0.0), value=found.objective.value)
+
+
+def too_cheap(draft: Draft) -> Draft:
+    """A step of a wrong method: a good plan that is said to cost half."""
+    found = mrdsl.solve(draft.spec, "direct")
+    assert found.objective.value is not None
+    return replace(draft, plan=found.plan, value=0.5 * found.objective.value)
+
+
+def _method(folder: Path, patch: Patch, text: str) -> None:
+    place = folder / "my-solvers"
+    place.mkdir()
+    path = place / "mysolver.toml"
+    path.write_text(f'name = "mysolver"\nsummary = "one of my own"\n{text}', encoding="utf-8")
+    path.chmod(0o600)
+    place.chmod(0o700)
+    patch.setenv("MRDSL_SOLVERS", str(place))
+
+
+def _pipeline(name: str) -> Callable[[Path, Patch], None]:
+    steps = f'kind = "pipeline"\n[pipelines.capacity]\nsteps = [{{ call = "tests.prepared_pages:{name}" }}]\n'
+    return lambda folder, patch: _method(folder, patch, steps)
+
+
+_SOLVER = 'kind = "solver"\nsolves = ["LP", "MILP"]\ninstall = "it is there"\n'
+
+
+def _refuting(folder: Path, patch: Patch) -> None:
+    """A solver that calls a good plan proven, with 20 VMs too many."""
+    _method(folder, patch, f'{_SOLVER}[worker]\ncall = "tests.prepared_pages:too_dear"\n')
+
+
+def too_dear(request: Any, report: Any) -> Reply:
+    """HiGHS's answer with 20 of the dearest VMs more, called the best."""
+    from mrdsl.solving.backends import highs
+
+    values = highs.solve(request, report).values.copy()
+    values[int(np.flatnonzero(request.program.costs > 0.0)[0])] += 20.0
+    value = request.program.objective(values)
+    return Reply(Termination.OPTIMAL, values, value, value)
+
+
+def _raising(failure: Exception) -> Callable[[Path, Patch], None]:
+    def solve(*_: Any, **__: Any) -> None:
+        raise failure
+
+    return lambda folder, patch: patch.setattr("mrdsl.planning.solve_spec.solve", solve)
+
+
+def _broken_schedule(folder: Path, patch: Patch) -> None:
+    from mrdsl.families.schedule.verify import verify as genuine
+
+    def verify(spec: Spec, plan: Any, relax: bool) -> Iterable[Diagnostic]:
+        return genuine(spec, replace(plan, cost=replace(plan.cost, total=plan.cost.total + 1.0)), relax)
+
+    patch.setattr("mrdsl.families.schedule.verify.verify", verify)
+
+
+def _solution(folder: Path, patch: Patch) -> None:
+    """The solution file of another program, and the names of an older model."""
+    from mrdsl.planning.model_files import write_model
+    from mrdsl.planning.solve_spec import build_model
+    from tests.solving.outside import run_outside
+
+    spec = mrdsl.load(folder / "nightly.mrspec")
+    path, _ = write_model(build_model(spec), folder / "made.mps")
+    run_outside("cbc", path)[1].rename(folder / "model.sol")
+    older = mrdsl.loads(model("joint/reference.mrspec", ("45 cent", "46 cent")))
+    write_model(build_model(older), folder / "old.mps")
+
+
+def _wrong_solver(folder: Path, patch: Patch) -> None:
+    _method(folder, patch, 'kind = "solver"\nsolves = ["LP"]\n[worker]\nrequires = "highspy"\n')
+
+
+def _crashing(folder: Path, patch: Patch) -> None:
+    command = 'program = "false"\nwrites = "mps"\narguments = ["{model}", "{solution}"]'
+    _method(folder, patch, f'{_SOLVER}[command]\n{command}\nreads = "mrdsl.exchange.solutions.cbc:read"\n')
+
+
+def _held(folder: Path, patch: Patch) -> None:
+    holder = claimed_table(folder / "out.csv")
+    patch.setattr(sys, "_held_for_a_test", holder, raising=False)
+
+
+def claimed_table(path: Path) -> Any:
+    """A sweep's journal that another run writes."""
+    import fcntl
+
+    journal = path.with_name(path.name + ".part").open("w", encoding="utf-8")
+    fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return journal
+
+
+BAD: dict[str, Callable[[Path, Patch], None]] = {
+    "bad-solver-file": _wrong_solver,
+    "broken-family": lambda folder, patch: install(
+        folder / "site", patch, {"mrdsl.families": {"shop": "no_such_module:FAMILY"}}
+    ),
+    "broken-plan": _pipeline("too_few_vms"),
+    "objective-differs": _pipeline("too_cheap"),
+    "contradicted-claim": _refuting,
+    "broken-schedule": _broken_schedule,
+    "busy-output": _held,
+    "internal": _raising(ValueError("the fault")),
+    "system-refuses": _raising(MemoryError()),
+    "missing-extra": lambda folder, patch: patch.setitem(sys.modules, "pygls", None),
+    "missing-solver": lambda folder, patch: patch.setattr("mrdsl.solving.installed._importable", lambda module: False),
+    "other-sweep": lambda folder, patch: _text(folder / "out.csv.part", '{"sweep": "another"}\n'),
+    "solver-failed": _crashing,
+    "stale-model": _solution,
+    "unproven-solution": _solution,
+    "unreadable-names": _solution,
+}
+
+
+def _text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def prepare(code: str, folder: Path, patch: Patch, *, bad: bool) -> None:
+    """Makes the folder what the lines of a page's ``Bad`` or ``Good`` presuppose."""
+    (folder / "models").symlink_to(ROOT / "models")
+    (folder / "README.md").symlink_to(ROOT / "README.md")
+    files = FILES[code](bad) if code in FILES else {}
+    for name, text in {"nightly.mrspec": model("joint/reference.mrspec"), **files}.items():
+        _text(folder / name, text)
+    if bad and code in BAD:
+        BAD[code](folder, patch)
