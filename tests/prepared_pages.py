@@ -38,6 +38,13 @@ def model(path: str, *changes: tuple[str, str], more: str = "") -> str:
 REFERENCE = "capacity/reference.mrspec"
 
 
+def _log(event: str, instead: str) -> str:
+    """A shipped job history with something else in place of the first line of an event."""
+    lines = model("logs/job_1700000000000_0001.jhist").splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if event in line and number > 2)
+    return "".join([*lines[:at], instead, *lines[at + 1 :]])
+
+
 def _imports(depth: int) -> dict[str, str]:
     return {
         "nightly.mrspec": 'import "part1.mrspec"\n' + model(REFERENCE),
@@ -73,6 +80,10 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "slots-exceed-vms": lambda bad: {
         "roomy.mrspec": model("capacity/quickstart.mrspec", more="subject to { vms >= 243 }\n")
     },
+    "broken-log": lambda bad: {"broken.jhist": _log("MAP_ATTEMPT_STARTED", '{"type":"MAP_ATT\n')},
+    "cut-log": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},
+    "empty-log": lambda bad: {"empty.jhist": ""},
+    "no-classes": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},
     "too-many-imports": lambda bad: _imports(70 if bad else 60),
     "too-many-mistakes": lambda bad: {
         "generated.mrspec": model(REFERENCE, more="".join(f"nonsense{n} = {n}\n" for n in range(1100)) if bad else "")
