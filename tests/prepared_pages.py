@@ -77,7 +77,7 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     },
     "no-plan": lambda bad: {"nightly.mrspec": model(REFERENCE, more="subject to { vms <= 5 }\n")},
     "nothing-to-export": lambda bad: {"services-only.mrspec": _without_class(model("joint/reference.mrspec"))},
-    "slots-exceed-vms": lambda bad: {
+    "slots-beyond-vms": lambda bad: {
         "roomy.mrspec": model("capacity/quickstart.mrspec", more="subject to { vms >= 243 }\n")
     },
     "broken-log": lambda bad: {"broken.jhist": _log("MAP_ATTEMPT_STARTED", '{"type":"MAP_ATT\n')},

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.source import Span
-from mrdsl.core.whole_numbers import begun
+from mrdsl.core.whole_numbers import begun, ceiling
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-9
@@ -24,7 +24,7 @@ def hosting_vms(map_slots: Floats, reduce_slots: Floats, map_per_vm: Floats, red
 
 
 def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Span | None) -> tuple[Diagnostic, ...]:
-    """A warning where whole slots need more VMs than a plan holds: in how many cells, and the worst of them.
+    """A warning where whole slots need more VMs than a plan holds for each class: in how many cells, and the worst.
 
     ``needed`` and ``held`` have the shape (..., classes).
     """
@@ -33,15 +33,29 @@ def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Sp
     if not len(over):
         return ()
     worst = max(over.tolist(), key=lambda cell: short[tuple(cell)])
-    name = names[worst[-1]]
+    where = f"of class {names[worst[-1]]}" + ("" if short.ndim == 1 else f" in period {worst[0]}")
     cells = "classes" if short.ndim == 1 else "classes and periods"
-    where = "" if short.ndim == 1 else f" in period {worst[0]}"
     return (
-        warning(
-            "slots-beyond-vms",
-            f"whole slots do not fit the plan's VMs in {len(over)} of {short.size} {cells}: those of class {name} take "
-            f"{needed[tuple(worst)]:g} VMs{where}, and it has {held[tuple(worst)]:g}",
+        _warning(
+            f"{where}, the worst of {len(over)} out of {short.size} {cells},",
+            float(needed[tuple(worst)]),
+            float(held[tuple(worst)]),
             span,
-            "the plan counts slots in fractions: give such classes a VM or two more than it says",
+            "the plan counts slots in fractions: give such classes the VMs that they lack",
         ),
     )
+
+
+def told_of_sharing(needed: float, held: float, span: Span | None) -> tuple[Diagnostic, ...]:
+    """The same where all classes share the plan's VMs, and ``vms`` may be bounded in ``subject to``."""
+    if needed <= held + ROUNDING * max(1.0, held):
+        return ()
+    enough = f"{float(ceiling(needed)):.0f}"
+    return (
+        _warning("of all classes", needed, held, span, f"rent {enough} to host them: subject to {{ vms >= {enough} }}"),
+    )
+
+
+def _warning(where: str, needed: float, held: float, span: Span | None, hint: str) -> Diagnostic:
+    message = f"the whole slots {where} take {needed:.10g} VMs, and the plan has {held:.10g} for them"
+    return warning("slots-beyond-vms", message, span, hint)

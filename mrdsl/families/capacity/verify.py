@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.contracts.hosting import told_of_sharing
+from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import prices_of, whole_jobs
@@ -168,15 +169,7 @@ def _hosting(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
             + ceiling(plan.reduce_slots) / column(classes, "slots.reduce")
         ).sum()
     )
-    rented = plan.on_demand + plan.reserved
-    if needed > rented + TOLERANCE:
-        yield warning(
-            "slots-exceed-vms",
-            f"rounded up to whole slots per class, the plan needs {needed:.10g} VMs and rents {rented:.10g}: "
-            "some class gets part of a slot less than it is told",
-            spec.facts.vms[0].span,
-            f"to host them, rent {float(ceiling(needed)):.0f}: subject to {{ vms >= {float(ceiling(needed)):.0f} }}",
-        )
+    yield from told_of_sharing(needed, plan.on_demand + plan.reserved, spec.facts.vms[0].span)
 
 
 def _completion(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:

@@ -1,6 +1,8 @@
 """Theorems 4.1 and 4.2: P0, P1, P0-cone and the relaxed P2 have one optimum; SCIP proves each by itself."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ import pytest
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, SolutionStatus
 from mrdsl.families.capacity.instance import instance_of
-from mrdsl.families.capacity.models.nonlinear import slot_bounds
+from mrdsl.families.capacity.models.nonlinear import build_cone, build_p0, decode, slot_bounds
+from mrdsl.families.capacity.verify import verify
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.expression import Constant, Operation, PlanQuantity
@@ -49,6 +52,33 @@ def test_the_reference_in_cones_and_whole_numbers() -> None:
     cone = solve(specs.reference(), solver="scip", formulation="P0-cone", limits=Limits(gap=1e-6))
     assert cone.objective.value == pytest.approx(whole.objective.value, rel=1e-6)
     assert cone.plan.on_demand + cone.plan.reserved == whole.plan.on_demand + whole.plan.reserved
+
+
+@pytest.mark.parametrize("build", [build_p0, build_cone])
+@pytest.mark.parametrize("miss", [1.0, 1.005])
+def test_slots_that_miss_a_deadline_within_a_solvers_tolerance_are_those_of_theorem_41(
+    build: Callable[[Spec, bool], Any], miss: float
+) -> None:
+    """A point with slots too few by half a percent: the plan keeps all deadlines and rents what that takes."""
+    spec = with_jobs(specs.random_spec(3, classes=2))
+    instance = instance_of(spec)
+    per_job = instance.slots_per_job()
+    model = build(spec, False)
+    for i, name in enumerate(instance.names):
+        model.admitted[name].set_value(instance.expected[i])
+        for slots, each in ((model.map_slots, per_job[0]), (model.reduce_slots, per_job[1])):
+            slots[name].set_value(each[i] * instance.expected[i] / miss, skip_validation=True)
+    taken = float((instance.vms_per_job() @ instance.expected) / miss)
+    model.on_demand.set_value(int(np.ceil(taken / 2)), skip_validation=True)
+    model.reserved.set_value(0)
+    plan = decode(spec, model, False)
+    broken = [d.message for d in verify(spec, plan, False) if d.severity == "error"]
+    if miss == 1.0:  # nothing is mended that is not late: too few VMs stay an error
+        assert plan.on_demand == np.ceil(taken / 2)
+        assert "VMs" in broken[0]
+        return
+    assert broken == []
+    assert plan.on_demand == np.ceil(float(instance.vms_per_job() @ instance.expected) - 1e-9)
 
 
 def test_slot_bounds_hold_theorem_41s_slots() -> None:

@@ -24,14 +24,18 @@ import numpy as np
 import pyomo.core as pyo
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.class_bounds import compares_completion, refuse_completion
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.models import linear
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.spans import ModelSpans
+from mrdsl.formulas import mapreduce
 from mrdsl.spec.spec import Spec
 
 HAIR = 1e-2
+LATE = 5e-7
+"""Half of what verification lets a deadline be missed by, relatively."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +139,10 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     """The plan behind a solution: the solver's own slots, not those of Theorem 4.1.
 
     Whole jobs that a solver leaves a hair off are rounded, and the slots of the class grow with them. A class with less
-    than ``HAIR`` of a job gets the slots of Theorem 4.1 at least: the squares in its cones vanish in the tolerance. A
-    fraction of a VM that these slots lack is rented, where VMs may be fractions.
+    than ``HAIR`` of a job gets the slots of Theorem 4.1 at least: the squares in its cones vanish in the tolerance. So
+    does a class whose slots miss its promise by more than a plan may, in tolerances that a solver takes relative to
+    terms far larger than the deadline. VMs that these slots lack are rented: the plan is then worth more than the
+    solver says, which withdraws its claim.
     """
     instance = instance_of(spec)
     jobs = np.array([pyo.value(value) for value in model.admitted.values()])
@@ -146,14 +152,20 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
         np.array([variable.value for variable in indexed.values()]) * scale
         for indexed in (model.map_slots, model.reduce_slots)
     )
-    needed = (jobs * each for each in instance.slots_per_job())
+    needed = (whole * each for each in instance.slots_per_job())
+    late = mapreduce.completion(instance.work, whole, slots[0], slots[1]) > instance.promise * (1.0 + LATE)
     slots = tuple(
-        np.where(whole < HAIR, np.maximum(have, need), have) for have, need in zip(slots, needed, strict=True)
+        np.where(late, need, np.where(whole < HAIR, np.maximum(have, need), have))
+        for have, need in zip(slots, needed, strict=True)
     )
     on_demand, reserved = linear.vm_numbers(model)
+    if not relax:
+        on_demand, reserved = float(round(on_demand)), float(round(reserved))
+    lacking = float((slots[0] / instance.map_per_vm + slots[1] / instance.reduce_per_vm).sum()) - on_demand - reserved
     if relax:
-        taken = float((slots[0] / instance.map_per_vm + slots[1] / instance.reduce_per_vm).sum())
-        on_demand += max(taken - on_demand - reserved, 0.0)
+        on_demand += max(lacking, 0.0)
+    elif late.any() and lacking > LATE * max(1.0, on_demand + reserved):
+        on_demand += ceiling(lacking)
     return plan_of(instance, (on_demand, reserved), whole, relax, (slots[0], slots[1]))
 
 
