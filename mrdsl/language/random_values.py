@@ -47,7 +47,7 @@ class Draws:
         from mrdsl.simulation.sampling import sample
 
         key = blake2s(f"{self.seed}/{self.place}/{turn}".encode(), digest_size=16).digest()
-        stream = np.random.RandomState(np.frombuffer(key, dtype=np.uint32).tolist())
+        stream = np.random.RandomState(np.frombuffer(key, dtype="<u4").tolist())
         values = sample(stream, name, parameters, self.count)
         if name not in ("normal", "mixture"):
             return values

@@ -147,11 +147,9 @@ def _normal(x: float, centre: float, deviation: float) -> float:
 
 
 def _poisson(x: float, rate: float) -> float:
-    term = total = exp(-rate)
-    for k in range(1, floor(x) + 1):
-        term *= rate / k
-        total += term
-    return min(total, 1.0) if x >= 0.0 else 0.0
+    from scipy.special import pdtr
+
+    return float(pdtr(floor(x), rate)) if x >= 0.0 else 0.0
 
 
 def _positive_mixture(x: float, weights: Any, means: Any, deviations: Any) -> float:

@@ -10,39 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BATCHES = 20
-_T_95 = (
-    12.706,
-    4.303,
-    3.182,
-    2.776,
-    2.571,
-    2.447,
-    2.365,
-    2.306,
-    2.262,
-    2.228,
-    2.201,
-    2.179,
-    2.160,
-    2.145,
-    2.131,
-    2.120,
-    2.110,
-    2.101,
-    2.093,
-    2.086,
-    2.080,
-    2.074,
-    2.069,
-    2.064,
-    2.060,
-    2.056,
-    2.052,
-    2.048,
-    2.045,
-    2.042,
-)
-_NORMAL_95 = 1.959964
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -85,11 +53,10 @@ def half_width(means: NDArray[np.float64]) -> float | None:
 
 
 def student_95(freedom: int) -> float:
-    """The two-sided 95 % quantile of Student's distribution, to 1e-3."""
-    if freedom <= len(_T_95):
-        return _T_95[freedom - 1]
-    z = _NORMAL_95
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    """The two-sided 95 % quantile of Student's distribution."""
+    from scipy.special import stdtrit  # what scipy.stats.t.ppf calls, at a third of the time to import
+
+    return float(stdtrit(freedom, (1.0 + CONFIDENCE) / 2.0))
 
 
 def _batch_means(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ _PEAKS = ((11.0, 1.75, 0.75), (16.0, 2.5, 0.7))
 """Hour, width in hours and height of each peak above the night."""
 
 
-def sampled_days(draw: np.random.Generator) -> Floats:
+def sampled_days(draw: np.random.RandomState) -> Floats:
     """Twelve days of 144 samples each, relative to the day's own peak; shape (DAYS, 144)."""
     hours = np.arange(0.0, DAY, SAMPLE) / 3600.0
     levels = np.full((DAYS, len(hours)), _NIGHT)
@@ -34,14 +34,14 @@ def sampled_days(draw: np.random.Generator) -> Floats:
     return relative
 
 
-def typical_demand(draw: np.random.Generator, shifts: Floats, periods: int, period: float, noise: float) -> Floats:
+def typical_demand(draw: np.random.RandomState, shifts: Floats, periods: int, period: float, noise: float) -> Floats:
     """Demand relative to each unit's peak, shape (periods, units): a day of its own, its time zone, white noise.
 
     ``shifts`` (units,) in seconds: a unit that is ahead has its day earlier. ``noise`` is the standard deviation of
     the relative error of a period's prediction; demand is never below 0.
     """
     days = sampled_days(draw)
-    mine = days[draw.integers(0, DAYS, len(shifts))]
+    mine = days[draw.randint(0, DAYS, len(shifts), dtype=np.int64)]
     average = _averages(mine, shifts, periods, period)
     return np.maximum(average * (1.0 + noise * draw.standard_normal(average.shape)), 0.0)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.joint.days import typical_demand
+from mrdsl.simulation.sampling import stream
 from mrdsl.spec.columns import column
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def expected_demand(spec: Spec) -> tuple[Floats, Floats]:
         table, _ = read_table(spec)
         expected = _shifted(table, np.rint(shifts / facts.cluster.period).astype(int))
     elif demand.day == "bimodal":
-        draw = np.random.default_rng(spec.seed if spec.seed is not None else 0)
+        draw = stream(spec.seed or 0, "bimodal day")
         expected = high * typical_demand(draw, shifts, demand.periods, facts.cluster.period, demand.noise)
     else:
         expected = np.tile(high, (demand.periods, 1))

@@ -1,0 +1,143 @@
+"""Every number drawn is the one that the seed promises, on every machine: drawn again here without numpy.
+
+Python's own ``random`` is the same Mersenne Twister (MT19937, ``init_by_array``, 53-bit fractions); on top of it stand
+the textbook ways from uniform numbers to the others that numpy's legacy streams are frozen to: inversion, Marsaglia's
+polar method, Knuth's product for Poisson, rejection of masked bits for whole numbers.
+"""
+
+from __future__ import annotations
+
+import random
+from hashlib import blake2s
+from math import exp, log, sqrt
+
+import numpy as np
+import pytest
+
+from mrdsl import loads
+from mrdsl.families.joint.days import DAYS, typical_demand
+from mrdsl.families.joint.demand import expected_demand
+from mrdsl.language.random_values import Draws
+from mrdsl.simulation.sampling import draws, stream
+from mrdsl.spec.schema import Distribution
+
+COUNT = 7
+
+
+class Twister:
+    """The same numbers from Python's generator."""
+
+    def __init__(self, key: str) -> None:
+        digest = blake2s(key.encode(), digest_size=16).digest()
+        self.bits = random.Random(int.from_bytes(digest, "little"))
+        self.spare: float | None = None
+
+    def fraction(self) -> float:
+        return self.bits.random()
+
+    def normal(self) -> float:
+        if self.spare is not None:
+            found, self.spare = self.spare, None
+            return found
+        while True:
+            x, y = 2.0 * self.fraction() - 1.0, 2.0 * self.fraction() - 1.0
+            square = x * x + y * y
+            if 0.0 < square < 1.0:
+                factor = sqrt(-2.0 * log(square) / square)
+                self.spare = factor * x
+                return factor * y
+
+    def whole(self, below: int) -> int:
+        mask = 2 ** (below - 1).bit_length() - 1
+        while True:
+            drawn = self.bits.getrandbits(32) & mask
+            if drawn < below:
+                return drawn
+
+    def poisson(self, rate: float) -> int:
+        count, product = 0, self.fraction()
+        while product > exp(-rate):
+            count, product = count + 1, product * self.fraction()
+        return count
+
+
+def again(name: str, p: tuple, twister: Twister) -> list[float]:
+    match name:
+        case "uniform":
+            return [p[0] + (p[1] - p[0]) * twister.fraction() for _ in range(COUNT)]
+        case "uniform_int":
+            return [p[0] + twister.whole(int(p[1] - p[0]) + 1) for _ in range(COUNT)]
+        case "normal":
+            return [p[0] + p[1] * twister.normal() for _ in range(COUNT)]
+        case "exponential":
+            return [-p[0] * log(1.0 - twister.fraction()) for _ in range(COUNT)]
+        case "poisson":
+            return [twister.poisson(p[0]) for _ in range(COUNT)]
+        case "choice":
+            return [p[0][twister.whole(len(p[0]))] for _ in range(COUNT)]
+    weights, means, deviations = p
+    shares = [twister.fraction() * sum(weights) for _ in range(COUNT)]
+    parts = [next(i for i in range(len(weights)) if share < sum(weights[: i + 1])) for share in shares]
+    return [means[part] + deviations[part] * twister.normal() for part in parts]
+
+
+KINDS = {
+    "uniform": (2.0, 5.0),
+    "uniform_int": (3.0, 12.0),
+    "normal": (100.0, 5.0),
+    "exponential": (30.0,),
+    "poisson": (4.0,),
+    "choice": ((1.0, 2.0, 4.0, 8.0, 16.0),),
+    "mixture": ((1.0, 3.0), (50.0, 90.0), (2.0, 4.0)),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_facts_are_drawn_as_ever(name: str) -> None:
+    drawn = Draws(11, "classes.deadline", COUNT).draw(name, KINDS[name], 2, lambda values: values > -np.inf)
+    assert drawn.tolist() == pytest.approx(again(name, KINDS[name], Twister("11/classes.deadline/2")), rel=1e-14)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_simulated_values_are_drawn_as_ever(name: str) -> None:
+    drawn = draws(Distribution(name, KINDS[name]), stream(5, "arrivals", "etl"), COUNT)
+    twister = Twister(repr((5, "arrivals", "etl")))
+    assert drawn.tolist() == pytest.approx(again(name, KINDS[name], twister), rel=1e-14)
+
+
+def test_a_typical_day_is_drawn_as_ever() -> None:
+    """At the length of a sample a period's mean is the sample; two units, the second three samples ahead."""
+    found = typical_demand(stream(9, "bimodal day"), np.array([0.0, 1800.0]), 144, 600.0, 0.1)
+    np.testing.assert_allclose(found, two_typical_days(Twister(repr((9, "bimodal day")))), rtol=1e-9)
+
+
+def two_typical_days(twister: Twister) -> list[list[float]]:
+    hours = [i / 6.0 for i in range(144)]
+    days = [[0.25] * 144 for _ in range(DAYS)]
+    for center, width, height in ((11.0, 1.75, 0.75), (16.0, 2.5, 0.7)):
+        centers = [center + 0.5 * twister.normal() for _ in range(DAYS)]
+        heights = [height * (1.0 + 0.2 * twister.normal()) for _ in range(DAYS)]
+        for day, middle, top in zip(days, centers, heights, strict=True):
+            for i, hour in enumerate(hours):
+                day[i] += top * exp(-0.5 * (((hour - middle + 12.0) % 24.0 - 12.0) / width) ** 2)
+    days = [[level * (1.0 + 0.03 * twister.normal()) for level in day] for day in days]
+    days = [[level / max(day) for level in day] for day in days]
+    mine = [days[twister.whole(DAYS)] for _ in range(2)]
+    return [
+        [max(mine[u][(t + 3 * u) % 144] * (1.0 + 0.1 * twister.normal()), 0.0) for u in range(2)] for t in range(144)
+    ]
+
+
+def test_the_days_of_a_spec_are_those_of_its_seed() -> None:
+    """The stream of the demand is keyed by the spec's seed."""
+    text = (
+        'problem joint "one service"\nseed = {seed}\ncluster {{ size = 30 vms, vm_cost = 1 cent/h, period = 600 s }}\n'
+        "demand {{ periods = 144, day = bimodal, floor = 100% }}\n"
+        "service a {{ rate = 100/s, service_rate = 10/s, response = 1 s, penalty = 1 cent }}\n"
+        "service b {{ rate = 100/s, service_rate = 10/s, response = 1 s, penalty = 1 cent, shift = 0.5 h }}\n"
+        "minimize cost\n"
+    )
+    for seed in (0, 9):
+        spec = loads(text.format(seed=seed))
+        expected = typical_demand(stream(seed, "bimodal day"), np.array([0.0, 1800.0]), 144, 600.0, 0.0)
+        np.testing.assert_allclose(expected_demand(spec)[1], 100.0 * expected)
