@@ -2,7 +2,8 @@
 
 Lark builds and checks the grammar; here its tables are laid out for speed, as rows that point at each other, and all
 its terminals are one regular expression. A text that does not parse is left to :mod:`mrdsl.language.recovery`, which
-runs Lark's lexer and parser themselves; both build the same trees, which a test holds.
+runs Lark's lexer and parser themselves; both build the same trees, which a test holds. The tables are no part of Lark's
+promises: pyproject.toml names the versions that have been read, and where they look otherwise, Lark parses every text.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ _OTHER = "_OTHER"
 
 class UnparsedError(Exception):
     """The text is not of the grammar, or nested too deeply."""
+
+
+class UnknownTablesError(Exception):
+    """Lark's tables are not laid out as in the versions that pyproject.toml names."""
 
 
 class _Reduction(NamedTuple):
@@ -44,6 +49,14 @@ class Automaton:
     """
 
     def __init__(self, lark: Lark, start: str, builder: Any, max_nesting: int) -> None:
+        """Raises UnknownTablesError."""
+        self._max_nesting = max_nesting
+        try:
+            self._read(lark, start, builder)
+        except (AttributeError, TypeError, ValueError, LookupError, re.error) as error:
+            raise UnknownTablesError(f"{type(error).__name__}: {error}") from None
+
+    def _read(self, lark: Lark, start: str, builder: Any) -> None:
         interactive: Any = lark.parse_interactive("", start=start)
         tables = interactive.parser_state.parse_conf
         rows: dict[Any, dict[str, Any]] = {state: {} for state in tables.states}
@@ -64,7 +77,6 @@ class Automaton:
         thread: Any = interactive.lexer_thread
         lexer = getattr(thread.lexer, "lexer", thread.lexer)
         self._next = _pattern(lexer.terminals, frozenset(lexer.ignore_types)).finditer
-        self._max_nesting = max_nesting
 
     def parse(self, text: str) -> Any:
         """What the builder makes of a text. Raises UnparsedError."""

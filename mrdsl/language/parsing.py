@@ -6,23 +6,30 @@ from functools import cache
 from typing import Any
 
 from lark import Token
+from lark.exceptions import LarkError
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.language import tree
-from mrdsl.language.fast_parser import Automaton, UnparsedError
+from mrdsl.language.fast_parser import Automaton, UnknownTablesError, UnparsedError
 from mrdsl.language.grammar import MAX_NESTING, TreeBuilder, grammar
 
 
 @cache
-def automaton(start: str) -> Automaton:
-    """The fast parser of ``document`` or ``expression``."""
-    return Automaton(grammar(), start, TreeBuilder(), MAX_NESTING)
+def automaton(start: str) -> Automaton | None:
+    """The fast parser of ``document`` or ``expression``; None where this Lark's tables are not those that it reads."""
+    try:
+        return Automaton(grammar(), start, TreeBuilder(), MAX_NESTING)
+    except UnknownTablesError:
+        return None
 
 
 def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
     """The syntax tree of a whole file, with every syntax error found on the way; never raises on bad text."""
+    fast = automaton("document")
     try:
-        statements: Any = automaton("document").parse(text)
+        if fast is None:
+            raise UnparsedError
+        statements: Any = fast.parse(text)
     except UnparsedError:
         from mrdsl.language.recovery import parse_with_errors
 
@@ -37,7 +44,8 @@ def comments(text: str) -> list[Token]:
 
 def parse_expression(text: str) -> Any:
     """The tree of one expression, as ``-D name=expression`` gives it; None where it is none."""
+    fast = automaton("expression")
     try:
-        return automaton("expression").parse(text)
-    except UnparsedError:
+        return fast.parse(text) if fast is not None else grammar().parse(text, start="expression")
+    except (UnparsedError, LarkError):
         return None

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lark import Token
+from lark import Lark, Token
 
+from mrdsl.language import parsing
 from mrdsl.language.fast_parser import UnparsedError
 from mrdsl.language.grammar import MAX_NESTING, grammar
-from mrdsl.language.parsing import automaton
+from mrdsl.language.parsing import automaton, parse, parse_expression
 from mrdsl.language.recovery import parse_with_errors
 
 MODELS = sorted((Path(__file__).parents[2] / "models").rglob("*.mrspec"))
@@ -45,10 +46,16 @@ def test_every_form_parses_alike(text: str) -> None:
     assert_alike(text)
 
 
+def _document(text: str) -> Any:
+    fast = automaton("document")
+    assert fast is not None
+    return fast.parse(text)
+
+
 def assert_alike(text: str) -> None:
     slow, found = parse_with_errors(text, "x")
     assert not found
-    assert places(automaton("document").parse(text)) == places(slow.statements)
+    assert places(_document(text)) == places(slow.statements)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +64,7 @@ def assert_alike(text: str) -> None:
 )
 def test_what_does_not_parse_is_left_to_recovery(text: str) -> None:
     with pytest.raises(UnparsedError):
-        automaton("document").parse(text)
+        _document(text)
     assert parse_with_errors(text, "x")[1]
 
 
@@ -92,3 +99,58 @@ def test_the_grammar_has_no_line_break_inside_a_token() -> None:
         if terminal.name != "_NEWLINE":
             assert not re.fullmatch(terminal.pattern.to_regexp(), '"a\nb"')
             assert not re.fullmatch(terminal.pattern.to_regexp(), "\n")
+
+
+class Renamed:
+    """A table of Lark as another version might lay it out: ``name`` is missing, or is ``instead``."""
+
+    def __init__(self, table: Any, name: str, *instead: Any) -> None:
+        self.__dict__.update(table=table, gone=name, instead=instead)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != self.gone:
+            return getattr(self.table, name)
+        if self.instead:
+            return self.instead[0]
+        raise AttributeError(name)
+
+
+def _other_tables(parser: Any) -> dict[str, Any]:
+    state = parser.parser_state
+    tables = state.parse_conf
+    named = [(symbol, action) for actions in tables.states.values() for symbol, action in actions.items()]
+    lexer = getattr(parser.lexer_thread.lexer, "lexer", parser.lexer_thread.lexer)
+    listed = Renamed(state, "parse_conf", Renamed(tables, "states", named))
+    return {
+        "no state": Renamed(parser, "parser_state"),
+        "no rows": Renamed(parser, "parser_state", Renamed(state, "parse_conf", Renamed(tables, "states"))),
+        "rows as a list": Renamed(parser, "parser_state", listed),
+        "no terminals": Renamed(
+            parser, "lexer_thread", Renamed(parser.lexer_thread, "lexer", Renamed(lexer, "terminals"))
+        ),
+    }
+
+
+OTHER_TABLES = ("no state", "no rows", "rows as a list", "no terminals")
+
+
+@pytest.mark.parametrize("change", OTHER_TABLES)
+def test_tables_of_another_lark_leave_parsing_to_lark(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Same trees, same expressions, same refusals, whichever part of the tables is not as known."""
+    expected = {text: places(parse(text, "x")[0].statements) for text in TEXTS}
+    expressions = {text: places(parse_expression(text)) for text in ("1 + 2 * x", "f(a) ", "1 +", "$", "(1")}
+    whole = Lark.parse_interactive
+
+    def changed(self: Lark, text: Any = None, start: str | None = None) -> Any:
+        return _other_tables(whole(self, text, start))[change]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lark, "parse_interactive", changed)
+        parsing.automaton.cache_clear()
+        assert automaton("document") is None
+        assert automaton("expression") is None
+    assert {text: places(parse(text, "x")[0].statements) for text in TEXTS} == expected
+    assert {text: places(parse_expression(text)) for text in expressions} == expressions
+    assert [found.code for found in parse("a = $", "x")[1]]
+    parsing.automaton.cache_clear()
+    assert automaton("document") is not None

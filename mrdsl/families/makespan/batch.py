@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, reduce
 from math import gcd
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,9 +76,9 @@ class Batch:
         return float(ticks) * self.tick
 
 
-@lru_cache(maxsize=8)
-def _batch_of_facts(identity: _ById) -> Batch:
-    facts: MakespanFacts = identity.value
+def batch_of(spec: Spec) -> Batch:
+    """The batch that a spec states, jobs in spec order, then those of classes."""
+    facts: MakespanFacts = spec.facts
     parts = [_columns(facts.jobs, facts), _columns(facts.classes, facts)]
     repeat = np.concatenate([np.ones(len(facts.jobs)), column(facts.classes, "jobs", 1.0)]).astype(int)
     stacked = [np.repeat(np.concatenate(pair), repeat) for pair in zip(*parts, strict=True)]
@@ -95,24 +94,6 @@ def _batch_of_facts(identity: _ById) -> Batch:
         reduce_slots=facts.cluster.slots.reduce,
         tick=tick,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _ById:
-    """A key that compares by the identity of its value, and keeps it alive."""
-
-    value: Any
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
-def batch_of(spec: Spec) -> Batch:
-    """The batch that a spec states, jobs in spec order, then those of classes."""
-    return _batch_of_facts(_ById(spec.facts))
 
 
 def job_names(facts: MakespanFacts) -> tuple[str, ...]:
