@@ -17,14 +17,14 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.outputs import OutputFile, Outputs
 from mrdsl.contracts.family import kind_words
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, error, has_errors
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.writer import STANDARD_OUTPUT
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
 
-EXPLAIN_FOR = 5.0
+EXPLAIN_FOR = 10.0
 """Seconds that `solve` spends on saying why there is no plan; `why` takes its time."""
 
 
@@ -78,17 +78,25 @@ def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
     method = (options["solver"], options["formulation"], options["relax"])
     with kept():
         result = run(loaded.spec, *method, limits)
-    if any(found.code == "no-plan" for found in result.diagnostics):
+    if result.termination is Termination.INFEASIBLE and has_errors(result.diagnostics):
         return _explained(loaded.spec, result, method)
     return result
 
 
 def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool]) -> Result:
-    """The result with the reasons, in short, in place of the bare fact that there is no plan."""
-    from mrdsl.explain.infeasibility import as_diagnostic, explain
+    """The result with the reasons in short, in place of the bare fact that there is no plan.
 
-    reason = as_diagnostic(spec, explain(spec, *method, seconds=EXPLAIN_FOR))
-    return replace(result, diagnostics=tuple(reason if d.code == "no-plan" else d for d in result.diagnostics))
+    Where a family has said already what is impossible, what to change is told besides: its hints speak of one promise
+    each, with all others given up.
+    """
+    from mrdsl.explain.infeasibility import explain
+    from mrdsl.explain.wording import as_diagnostic
+
+    found = explain(spec, *method, seconds=EXPLAIN_FOR)
+    said = tuple(d for d in result.diagnostics if d.code != "no-plan")
+    if has_errors(said) and found.repair is None:
+        return replace(result, diagnostics=said)
+    return replace(result, diagnostics=(*said, as_diagnostic(spec, found)))
 
 
 def exit_code(result: Result) -> int:

@@ -53,7 +53,8 @@ def why(
 
 
 def _without_plan(spec: Spec, method: tuple[str, str | None, bool], patience: float) -> Iterable[Table | str]:
-    from mrdsl.explain.infeasibility import as_tables, explain
+    from mrdsl.explain.infeasibility import explain
+    from mrdsl.explain.wording import as_tables
 
     return tuple(as_tables(spec, explain(spec, *method, seconds=patience)))
 
@@ -71,6 +72,6 @@ def _of_plan(
         return
     if method[2] and family.formulations:
         yield shadow_prices(spec, method[1])
-    if worth and family.promises:
+    if worth and family.promises and result.objective.value is not None:
         measured = table(spec, result, tuple(steps(spec, result, *method, seconds=patience)))
         yield measured if measured.rows else "Every promise could move a step without any effect on the goal."

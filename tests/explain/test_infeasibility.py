@@ -8,8 +8,10 @@ from math import ceil, sqrt
 import pytest
 
 import mrdsl
-from mrdsl.explain.infeasibility import Oracle, as_diagnostic, as_tables, explain
+from mrdsl.explain.infeasibility import explain
+from mrdsl.explain.oracle import Oracle
 from mrdsl.explain.promises import given_up, lines_of, moved
+from mrdsl.explain.wording import as_diagnostic, as_tables
 from mrdsl.families import family
 from mrdsl.spec.spec import Spec
 
@@ -46,7 +48,7 @@ def least_vms(deadline_a: float = 600.0, deadline_b: float = 1200.0) -> float:
 
 
 def test_changes_are_the_closed_forms() -> None:
-    found = explain(spec_with("vms <= 30"), "highs")
+    found = explain(spec_with("vms <= 30"), "highs", questions=90)
     changes = {r.line.label: r.value for r in found.relaxations}
     assert changes["`vms <= 30`"] == ceil(least_vms())
     exact = 95 + 4 * GAMMA_A / (30 - 2 * GAMMA_B / 1140)
@@ -59,7 +61,7 @@ def test_changes_are_the_closed_forms() -> None:
 def subsets_without_plan(spec: Spec) -> list[frozenset[str]]:
     """Every set of promises that has no plan when all others are given up, by trying all subsets."""
     lines = lines_of(spec, family("capacity"))  # type: ignore[arg-type]
-    oracle = Oracle(family("capacity"), "highs")  # type: ignore[arg-type]
+    oracle = Oracle("highs")
     return [
         frozenset(line.label for line in kept)
         for size in range(len(lines) + 1)
@@ -71,7 +73,7 @@ def subsets_without_plan(spec: Spec) -> list[frozenset[str]]:
 @pytest.mark.parametrize("promise", ["cost <= 20 USD"])
 def test_the_conflict_is_irreducible(promise: str) -> None:
     spec = spec_with(promise)
-    found = explain(spec, "highs")
+    found = explain(spec, "highs", questions=90)
     conflict = frozenset(line.label for line in found.conflict)
     without = subsets_without_plan(spec)
     assert conflict in without
@@ -81,7 +83,7 @@ def test_the_conflict_is_irreducible(promise: str) -> None:
 @pytest.mark.parametrize("promise", ["vms <= 30", "cost <= 20 USD", "vms <= 44, admitted(b) >= 5"])
 def test_every_change_is_enough_and_little_less_is_not(promise: str) -> None:
     spec = spec_with(promise)
-    found = explain(spec, "highs")
+    found = explain(spec, "highs", questions=90)
     assert found.relaxations
     for change in found.relaxations:
         assert mrdsl.solve(moved(spec, {change.line: change.value}), "highs").plan is not None
@@ -94,7 +96,7 @@ def test_every_change_is_enough_and_little_less_is_not(promise: str) -> None:
 
 def test_the_message_names_lines_and_changes() -> None:
     spec = spec_with("vms <= 30")
-    found = as_diagnostic(spec, explain(spec, "highs"))
+    found = as_diagnostic(spec, explain(spec, "highs", questions=90))
     assert found.impossible
     assert found.message.startswith("these promises exclude each other: deadline of a, ")
     assert f"`vms <= 30` to {ceil(least_vms())} vms" in found.hint
@@ -102,12 +104,16 @@ def test_the_message_names_lines_and_changes() -> None:
 
 
 def test_two_conflicts_at_once() -> None:
-    """Either alone has no plan: no single change helps, and that is what is said."""
+    """Either alone has no plan: no single change helps, and both are named with what would do together."""
     spec = spec_with("vms <= 3, admitted(a) >= 7")
-    found = explain(spec, "highs")
+    found = explain(spec, "highs", questions=90)
     assert found.conflict
     assert not found.relaxations
-    assert found.not_alone == found.conflict
+    assert len(found.conflicts) == 2
+    assert found.not_alone == found.in_conflict
+    assert found.repair is not None
+    changes = {change.line: change.value for change in found.repair.changes}
+    assert mrdsl.solve(moved(spec, changes), "highs").plan is not None
     assert "no single change" in as_diagnostic(spec, found).hint
     assert any("Another conflict" in part for part in as_tables(spec, found) if isinstance(part, str))
 
@@ -121,6 +127,6 @@ def test_no_time_is_no_answer() -> None:
 @pytest.mark.parametrize("solver", ["glpk", "scip"])
 def test_other_solvers_explain_alike(solver: str) -> None:
     spec = spec_with("vms <= 30")
-    own, other = explain(spec, "highs"), explain(spec, solver)
+    own, other = explain(spec, "highs", questions=90), explain(spec, solver, questions=90)
     assert own.conflict == other.conflict
     assert [r.value for r in own.relaxations] == pytest.approx([r.value for r in other.relaxations], rel=0.02)

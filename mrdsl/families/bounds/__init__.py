@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, QuantityKind
+from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.families.bounds import hooks
 from mrdsl.families.bounds.checks import check, find_impossible
 from mrdsl.families.bounds.facts import BoundsFacts
@@ -33,6 +33,7 @@ FAMILY = Family(
         ),
     ),
     methods=("formulas",),
+    promises=(Promise("classes.deadline", 1),),
     quantities=(
         QuantityKind("completion", "time", "completion time of a class by its guaranteed estimate", over="classes"),
         QuantityKind("slots", "slots", "map and reduce slots of all jobs"),

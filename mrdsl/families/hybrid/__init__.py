@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Experiment, Family, GoalKind
+from mrdsl.contracts.family import Experiment, Family, GoalKind, Promise
 from mrdsl.families.hybrid import hooks
 from mrdsl.families.hybrid.checks import check
 from mrdsl.families.hybrid.facts import HybridFacts
@@ -14,6 +14,7 @@ FAMILY = Family(
     facts=HybridFacts,
     goals=(GoalKind("minimize", "cost", "currency", "average cost of outsourcing and preemption in one slot"),),
     methods=("controller", "calendar", "threshold", "always-outsource", "never-outsource"),
+    promises=(Promise("queues.delay", 1),),
     check=check,
     choose=hooks.choose,
     verify=hooks.verify,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs
+from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise
 from mrdsl.families.schedule import hooks
 from mrdsl.families.schedule.checks import check, never_in_time
 from mrdsl.families.schedule.facts import ScheduleFacts
@@ -23,6 +23,7 @@ FAMILY = Family(
         ),
     ),
     methods=("policy",),
+    promises=(Promise("classes.deadline", 1), Promise("policy.tardy_share", 1)),
     check=check,
     impossible=never_in_time,
     choose=hooks.choose,
