@@ -5,15 +5,14 @@ Source: Malekimajd et al. 2015, *Optimal Map Reduce Job Capacity Allocation in C
 smooth wave form; ``jobs`` and slots are numbers, variables or expressions.
 
 Correction to the paper: it calls the constraints (6) non-convex. As functions they are, but the set they describe is
-convex: ``A h^2 / s_M + B h^2 / s_R <= (D - C) h``, sums of quadratics over linear terms. :func:`cone` writes it so.
+convex: ``A h^2 / s_M + B h^2 / s_R <= (D - C) h``, sums of quadratics over linear terms; P0-cone of the capacity
+family writes it so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-
-from pyomo.environ import Block, Constraint, NonNegativeReals, Var
 
 
 @dataclass(frozen=True)
@@ -38,17 +37,3 @@ def completion(work: Work, jobs: Any, map_slots: Any, reduce_slots: Any) -> Any:
 def ratio(work: Work, jobs: Any, map_slots: Any, reduce_slots: Any, deadline: Any) -> Any:
     """The deadline as the paper prints it: (6). Slots must be bounded away from 0."""
     return completion(work, jobs, map_slots, reduce_slots) <= deadline
-
-
-def cone(work: Work, jobs: Any, map_slots: Any, reduce_slots: Any, deadline: float) -> Block:
-    """The same deadline as a block of two rotated second-order cones and one linear constraint.
-
-    ``map_part * s_M >= A h^2``, ``reduce_part * s_R >= B h^2``, ``map_part + reduce_part <= (D - C) h``.
-    """
-    block = Block(concrete=True)
-    block.map_part = Var(within=NonNegativeReals)
-    block.reduce_part = Var(within=NonNegativeReals)
-    block.map_cone = Constraint(expr=work.map_work * jobs**2 <= block.map_part * map_slots)
-    block.reduce_cone = Constraint(expr=work.reduce_work * jobs**2 <= block.reduce_part * reduce_slots)
-    block.deadline = Constraint(expr=block.map_part + block.reduce_part <= (deadline - work.constant) * jobs)
-    return block

@@ -75,7 +75,7 @@ def upper(profile: Profile) -> Coefficients:
 
     Correction to the paper: where A or B comes out at or below zero (few tasks: N avg <= 2 max), the coefficient of
     the lower estimate takes its place beside the upper constant. That is a valid upper bound still, since it only
-    adds to the right-hand side of Proposition 2.5. :func:`few_tasks` tells which classes are concerned.
+    adds to the right-hand side of Proposition 2.5. ``check_few_tasks`` warns of the classes concerned.
     """
     p, low = profile, lower(profile)
     map_work, reduce_work = _printed_upper_work(p)
@@ -94,12 +94,6 @@ def average(profile: Profile) -> Coefficients:
         (low.reduce_work + high.reduce_work) / 2.0,
         (low.constant + high.constant) / 2.0,
     )
-
-
-def few_tasks(profile: Profile) -> tuple[Flags, Flags]:
-    """Which classes have too few map tasks, and too few reduce tasks, for the printed upper coefficients."""
-    map_work, reduce_work = _printed_upper_work(profile)
-    return np.asarray(map_work <= 0.0), np.asarray((reduce_work <= 0.0) & ~profile.map_only)
 
 
 def completion(work: Coefficients, jobs: Floats, map_slots: Floats, reduce_slots: Floats) -> Floats:

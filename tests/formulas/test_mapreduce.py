@@ -43,10 +43,8 @@ def test_average_is_the_mean_of_both_at_any_slots() -> None:
 
 def test_few_tasks_take_the_lower_coefficient_with_the_upper_constant() -> None:
     few = profile(2, 10, 12, 1, 2, 3, 4, 1, 5, 6)
-    assert [flag[0] for flag in mapreduce.few_tasks(few)] == [True, True]
     assert values(mapreduce.upper(few)) == (20, 8, 2 * 4 + 2 + 2 * 12 + 2 * 6)
     assert values(mapreduce.average(few)) == (20, 8, (1 - 3 + 46) / 2)
-    assert not any(flag[0] for flag in mapreduce.few_tasks(TWITTER))
 
 
 def test_a_single_task_never_beats_its_upper_estimate() -> None:
@@ -59,7 +57,6 @@ def test_map_only_classes_drop_shuffle_and_reduce() -> None:
     map_only = profile(100, 10, 20, np.nan, np.nan, np.nan, np.nan, 0, np.nan, np.nan)
     assert values(mapreduce.lower(map_only)) == (1000, 0, 0)
     assert values(mapreduce.upper(map_only)) == (960, 0, 40)
-    assert not mapreduce.few_tasks(map_only)[1][0]
     assert mapreduce.completion(mapreduce.lower(map_only), np.array([2.0]), np.array([50.0]), np.zeros(1))[0] == 40.0
 
 

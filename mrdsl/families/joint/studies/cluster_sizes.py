@@ -62,12 +62,6 @@ class Comparison:
         saved: Floats = (apart - shared) / apart
         return saved
 
-    @cached_property
-    def utilization_gain(self) -> Floats:
-        """Mean utilization over the day, shared less partitioned, per size."""
-        gain = (vms_held(self.shared) - vms_held(self.partitioned)).mean(axis=1) / self.sizes
-        return np.asarray(gain)
-
 
 def compare(work: Workload, steps: int = STEPS) -> Comparison:
     """Both managements from 1.1 V_max down to V_min, in ``steps`` equal steps of each part."""
