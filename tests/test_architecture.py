@@ -86,6 +86,19 @@ def test_modules_are_imported_by_name_in_three_places_only() -> None:
     assert users == set(BY_NAME)
 
 
+def test_a_solver_is_reached_through_its_backend_only() -> None:
+    """So that no solver runs without limits, or takes this process with it when it crashes."""
+    solvers = {"highspy", "pyscipopt", "ortools", "gurobipy", "cplex", "xpress", "copt", "mosek"}
+    users = {
+        name
+        for name, path in _modules().items()
+        for wanted in _imports(ast.parse(path.read_text(encoding="utf-8")), {})
+        if wanted.split(".")[0] in solvers
+    }
+    home = "mrdsl.solving.backends."
+    assert {name for name in users if not name.startswith(home)} == {"mrdsl.families.makespan.methods.cp_model"}
+
+
 def test_every_folder_of_tests_mirrors_a_package() -> None:
     own = {"cross_check", "fuzz"}
     for folder in (ROOT / "tests").iterdir():

@@ -10,6 +10,7 @@ A file in ``solvers/`` names the steps and their parameters per family:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,8 @@ from mrdsl.spec.spec import Spec
 
 @dataclass(frozen=True)
 class Draft:
-    """What the steps of a pipeline hand on.
+    """What the steps of a pipeline hand on: its working state, never an answer, which is the :class:`Result` that
+    :func:`run_steps` makes of the last one.
 
     ``work`` is the family's own working state; ``plan``, ``value`` and ``bound`` are filled in as they become known.
     ``started`` is ``time.monotonic()`` at the start: a long step stops by itself when ``limits.time`` has passed
@@ -40,6 +42,13 @@ class Draft:
     bound: float | None = None
     termination: Termination = Termination.COMPLETED
     diagnostics: tuple[Diagnostic, ...] = ()
+
+    def seconds_left(self) -> float | None:
+        """What is left of the time limit for a step that asks a solver, a hundredth of a second at least."""
+        if self.limits.time is None:
+            return None
+        used = time.monotonic() - self.started if self.started else 0.0
+        return max(self.limits.time - used, 0.01)
 
 
 Step = Callable[..., Draft]

@@ -16,7 +16,7 @@ from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.spec.spec import Spec
 
-EMBEDDED = "highs"
+EMBEDDED = registry.EMBEDDED
 _LIMITS: Mapping[str, str] = {
     "time_limit": "time",
     "gap": "gap",

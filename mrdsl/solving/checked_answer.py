@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -17,17 +15,12 @@ from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.source import Span
 from mrdsl.solving import flat, registry
 from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values
-from mrdsl.solving.backends.program import solve_with_command
 from mrdsl.solving.claims import Point, answer_of
-from mrdsl.solving.declaration import SolverFile, Worker
+from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.nonlinear_file import NonlinearModel, nonlinear_model, variables_of
-from mrdsl.solving.processes import scratch_folder
-from mrdsl.solving.references import function_named
+from mrdsl.solving.programs import in_worker, options_of, solve_program, through_pyomo
 from mrdsl.solving.request import DEFAULT_GAP, Reply, Request
-from mrdsl.solving.worker import run_in_worker
-
-_TOO_LARGE = 1e15
 
 
 def solve_model(
@@ -118,99 +111,18 @@ def judge(
     return answer_of(solver, solver_version, reply, point, limits, program.maximize, duals)
 
 
-def solve_program(
-    solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool = False, start: Array | None = None
-) -> Reply:
-    """The solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled.
-
-    The solver sees the goal minimized and at its natural size; value, bound and duals come back in the goal's own.
-    """
-    if (settled := _trivial(program)) is not None:
-        return settled
-    factor = program.natural_scale()
-    asked = program.minimized().scaled(factor)
-    reply = _ask(solver, asked, limits, want_duals, start)
-    if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
-        reply = Reply(Termination.INFEASIBLE, undecided=True)
-    if reply.undecided:
-        reply = _settle(solver, asked, limits)
-    return reply.times((-1.0 if program.maximize else 1.0) / factor)
-
-
-def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool, start: Array | None) -> Reply:
-    if solver.command is not None:
-        return solve_with_command(solver, program, limits, start)
-    if solver.pyomo is not None:
-        return _through_pyomo(solver, limits, program=program)
-    assert solver.worker is not None
-    request = Request(program=program, options=_options(solver, limits), start=start, want_duals=want_duals)
-    return _in_worker(solver.worker, request, limits)
-
-
-def _in_worker(worker: Worker, request: Request, limits: Limits) -> Reply:
-    try:
-        call = function_named(worker.call)
-    except (ImportError, AttributeError) as cause:
-        return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
-    return run_in_worker(call, request, limits.time)
-
-
-def _settle(solver: SolverFile, program: LinearProgram, limits: Limits) -> Reply:
-    """Decides between infeasible and unbounded: a program with any solution that has no optimum is unbounded."""
-    if not program.may_be_unbounded():
-        return Reply(Termination.INFEASIBLE)
-    reply = _ask(solver, program.without_goal(), limits, False, None)
-    if reply.termination is Termination.OPTIMAL or reply.values is not None:
-        return Reply(Termination.UNBOUNDED)
-    return replace(reply, undecided=False)
-
-
-def _trivial(program: LinearProgram) -> Reply | None:
-    """What needs no solver: a row without columns that cannot hold, or a program without columns."""
-    empty = np.diff(program.starts) == 0
-    if np.any(empty & ((program.row_lower > FEASIBILITY) | (program.row_upper < -FEASIBILITY))):
-        return Reply(Termination.INFEASIBLE)
-    if np.any(program.lower > program.upper):
-        return Reply(Termination.INFEASIBLE)
-    if len(program.costs) == 0:
-        return Reply(Termination.OPTIMAL, np.zeros(0), program.offset, program.offset)
-    return None
-
-
-def _options(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
-    options = dict(solver.options)
-    for name in ("time", "gap", "nodes", "threads", "seed"):
-        value = getattr(limits, name)
-        if value is not None and name in solver.limits:
-            own = solver.limits[name]
-            if isinstance(own, Mapping):
-                options[own["name"]] = max(1, ceil(value))
-            else:
-                options[own] = float(value) if name in ("time", "gap") else int(value)
-    return options
-
-
 def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) -> Answer:
     if solver.pyomo is not None:
         model.variables = variables_of(model.model)
-        reply = _through_pyomo(solver, limits, model=flat.of_model(model.model, model.variables))
+        reply = through_pyomo(solver, limits, model=flat.of_model(model.model, model.variables))
         return _judge_nonlinear(solver, reply, model, limits)
     if solver.worker is None:
         message = "mrdsl hands models that are not linear to solvers by [worker] or [pyomo] only"
         return Answer(Termination.ERROR, SolutionStatus.NONE, solver=solver.name, message=message)
     with model.as_file() as path:
-        options = {**model.hints.get(solver.name, {}), **_options(solver, limits)}
-        reply = _in_worker(solver.worker, Request(nl=path, options=options), limits)
+        options = {**model.hints.get(solver.name, {}), **options_of(solver, limits)}
+        reply = in_worker(solver.worker, Request(nl=path, options=options), limits)
     return _judge_nonlinear(solver, reply, model, limits)
-
-
-def _through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
-    from mrdsl.solving.backends.pyomo import solve
-
-    assert solver.pyomo is not None
-    with scratch_folder() as folder:
-        request = Request(factory=solver.pyomo.factory, options=_options(solver, limits), folder=str(folder), **what)
-        return run_in_worker(solve, request, limits.time)
 
 
 def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, limits: Limits) -> Answer:

@@ -27,6 +27,8 @@ from mrdsl.solving.trusted import read_trusted
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 
 ENTRY_POINTS = "mrdsl.solvers"
+EMBEDDED = "highs"
+"""The solver that comes with mrdsl."""
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def test_a_persistent_interface_gets_its_instance(tmp_path: Path, monkeypatch: p
 
 
 def test_a_limit_in_whole_seconds() -> None:
-    from mrdsl.solving.checked_answer import _options
+    from mrdsl.solving.programs import options_of
 
     data = {
         "kind": "solver",
@@ -129,7 +129,7 @@ def test_a_limit_in_whole_seconds() -> None:
         "pyomo": {"factory": "glpk"},
         "limits": {"time": {"name": "tmlim", "whole": True}},
     }
-    options = _options(declare(data, "toy.toml", "test"), Limits(time=7.2))
+    options = options_of(declare(data, "toy.toml", "test"), Limits(time=7.2))
     assert options == {"tmlim": 8}
     assert isinstance(options["tmlim"], int)
     with pytest.raises(MrdslError, match=r"limits\.time is"):

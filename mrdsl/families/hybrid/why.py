@@ -8,6 +8,7 @@ from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts
 from mrdsl.families.hybrid.models.look_ahead import LARGEST, look_ahead, size
 from mrdsl.families.hybrid.plan import HybridPlan, QueueRun
+from mrdsl.solving.programs import UnsolvedError
 from mrdsl.spec.spec import Spec
 
 
@@ -18,24 +19,34 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
         return ()
     facts: HybridFacts = spec.facts
     told: list[Table | str] = [slack(plan), _money(facts, plan)]
-    if size(facts) <= LARGEST:
-        arrivals = arrivals_of(facts, spec.seed or 0)
-        least = look_ahead(facts, arrivals, plan)
-        short = [name for name, run in plan.queues.items() if _fell_short(run, control_of(facts).acceptance)]
-        rejecting = ", with as many tasks turned away" if short else ""
-        told.append(
-            f"Had all arrivals been known, the run would still have cost {least:.4g} per slot{rejecting}; it cost "
-            f"{plan.cost.average:.4g}."
-        )
-        if short:
-            asked = look_ahead(facts, arrivals, plan, as_rejected=False)
-            told.append(
-                f"The acceptance of {', '.join(short)} is below the {control_of(facts).acceptance:.4g} asked for; with "
-                f"it no run costs less than {asked:.4g} per slot."
-            )
-    else:
+    if size(facts) > LARGEST:
         told.append("The run is too long for the look-ahead program; a shorter horizon shows what foresight is worth.")
+        return tuple(told)
+    try:
+        told += _foresight(spec, facts, plan)
+    except UnsolvedError as cause:
+        told.append(f"The look-ahead program was not solved ({cause}): what foresight is worth is not known.")
     return tuple(told)
+
+
+def _foresight(spec: Spec, facts: HybridFacts, plan: HybridPlan) -> list[str]:
+    """What the run would have cost at least, had all arrivals been known."""
+    told = []
+    arrivals = arrivals_of(facts, spec.seed or 0)
+    least = look_ahead(facts, arrivals, plan)
+    short = [name for name, run in plan.queues.items() if _fell_short(run, control_of(facts).acceptance)]
+    rejecting = ", with as many tasks turned away" if short else ""
+    told.append(
+        f"Had all arrivals been known, the run would still have cost {least:.4g} per slot{rejecting}; it cost "
+        f"{plan.cost.average:.4g}."
+    )
+    if short:
+        asked = look_ahead(facts, arrivals, plan, as_rejected=False)
+        told.append(
+            f"The acceptance of {', '.join(short)} is below the {control_of(facts).acceptance:.4g} asked for; with "
+            f"it no run costs less than {asked:.4g} per slot."
+        )
+    return told
 
 
 def _fell_short(run: QueueRun, asked: float) -> bool:

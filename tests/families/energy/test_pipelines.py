@@ -13,6 +13,7 @@ from hypothesis import given, settings
 
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.result import SolutionStatus, Termination
 from mrdsl.families.energy import FAMILY, verify
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.facts import Job, MapTasks, ReduceTasks
@@ -20,7 +21,9 @@ from mrdsl.families.energy.methods import moves, steps
 from mrdsl.families.energy.methods.exact import exact_where_none
 from mrdsl.families.energy.plan import JobUse
 from mrdsl.solving import registry
+from mrdsl.solving.backends import highs
 from mrdsl.solving.references import function_named
+from mrdsl.solving.request import Reply
 from mrdsl.spec import Goal, Spec
 
 from .specs import NAMES, SCALES, enumerate_best, on, reference, small_specs, spec_of, tight_spec, vm, workload
@@ -281,3 +284,13 @@ def test_methods_refuse_other_goals(method: str) -> None:
 def test_every_declared_method_has_a_pipeline() -> None:
     for method in FAMILY.methods:
         assert "energy" in registry.find(method).pipelines
+
+
+def test_a_relaxation_that_fails_is_no_proof_of_infeasibility(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = Reply(Termination.ERROR, message="numerical trouble")
+    monkeypatch.setattr(highs, "solve", lambda request, report: failed)
+    result = mrdsl.solve(workload("classif", "small"), "mrdsl-energy")
+    assert (result.termination, result.solution) == (Termination.COMPLETED, SolutionStatus.FEASIBLE)
+    assert result.objective.bound is None
+    assert [d.code for d in result.diagnostics] == ["solver-failed"]
+    assert "numerical trouble" in result.diagnostics[0].message

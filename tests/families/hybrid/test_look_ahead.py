@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.core.result import Table
+from mrdsl.core.result import Table, Termination
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm
 from mrdsl.families.hybrid.models.look_ahead import look_ahead
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.simulate import SimulatedHybrid
 from mrdsl.families.hybrid.why import why
+from mrdsl.solving.backends import highs
+from mrdsl.solving.request import Reply
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 
@@ -64,6 +66,14 @@ def test_a_burst_that_the_relaxed_bound_spreads() -> None:
     assert look_ahead(facts, arrivals, result.plan) == pytest.approx(6 * 5.0 / 20)
     half = replace(facts, control=Control(acceptance=0.5, outsource_limit=9))
     assert look_ahead(half, arrivals, result.plan) == pytest.approx(1 * 5.0 / 20)
+
+
+def test_why_says_that_the_program_was_not_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = mrdsl.load(ROOT / "models" / "hybrid" / "reference.mrspec")
+    spec = replace(spec, facts=replace(spec.facts, horizon=30))
+    result = mrdsl.solve(spec, "threshold")
+    monkeypatch.setattr(highs, "solve", lambda request, report: Reply(Termination.TIME_LIMIT))
+    assert any("was not solved (time" in str(told) for told in why(spec, result))
 
 
 def test_a_run_repeats_in_another_process() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -118,9 +117,7 @@ def _solved(draft: Draft, spec: Spec, seconds: float) -> tuple[EnergyPlan | None
     """The counted model's plan and HiGHS's answer, within what is left of the draft's time, else ``seconds``."""
     from mrdsl.solving.checked_answer import solve_model
 
-    left = seconds
-    if draft.limits.time is not None:
-        left = max(draft.limits.time - (time.monotonic() - draft.started if draft.started else 0.0), 0.01)
+    left = draft.seconds_left() or seconds
     model = counted.build(spec)
     try:
         answer = solve_model(model, "highs", Limits(time=left, gap=1e-6, threads=draft.limits.threads))

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.result import Termination
 from mrdsl.families.energy.assignment import plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, jobs_of, machines_of
@@ -22,6 +24,7 @@ from mrdsl.families.energy.methods.roles import by_kind, by_type, in_roles, job_
 from mrdsl.families.energy.methods.steps import only_energy
 from mrdsl.families.energy.sets import SetSearch
 from mrdsl.families.energy.verify import measure
+from mrdsl.solving.programs import UnsolvedError
 
 
 @dataclass(frozen=True)
@@ -60,14 +63,29 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
     """
     only_energy(draft.spec)
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
-    found = relaxation(machines, jobs)
     kinds = in_roles(machines)
     search = Search(machines.available, jobs, tuple(SetSearch(kinds, job_in_roles(job)) for job in jobs))
-    if found is None:
-        return replace(draft, work=search, termination=Termination.INFEASIBLE)
-    fixed = (relaxation(machines, jobs, part / parts) for part in range(parts, 0, -1))
-    relaxed = (found, *(one for one in fixed if one is not None))
-    return replace(draft, work=replace(search, relaxed=relaxed), bound=found.energy)
+    told: tuple[Diagnostic, ...] = ()
+    relaxed = []
+    try:
+        found = relaxation(machines, jobs, seconds=draft.seconds_left())
+        if found is None:
+            return replace(draft, work=search, termination=Termination.INFEASIBLE)
+        relaxed.append(found)
+        draft = replace(draft, bound=found.energy)
+    except UnsolvedError as cause:
+        told = (_no_bound(draft, cause),)
+    for part in range(parts, 0, -1):
+        with suppress(UnsolvedError):
+            fixed = relaxation(machines, jobs, part / parts, draft.seconds_left())
+            relaxed += [fixed] if fixed is not None else []
+    diagnostics = (*draft.diagnostics, *told)
+    return replace(draft, work=replace(search, relaxed=tuple(relaxed)), diagnostics=diagnostics)
+
+
+def _no_bound(draft: Draft, cause: UnsolvedError) -> Diagnostic:
+    message = f"the relaxation was not solved ({cause}): the plan comes without a bound"
+    return warning("solver-failed", message, draft.spec.span, "give it more time with --time-limit")
 
 
 def round_machines(draft: Draft) -> Draft:

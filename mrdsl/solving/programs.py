@@ -1,0 +1,144 @@
+"""One linear program in arrays, one solver: its reply. Nothing here loads Pyomo unless the solver is called by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from mrdsl.core.linear_program import FEASIBILITY, Array, LinearProgram
+from mrdsl.core.result import Limits, Termination
+from mrdsl.solving import registry
+from mrdsl.solving.backends.program import solve_with_command
+from mrdsl.solving.declaration import SolverFile, Worker
+from mrdsl.solving.installed import version
+from mrdsl.solving.processes import scratch_folder
+from mrdsl.solving.references import function_named
+from mrdsl.solving.request import Reply, Request
+from mrdsl.solving.worker import run_in_worker
+
+_TOO_LARGE = 1e15
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A solution of a linear program that holds, and the least (or largest) value of its goal."""
+
+    values: Array
+    value: float
+
+
+class UnsolvedError(Exception):
+    """Neither an optimum nor that there is no solution was proven; the text says what came instead."""
+
+
+def optimum(program: LinearProgram, limits: Limits) -> Optimum | None:
+    """The optimum of a linear program by the embedded solver, None where it is proven that there is no solution.
+
+    Raises UnsolvedError for every other end: a limit, a failure, an unbounded goal, a point that breaks the program.
+    """
+    reply = solve_program(_embedded(program.kind), program, limits)
+    if reply.termination is Termination.INFEASIBLE:
+        return None
+    if reply.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    if reply.termination is not Termination.OPTIMAL or reply.values is None or reply.value is None:
+        raise UnsolvedError("; ".join(filter(None, [str(reply.termination), reply.message])))
+    worst, _ = program.violation(reply.values)
+    if worst > FEASIBILITY * 10:
+        raise UnsolvedError(f"its solution violates the program by {worst:.2g} (relative)")
+    return Optimum(reply.values, reply.value)
+
+
+@cache
+def _embedded(kind: str) -> SolverFile:
+    solver = registry.find(registry.EMBEDDED)
+    return solver.careful(version(solver), kind)
+
+
+def solve_program(
+    solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool = False, start: Array | None = None
+) -> Reply:
+    """The solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled.
+
+    The solver sees the goal minimized and at its natural size; value, bound and duals come back in the goal's own.
+    """
+    if (settled := _trivial(program)) is not None:
+        return settled
+    factor = program.natural_scale()
+    asked = program.minimized().scaled(factor)
+    reply = _ask(solver, asked, limits, want_duals, start)
+    if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
+        reply = Reply(Termination.INFEASIBLE, undecided=True)
+    if reply.undecided:
+        reply = _settle(solver, asked, limits)
+    return reply.times((-1.0 if program.maximize else 1.0) / factor)
+
+
+def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool, start: Array | None) -> Reply:
+    if solver.command is not None:
+        return solve_with_command(solver, program, limits, start)
+    if solver.pyomo is not None:
+        return through_pyomo(solver, limits, program=program)
+    assert solver.worker is not None
+    request = Request(program=program, options=options_of(solver, limits), start=start, want_duals=want_duals)
+    return in_worker(solver.worker, request, limits)
+
+
+def in_worker(worker: Worker, request: Request, limits: Limits) -> Reply:
+    """The reply of the function that a solver file names."""
+    try:
+        call = function_named(worker.call)
+    except (ImportError, AttributeError) as cause:
+        return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
+    return run_in_worker(call, request, limits.time)
+
+
+def _settle(solver: SolverFile, program: LinearProgram, limits: Limits) -> Reply:
+    """Decides between infeasible and unbounded: a program with any solution that has no optimum is unbounded."""
+    if not program.may_be_unbounded():
+        return Reply(Termination.INFEASIBLE)
+    reply = _ask(solver, program.without_goal(), limits, False, None)
+    if reply.termination is Termination.OPTIMAL or reply.values is not None:
+        return Reply(Termination.UNBOUNDED)
+    return replace(reply, undecided=False)
+
+
+def _trivial(program: LinearProgram) -> Reply | None:
+    """What needs no solver: a row without columns that cannot hold, or a program without columns."""
+    empty = np.diff(program.starts) == 0
+    if np.any(empty & ((program.row_lower > FEASIBILITY) | (program.row_upper < -FEASIBILITY))):
+        return Reply(Termination.INFEASIBLE)
+    if np.any(program.lower > program.upper):
+        return Reply(Termination.INFEASIBLE)
+    if len(program.costs) == 0:
+        return Reply(Termination.OPTIMAL, np.zeros(0), program.offset, program.offset)
+    return None
+
+
+def options_of(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
+    """A solver's options in its own names: those of its file, and the limits."""
+    options = dict(solver.options)
+    for name in ("time", "gap", "nodes", "threads", "seed"):
+        value = getattr(limits, name)
+        if value is not None and name in solver.limits:
+            own = solver.limits[name]
+            if isinstance(own, Mapping):
+                options[own["name"]] = max(1, ceil(value))
+            else:
+                options[own] = float(value) if name in ("time", "gap") else int(value)
+    return options
+
+
+def through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
+    """The reply of a solver that Pyomo itself calls; ``what`` is the request's program or model."""
+    from mrdsl.solving.backends.pyomo import solve
+
+    assert solver.pyomo is not None
+    with scratch_folder() as folder:
+        request = Request(factory=solver.pyomo.factory, options=options_of(solver, limits), folder=str(folder), **what)
+        return run_in_worker(solve, request, limits.time)
