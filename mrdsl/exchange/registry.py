@@ -16,12 +16,12 @@ from mrdsl.core.regular_files import problem_of, reason
 from mrdsl.exchange.mistakes import EmptyFileError, FormatError
 
 if TYPE_CHECKING:
+    from mrdsl.core.answer import Reply
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.exchange.cells import RawTable
     from mrdsl.exchange.jobs import TableJob
     from mrdsl.exchange.models.written import Written
     from mrdsl.exchange.queue_tree import Queue
-    from mrdsl.exchange.solutions.status import Found
     from mrdsl.exchange.spot_history import SpotRecord
     from mrdsl.exchange.swim import SwimJob
     from mrdsl.exchange.workflow import Workflow
@@ -165,25 +165,25 @@ def _text_reader(read: Callable[[str], T]) -> Callable[[str, Mistakes], T]:
     return lambda path, _: read(read_text(path))
 
 
-def _cbc() -> Callable[[str, Mistakes], Found]:
+def _cbc() -> Callable[[str, Mistakes], Reply]:
     from mrdsl.exchange.solutions.cbc import read
 
     return _text_reader(read)
 
 
-def _glpk() -> Callable[[str, Mistakes], Found]:
+def _glpk() -> Callable[[str, Mistakes], Reply]:
     from mrdsl.exchange.solutions.glpk import read
 
     return _text_reader(read)
 
 
-def _highs() -> Callable[[str, Mistakes], Found]:
+def _highs() -> Callable[[str, Mistakes], Reply]:
     from mrdsl.exchange.solutions.highs import read
 
     return _text_reader(read)
 
 
-def _scip() -> Callable[[str, Mistakes], Found]:
+def _scip() -> Callable[[str, Mistakes], Reply]:
     from mrdsl.exchange.solutions.scip import read
 
     return _text_reader(read)
@@ -212,7 +212,7 @@ SPOT_PRICES: tuple[Reader[tuple[SpotRecord, ...]], ...] = (
 TABLES_READ: tuple[Reader[RawTable], ...] = (
     Reader("csv", "blocks, demand or arrivals", "cells below a line of heads", _cells, (".csv", ".tsv")),
 )
-SOLUTIONS: tuple[Reader[Found], ...] = (
+SOLUTIONS: tuple[Reader[Reply], ...] = (
     Reader("cbc", "a solution", "CBC's solution file", _cbc, sign=re.compile(r"\A.* - objective value")),
     Reader("glpk", "a solution", "GLPK's `--write`", _glpk, sign=re.compile(r"\A(c .*\n|c\n)*s (bas|mip|ipt) ")),
     Reader("highs", "a solution", "HiGHS's raw solution file", _highs, sign=re.compile(r"\AModel status")),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.core.answer import Answer
+from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.diagnostics import MrdslError, error, warning
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
@@ -16,14 +16,12 @@ from mrdsl.core.source import Span
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.linear import column_and_row_names
 from mrdsl.exchange.registry import SOLUTIONS, listed, named, recognized
-from mrdsl.exchange.solutions.status import Found
 from mrdsl.planning.choice import asked
 from mrdsl.planning.solve_spec import build_model, decoded_outcome, doubts_of, finish
 from mrdsl.solving.arrays import fill_the_unused, linear_program
 from mrdsl.solving.checked_answer import judge
 from mrdsl.solving.claims import AGREE
 from mrdsl.solving.fingerprint import require_match
-from mrdsl.solving.request import Reply
 from mrdsl.spec.spec import Spec
 
 
@@ -90,7 +88,7 @@ def read_solution(
 
 
 def _bound(
-    found: Found, values: Any, program: LinearProgram, proof: Proof
+    found: Reply, values: Any, program: LinearProgram, proof: Proof
 ) -> tuple[float | None, tuple[str, str] | None]:
     """The bound that is known, in the goal's own sense; or why none is, and what would give one."""
     if proof.names is None:
@@ -102,9 +100,9 @@ def _bound(
         return None, None
     value = program.objective(values)
     size = max(program.goal_size(values), abs(value))
-    if found.stated is not None and not min(abs(found.stated - value), abs(found.stated + value)) <= AGREE * size:
+    if found.value is not None and not min(abs(found.value - value), abs(found.value + value)) <= AGREE * size:
         return None, (
-            f"it states {found.stated:g} as the goal's value, its columns are worth {value:g} in this model",
+            f"it states {found.value:g} as the goal's value, its columns are worth {value:g} in this model",
             "compile and solve again",
         )
     if proof.bound is not None:
@@ -112,7 +110,7 @@ def _bound(
     if proof.gap is not None:
         away = proof.gap * abs(value)
         return (value + away if program.maximize else value - away), None
-    proven = program.dual_bound(found.row_duals) if found.row_duals is not None else None
+    proven = program.dual_bound(found.duals.tolist()) if found.duals is not None else None
     if proven is not None:
         return proven, None
     return None, (
@@ -141,16 +139,16 @@ def _unreadable(path: str | Path, reason: str, hint: str) -> MrdslError:
     return MrdslError([error("unreadable-solution", f"{path} cannot be read as a solution: {reason}", place, hint)])
 
 
-def _values(found: Found, columns: list[str], program: LinearProgram) -> Any:
-    if found.by_position is not None:
+def _values(found: Reply, columns: list[str], program: LinearProgram) -> Any:
+    if found.values is not None:
         expected = len(columns) + (program.offset != 0.0)
-        if len(found.by_position) != expected:
-            message = f"it has {len(found.by_position)} columns, this model {expected}: compile and solve again"
+        if len(found.values) != expected:
+            message = f"it has {len(found.values)} columns, this model {expected}: compile and solve again"
             raise FormatError(message)
-        return np.array(found.by_position[: len(columns)])
-    if found.values is None:
+        return found.values[: len(columns)]
+    if found.named is None:
         return None
-    strange = sorted(set(found.values) - {*columns, "objective_constant"})
+    strange = sorted(set(found.named) - {*columns, "objective_constant"})
     if strange:
         raise FormatError(f"it names {strange[0]}, which this model has not: compile and solve again")
-    return np.array([found.values.get(name, 0.0) for name in columns])
+    return np.array([found.named.get(name, 0.0) for name in columns])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mrdsl.contracts.family import Needs
-from mrdsl.core.answer import Answer
+from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import FEASIBILITY, Array, LinearProgram, Names
 from mrdsl.core.result import Limits, SolutionStatus, Termination
@@ -20,7 +20,7 @@ from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.nonlinear_file import NonlinearModel, nonlinear_model, variables_of
 from mrdsl.solving.programs import in_worker, options_of, solve_program, through_pyomo
-from mrdsl.solving.request import DEFAULT_GAP, Reply, Request
+from mrdsl.solving.request import DEFAULT_GAP, Request
 
 
 def solve_model(

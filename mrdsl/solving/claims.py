@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mrdsl.core.answer import Answer
+from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
-from mrdsl.solving.request import Reply
 
 TOLERANCE = 1e-5
 """How far a value may lie beyond a true bound, relative to the goal's size: points hold to 1e-6 to 1e-5 only."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import FEASIBILITY, Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
 from mrdsl.solving import registry
@@ -18,7 +19,7 @@ from mrdsl.solving.declaration import SolverFile, Worker
 from mrdsl.solving.installed import version
 from mrdsl.solving.processes import scratch_folder
 from mrdsl.solving.references import function_named
-from mrdsl.solving.request import Reply, Request
+from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker
 
 _TOO_LARGE = 1e15

@@ -27,6 +27,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import (
@@ -38,7 +39,7 @@ from mrdsl.solving.processes import (
     signals_deferred,
     watch_group,
 )
-from mrdsl.solving.request import Reply, Request, Solve
+from mrdsl.solving.request import Request, Solve
 
 GRACE = 1.0
 USES = 500

@@ -2,16 +2,16 @@
 
 import json
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
 from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.solutions.status import Found
 
 VERDICTS = {"done": Termination.OPTIMAL, "impossible": Termination.INFEASIBLE, "no end to it": Termination.UNBOUNDED}
 
 
-def read(text: str, printed: str = "") -> Found:
+def read(text: str, printed: str = "") -> Reply:
     try:
         answer = json.loads(text)
     except json.JSONDecodeError as cause:
         raise FormatError(f"no JSON: {cause}") from None
-    return Found(VERDICTS[answer["verdict"]], values=answer.get("at"), bound=answer.get("worth"))
+    return Reply(VERDICTS[answer["verdict"]], named=answer.get("at"), bound=answer.get("worth"))

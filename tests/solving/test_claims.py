@@ -11,6 +11,7 @@ import pyomo.environ as pyo
 import pytest
 
 import mrdsl
+from mrdsl.core.answer import Reply
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.linear_program import NATURAL, natural_scale
 from mrdsl.core.resources import resource
@@ -20,7 +21,6 @@ from mrdsl.solving import registry, worker
 from mrdsl.solving.backends import highs
 from mrdsl.solving.checked_answer import solve_model
 from mrdsl.solving.declaration import declare
-from mrdsl.solving.request import Reply
 from mrdsl.solving.worker import close_all
 
 MODELS = resource("models")

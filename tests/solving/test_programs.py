@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.program_rows import ProgramRows
 from mrdsl.core.result import Limits, Termination
 from mrdsl.solving.backends import highs
 from mrdsl.solving.programs import UnsolvedError, optimum
-from mrdsl.solving.request import Reply
 
 
 def small(at_least: float) -> ProgramRows:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
 from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.solutions.status import Found
 
 _STATUS = (
     (re.compile(r"Optimal"), Termination.OPTIMAL),
@@ -27,7 +27,7 @@ _DIGITS = 5e-6
 _LINE = re.compile(r"^(?:\*\*)?\s*\d+\s+(\S+)\s+(\S+)\s+\S+\s*$")
 
 
-def read(text: str, printed: str = "") -> Found:
+def read(text: str, printed: str = "") -> Reply:
     """The solution in ``text``; ``printed`` (the program's output, if there is any) gives the bound."""
     head, _, body = text.partition("\n")
     if " - objective value" not in head:
@@ -38,18 +38,18 @@ def read(text: str, printed: str = "") -> Found:
     if termination is Termination.TIME_LIMIT and "Stopped on node limit" in printed:
         termination = Termination.NODE_LIMIT
     if termination is Termination.INFEASIBLE:
-        return Found(termination, undecided=True)
+        return Reply(termination, undecided=True)
     if termination in (Termination.UNBOUNDED, Termination.ERROR):
-        return Found(termination, message=f"cbc says: {head.partition(' - ')[0]}")
+        return Reply(termination, message=f"cbc says: {head.partition(' - ')[0]}")
     if _NO_INTEGERS.search(head):
-        return Found(termination, bound=_bound(printed))
+        return Reply(termination, bound=_bound(printed))
     proven = termination is Termination.OPTIMAL and "within gap" not in head
     value = _number(head.rpartition("objective value")[2], head)
-    return Found(
+    return Reply(
         termination,
-        values=_values(body),
+        named=_values(body),
         bound=value if proven else _bound(printed),
-        stated=value,
+        value=value,
         within_gap=termination is Termination.OPTIMAL and not proven,
     )
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
+import numpy as np
+
+from mrdsl.core.answer import Reply
+from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Termination
 from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.solutions.status import Found
 
 _PRINTED = (
     ("PROBLEM HAS NO PRIMAL FEASIBLE SOLUTION", Termination.INFEASIBLE, False),
@@ -26,7 +29,7 @@ _BASIC = MappingProxyType(
 _BOUND = re.compile(r"^\+\s*\d+: (?:mip =|>>>>>)\s+\S.*?>=\s+(\S+|tree is empty)", re.MULTILINE)
 
 
-def read(text: str, printed: str = "") -> Found:
+def read(text: str, printed: str = "") -> Reply:
     """The solution in ``text``; ``printed`` (what glpsol printed, if known) settles what the file leaves open."""
     lines = [line for line in text.splitlines() if line and not line.startswith("c")]
     if not lines or not lines[0].startswith("s ") or lines[-1].split() != ["e", "o", "f"]:
@@ -38,60 +41,60 @@ def read(text: str, printed: str = "") -> Found:
         raise FormatError(f"a damaged GLPK solution file: {cause}") from None
 
 
-def _read_integer(header: list[str], lines: list[str], printed: str) -> Found:
+def _read_integer(header: list[str], lines: list[str], printed: str) -> Reply:
     status = header[4]
     told = _told(printed)
     if status == "o":
         value = float(header[5])
         gap_only = told is not None and told[0] is Termination.OPTIMAL
-        return Found(
+        return Reply(
             Termination.OPTIMAL,
-            by_position=_column_values(lines, 2),
-            stated=value,
+            values=_column_values(lines, 2),
+            value=value,
             bound=_bound(printed) if gap_only else value,
         )
     if status == "f":
         values = _column_values(lines, 2)
         stopped = Termination.TIME_LIMIT if printed else Termination.COMPLETED
-        return Found(told[0] if told else stopped, by_position=values, bound=_bound(printed), stated=float(header[5]))
+        return Reply(told[0] if told else stopped, values=values, bound=_bound(printed), value=float(header[5]))
     if status == "n":
-        return Found(Termination.INFEASIBLE)
+        return Reply(Termination.INFEASIBLE)
     if told is None:
-        return Found(Termination.ERROR, message="glpsol found nothing and does not say why")
-    return Found(told[0], undecided=told[1], bound=_bound(printed) if told[0] is Termination.TIME_LIMIT else None)
+        return Reply(Termination.ERROR, message="glpsol found nothing and does not say why")
+    return Reply(told[0], undecided=told[1], bound=_bound(printed) if told[0] is Termination.TIME_LIMIT else None)
 
 
-def _read_basic(header: list[str], lines: list[str], printed: str) -> Found:
+def _read_basic(header: list[str], lines: list[str], printed: str) -> Reply:
     primal, dual = header[4], header[5]
     told = _told(printed)
     if primal == "f" and dual == "f":
-        return Found(
+        return Reply(
             Termination.OPTIMAL,
-            by_position=_column_values(lines, 3),
+            values=_column_values(lines, 3),
             bound=float(header[6]),
-            stated=float(header[6]),
-            row_duals=_row_duals(lines),
+            value=float(header[6]),
+            duals=_row_duals(lines),
         )
     if told is not None and told[0] is not Termination.OPTIMAL:
         values = _column_values(lines, 3) if primal == "f" and told[0] is Termination.TIME_LIMIT else None
-        return Found(told[0], by_position=values, undecided=told[1])
+        return Reply(told[0], values=values, undecided=told[1])
     if primal == "f" and dual == "n":
-        return Found(Termination.UNBOUNDED)
+        return Reply(Termination.UNBOUNDED)
     if primal == "n":
-        return Found(Termination.INFEASIBLE)
-    return Found(_BASIC[primal] if primal != "f" else Termination.ERROR, message="glpsol left the problem undecided")
+        return Reply(Termination.INFEASIBLE)
+    return Reply(_BASIC[primal] if primal != "f" else Termination.ERROR, message="glpsol left the problem undecided")
 
 
 def _told(printed: str) -> tuple[Termination, bool] | None:
     return next(((termination, open_) for words, termination, open_ in _PRINTED if words in printed), None)
 
 
-def _column_values(lines: list[str], position: int) -> tuple[float, ...]:
-    return tuple(float(line.split()[position]) for line in lines if line.startswith("j "))
+def _column_values(lines: list[str], position: int) -> Array:
+    return np.array([float(line.split()[position]) for line in lines if line.startswith("j ")], dtype=float)
 
 
-def _row_duals(lines: list[str]) -> tuple[float, ...]:
-    return tuple(float(line.split()[4]) for line in lines if line.startswith("i "))
+def _row_duals(lines: list[str]) -> Array:
+    return np.array([float(line.split()[4]) for line in lines if line.startswith("i ")], dtype=float)
 
 
 def _bound(printed: str) -> float | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
 from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.solutions.status import Found
 
 _STATUS = MappingProxyType(
     {
@@ -23,7 +23,7 @@ _STATUS = MappingProxyType(
 )
 
 
-def read(text: str, printed: str = "") -> Found:
+def read(text: str, printed: str = "") -> Reply:
     """The solution in ``text``; the file holds no bound, so an optimum is one within the gap that was asked for."""
     lines = [line.strip() for line in text.splitlines()]
     if lines[:1] != ["Model status"]:
@@ -31,11 +31,11 @@ def read(text: str, printed: str = "") -> Found:
     status = lines[1] if len(lines) > 1 else ""
     termination = _STATUS.get(status)
     if termination is None:
-        return Found(Termination.ERROR, message=f"HiGHS says: {status}")
+        return Reply(Termination.ERROR, message=f"HiGHS says: {status}")
     if termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
-        return Found(termination, undecided="or unbounded" in status)
+        return Reply(termination, undecided="or unbounded" in status)
     values = _columns(lines) if _feasible(lines) else None
-    return Found(termination, values=values, within_gap=termination is Termination.OPTIMAL, stated=_objective(lines))
+    return Reply(termination, named=values, within_gap=termination is Termination.OPTIMAL, value=_objective(lines))
 
 
 def _objective(lines: list[str]) -> float | None:

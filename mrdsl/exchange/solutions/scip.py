@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
 from mrdsl.exchange.mistakes import FormatError
-from mrdsl.exchange.solutions.status import Found
 
 _STATUS = MappingProxyType(
     {
@@ -25,17 +25,17 @@ _STATUS = MappingProxyType(
 _LINE = re.compile(r"^(\S+)\s+(\S+)\s+\(obj:[^)]*\)\s*$")
 
 
-def read(text: str, printed: str = "") -> Found:
+def read(text: str, printed: str = "") -> Reply:
     """The solution in ``text``; a file without a status line is a point and no more."""
     lines = [line for line in text.splitlines() if line.strip()]
     termination, undecided = Termination.COMPLETED, False
     if lines and lines[0].startswith("solution status:"):
         status = lines.pop(0).partition(":")[2].strip()
         if status not in _STATUS:
-            return Found(Termination.ERROR, message=f"SCIP says: {status}")
+            return Reply(Termination.ERROR, message=f"SCIP says: {status}")
         termination, undecided = _STATUS[status], "or unbounded" in status
     if lines[:1] == ["no solution available"] or termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
-        return Found(termination, undecided=undecided)
+        return Reply(termination, undecided=undecided)
     if not lines or not lines[0].startswith("objective value:"):
         raise FormatError("no SCIP solution file: it has no line 'objective value:'")
     stated = float(lines[0].partition(":")[2])
@@ -45,4 +45,4 @@ def read(text: str, printed: str = "") -> Found:
         if found is None:
             raise FormatError(f"a damaged SCIP solution file: {line[:60]!r}")
         values[found[1]] = float(found[2])
-    return Found(termination, values=values, within_gap=termination is Termination.OPTIMAL, stated=stated)
+    return Reply(termination, named=values, within_gap=termination is Termination.OPTIMAL, value=stated)

@@ -9,9 +9,10 @@ from typing import Any
 import highspy
 import numpy as np
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Termination
-from mrdsl.solving.request import Reply, Request
+from mrdsl.solving.request import Request
 
 _STATUS = highspy.HighsModelStatus
 TERMINATIONS = MappingProxyType(

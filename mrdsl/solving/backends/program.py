@@ -7,25 +7,25 @@ import math
 import signal
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.lp import relations, write_lp
 from mrdsl.exchange.models.mps import write_mps
 from mrdsl.exchange.models.naming import plain_names
-from mrdsl.exchange.solutions.status import Found
 from mrdsl.solving.declaration import Command, SolverFile
 from mrdsl.solving.installed import locate
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import end, scratch_folder, signals_deferred, start
 from mrdsl.solving.references import function_named
-from mrdsl.solving.request import Reply
 from mrdsl.solving.worker import GRACE
 
 
@@ -163,8 +163,7 @@ def _reply(
         message = f"{command.program} wrote no solution; {_last_lines(printed)}"
         return Reply(ended or Termination.ERROR, message=message if ended is None else "")
     try:
-        found: Found = function_named(command.reads)(text, printed)
-        return _as_reply(found, columns, rows)
+        return _in_order(function_named(command.reads)(text, printed), columns, rows)
     except (ImportError, AttributeError) as cause:
         return Reply(Termination.ERROR, message=f"its solver file names a reader that cannot be loaded: {cause}")
     except (FormatError, ValueError, IndexError, KeyError) as cause:
@@ -172,32 +171,24 @@ def _reply(
         return Reply(ended or Termination.ERROR, message=message)
 
 
-def _as_reply(found: Found, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:
-    values = _values(found, columns)
+def _in_order(found: Reply, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:
+    """The reply by the program's own columns and rows, of which the file may have two for one, or a few more."""
     duals = None
-    if found.row_duals is not None:
-        last = np.array(found.row_duals[len(found.row_duals) - sum(map(len, rows)) :])
+    if found.duals is not None:
+        last = np.asarray(found.duals)[len(found.duals) - sum(map(len, rows)) :]
         ends = np.cumsum([0, *map(len, rows)])
         duals = np.array([last[i:j].sum() for i, j in pairwise(ends.tolist())])
-    return Reply(
-        found.termination,
-        values,
-        bound=found.bound,
-        duals=duals,
-        message=found.message,
-        undecided=found.undecided,
-        within_gap=found.within_gap,
-    )
+    return replace(found, values=_values(found, columns), named=None, duals=duals)
 
 
-def _values(found: Found, columns: Sequence[str]) -> Array | None:
-    if found.by_position is not None:
-        if len(found.by_position) < len(columns):
-            raise FormatError(f"it gives {len(found.by_position)} of {len(columns)} columns")
-        return np.array(found.by_position[: len(columns)])
-    if found.values is None:
+def _values(found: Reply, columns: Sequence[str]) -> Array | None:
+    if found.values is not None:
+        if len(found.values) < len(columns):
+            raise FormatError(f"it gives {len(found.values)} of {len(columns)} columns")
+        return np.asarray(found.values[: len(columns)], dtype=float)
+    if found.named is None:
         return None
-    return np.array([found.values.get(name, 0.0) for name in columns])
+    return np.array([found.named.get(name, 0.0) for name in columns])
 
 
 def _failure(command: Command, code: int, printed: str) -> str:

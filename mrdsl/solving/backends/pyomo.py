@@ -16,10 +16,11 @@ import pyomo.environ as pyo
 from pyomo.common.tempfiles import TempfileManager
 from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Termination
 from mrdsl.solving import flat
-from mrdsl.solving.request import Reply, Request
+from mrdsl.solving.request import Request
 
 TERMINATIONS = MappingProxyType(
     {

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import mrdsl
+from mrdsl.core.answer import Reply
 from mrdsl.core.result import Table, Termination
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm
@@ -19,7 +20,6 @@ from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.simulate import SimulatedHybrid
 from mrdsl.families.hybrid.why import why
 from mrdsl.solving.backends import highs
-from mrdsl.solving.request import Reply
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.answer import Reply
 from mrdsl.core.diagnostics import error, note
 from mrdsl.core.result import Termination
 from mrdsl.core.whole_numbers import begun
@@ -16,7 +17,7 @@ from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup, solve
 from mrdsl.families.makespan.methods.orders import Work, offer_schedule, work_of
 from mrdsl.families.makespan.schedule import Schedule, in_order_of_start
 from mrdsl.simulation.waves import Phase, Wave
-from mrdsl.solving.request import Reply, Request
+from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from mrdsl.core.answer import Reply
 from mrdsl.core.result import Termination
-from mrdsl.solving.request import Reply, Request
+from mrdsl.solving.request import Request
 
 Report = Callable[[Any, float, float | None], None]
 
