@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,3 +72,16 @@ def test_three_ways_agree(tasks: Tasks, factor: float, data: st.DataObject) -> N
     assert printed == pytest.approx(direct.value, abs=2e-5 * scale)
     assert direct.value <= tangents.bound + 1e-6 * scale
     assert tangents.value <= direct.bound + 1e-9 * scale
+
+
+def test_no_bound_is_claimed_where_the_solver_proves_none() -> None:
+    """The tangents still come as near; that they are the best is nobody's claim then."""
+    spec = spec_of({"a": (10.0, ()), "b": (20.0, ("a",)), "c": (5.0, ("a",))}, 60.0)
+
+    def without_bound(model: Any, limits: Limits | None = None) -> Answer:
+        return replace(in_process(model, limits), bound=None)
+
+    proven, found = run(spec, False, Limits(), in_process), run(spec, False, Limits(), without_bound)
+    assert (found.bound, found.solution, found.termination) == (None, "feasible", "completed")
+    assert (proven.solution, proven.termination) == ("optimal", "optimal")
+    assert found.value == pytest.approx(proven.value, abs=1e-5)

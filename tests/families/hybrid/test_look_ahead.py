@@ -131,3 +131,22 @@ def test_simulating_is_solving_seed_by_seed() -> None:
     costs = [mrdsl.solve(replace(spec, seed=seed), "calendar").objective.value or 0.0 for seed in (5, 6, 7)]
     assert found.policies["calendar"]["cost"].mean == pytest.approx(np.mean(costs))
     assert found.policies["calendar"]["cost"].half_width == pytest.approx(4.303 * np.std(costs, ddof=1) / 3**0.5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_bound_is_passed_by_another_policy(seed: int) -> None:
+    """The acceptance holds in the limit: over 40 slots a controller with V = 2 pays less than the calendar must."""
+    facts = HybridFacts(
+        horizon=40,
+        vms=(Vm(name="m", available=1),),
+        queues=(Queue(name="q", vm="m", size=1, delay=12, arrivals_max=6,
+                      arrivals=Distribution("poisson", (4.0,)), outsourcing=5.0),),
+        control=Control(V=2.0, acceptance=0.9, outsource_limit=40),
+    )  # fmt: skip
+    methods = ("controller", "calendar", "threshold", "always-outsource")
+    results = [mrdsl.solve(Spec(problem="hybrid", facts=facts, seed=seed), method) for method in methods]
+    values = [result.objective.value for result in results if result.objective.value is not None]
+    bounds = [result.objective.bound for result in results if result.objective.bound is not None]
+    assert len(values) == len(bounds) == len(methods)
+    assert max(bounds) <= min(values) + 1e-9
+    assert max(bounds) > 0.0

@@ -67,6 +67,8 @@ class _Cuts:
         self.model = _master(spec, self)
         self.plan: DeadlinePlan | None = None
         self.value, self.bound = -np.inf, np.inf
+        self.ceiling = np.inf
+        """The programs' values: where more tangents are wanted, and no claim."""
 
     def run(self) -> Result:
         for _ in range(ROUNDS):
@@ -79,16 +81,19 @@ class _Cuts:
             slack = self._note(answer)
             if self._closed():
                 return self._outcome(Termination.OPTIMAL)
+            if self._within_gap(self.ceiling):
+                break
             if not self._cut(slack):
                 break
         return self._outcome(Termination.COMPLETED)
 
     def _note(self, answer: Answer) -> Floats:
-        """Takes a round's bound and its partition where they are better."""
+        """Takes a round's bound, where the solver proved one, and its partition where they are better."""
         slack = slacks_in(self.model)
-        bound = answer.bound if answer.bound is not None else answer.value
-        if bound is not None:
-            self.bound = min(self.bound, bound)
+        if answer.bound is not None:
+            self.bound = min(self.bound, answer.bound)
+        if answer.value is not None:
+            self.ceiling = min(self.ceiling, answer.value)
         keeps = kept(self.network, slack)
         with np.errstate(divide="ignore"):
             value = float(self.weight @ np.log(keeps))
@@ -101,7 +106,7 @@ class _Cuts:
         unit = self.model.unit
         height = np.array([pyo.value(v) for v in self.model.height.values()])
         over = self.weight * (height - np.log(slack / unit))
-        total = max(self.bound - self.value, 0.0)
+        total = max(min(self.bound, self.ceiling) - self.value, 0.0)
         wanted = np.flatnonzero(over > 0.01 * total / len(over))
         for i in wanted.tolist():
             _tangent(self.model, i, float(slack[i]) / unit)
@@ -115,7 +120,10 @@ class _Cuts:
         return Result(termination, status, self.plan, self.value, bound)
 
     def _closed(self) -> bool:
-        return bool(self.bound - self.value <= self.gap * scale_of(self.value, float(self.weight.sum())))
+        return self._within_gap(self.bound)
+
+    def _within_gap(self, above: float) -> bool:
+        return bool(above - self.value <= self.gap * scale_of(self.value, float(self.weight.sum())))
 
 
 def _master(spec: Spec, cuts: _Cuts) -> pyo.ConcreteModel:

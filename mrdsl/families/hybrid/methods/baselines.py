@@ -64,7 +64,7 @@ def _serve(draft: Draft, keep_private: bool, outsource: bool, acceptance: float 
         peaks[vm.name] = vm.available - min(free[: facts.horizon])
     bounds = [Bounds(delay=queue.delay) for queue in facts.queues]
     found = outcome_of(draft.spec, tasks, bounds, peaks, control_of(facts).preemption_weight)
-    least = lower_bound(facts, tasks, [0.0] * len(tasks)) if outsource else None
+    least = lower_bound(facts, arrivals) if outsource else None
     return replace(draft, plan=found.plan, value=found.value, bound=least)
 
 

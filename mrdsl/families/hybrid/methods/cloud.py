@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mrdsl.core.result import Result, SolutionStatus, Termination
-from mrdsl.families.hybrid.bounds import control_of
+from mrdsl.families.hybrid.bounds import control_of, guarantee
 from mrdsl.families.hybrid.facts import HybridFacts, Queue
 from mrdsl.families.hybrid.plan import Cost, HybridPlan, QueueRun
 from mrdsl.spec.spec import Spec
@@ -148,22 +148,25 @@ def _queue_run(tasks: Tasks, bounds: Bounds, horizon: int) -> QueueRun:
     )
 
 
-def lower_bound(facts: HybridFacts, tasks: Sequence[Tasks], slack: Sequence[float]) -> float:
-    """What any policy pays per slot for the tasks of this run, had it known them all.
+def lower_bound(facts: HybridFacts, arrivals: Sequence[Sequence[int]]) -> float:
+    """What any policy pays per slot for these arrivals (by slot, then queue), had it known them all.
+
+    (5) asks for the acceptance in the limit only: over so short a run each queue may fall short of it by K_max of (12),
+    as the controller may, whoever planned it; and what came within its delay of the horizon may still wait.
 
     A relaxation of the look-ahead program: VMs may serve any part of any task at any time from the first slot to the
-    last delay's end, and nothing is ever preempted; tasks still waiting at the horizon have cost nothing yet. ``slack``
-    is how many tasks a queue may fall short of its acceptance. With one capacity per VM type left, serving what is
-    dearest per unit of work first is optimal.
+    last delay's end, and nothing is ever preempted; tasks still waiting at the horizon have cost nothing yet. With one
+    capacity per VM type left, serving what is dearest per unit of work first is optimal.
     """
     control = control_of(facts)
     cost = 0.0
     for vm in facts.vms:
-        own = [(t, free) for t, free in zip(tasks, slack, strict=True) if t.queue.vm == vm.name]
-        room = float(vm.available * (facts.horizon + max((t.queue.delay for t, _ in own), default=0)))
-        for t, free in sorted(own, key=lambda pair: -pair[0].queue.outsourcing / pair[0].queue.size):
-            needed = max(0.0, control.acceptance * t.submitted - free - t.count)
-            served = min(needed, room / t.queue.size)
-            room -= served * t.queue.size
-            cost += (needed - served) * t.queue.outsourcing
+        own = [(queue, [row[i] for row in arrivals]) for i, queue in enumerate(facts.queues) if queue.vm == vm.name]
+        room = float(vm.available * (facts.horizon + max((queue.delay for queue, _ in own), default=0)))
+        for queue, came in sorted(own, key=lambda pair: -pair[0].outsourcing / pair[0].size):
+            free = guarantee(queue, control).acceptance_debt + sum(came[-queue.delay :])
+            needed = max(0.0, control.acceptance * sum(came) - free)
+            served = min(needed, room / queue.size)
+            room -= served * queue.size
+            cost += (needed - served) * queue.outsourcing
     return cost / facts.horizon

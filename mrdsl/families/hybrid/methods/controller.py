@@ -50,7 +50,8 @@ def control(draft: Draft) -> Draft:
     ]
     by_vm = [(vm, [q for q in queues if q.tasks.queue.vm == vm.name]) for vm in facts.vms]
     peaks = {vm.name: 0 for vm in facts.vms}
-    for slot, submitted in enumerate(arrivals_of(facts, draft.seed).tolist()):
+    arrivals = arrivals_of(facts, draft.seed).tolist()
+    for slot, submitted in enumerate(arrivals):
         admitted = [_admit(queue, count, weights) for queue, count in zip(queues, submitted, strict=True)]
         for vm, members in by_vm:
             running = allocate(members, vm.available, weights.V * weights.preemption_weight * vm.preemption_cost)
@@ -71,7 +72,7 @@ def control(draft: Draft) -> Draft:
         for q in queues
     ]
     found = outcome_of(draft.spec, [q.tasks for q in queues], bounds, peaks, weights.preemption_weight)
-    least = lower_bound(facts, [q.tasks for q in queues], [q.constants.acceptance_debt for q in queues])
+    least = lower_bound(facts, arrivals)
     return replace(draft, plan=found.plan, value=found.value, bound=least)
 
 
