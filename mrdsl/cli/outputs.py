@@ -37,7 +37,7 @@ class OutputFile(click.Path):
         path = Path(os.fsdecode(value))
         reason = "" if is_standard_output(path) else unwritable(path)
         if reason:
-            self.fail(f"{str(path)!r} cannot be written: {reason}", param, ctx)
+            self.fail(f"`{path!s}` cannot be written: {reason}", param, ctx)
         return STANDARD_OUTPUT if is_standard_output(path) else path
 
 

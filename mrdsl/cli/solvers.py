@@ -50,7 +50,8 @@ def _text(found: list[dict[str, Any]], everything: bool) -> str:
         if entry["installed"] and entry["kind"] == "solver":
             lines.append(f"{'':<24} found at {entry['where']}")
         if not entry["installed"] or everything:
-            lines.append(f"{'':<24} install with: {entry['install'] or 'it comes with mrdsl'}")
+            installing = f"install with: {entry['install']}" if entry["install"] else "comes with mrdsl"
+            lines.append(f"{'':<24} {installing}")
         if entry["origin"] != "shipped" or everything:
             lines.append(f"{'':<24} declared in {entry['source']} ({entry['origin']})")
         for known in entry["distrust"] if everything else ():

@@ -50,7 +50,7 @@ def _lookup(offered: Any) -> Callable[[str, str], Any]:
             return offered[(name, argument)]
         except KeyError:
             shown = f"{name}({argument})" if argument else name
-            raise ValueError(f"this formulation does not offer {shown} to 'subject to'") from None
+            raise ValueError(f"this formulation does not offer {shown} to `subject to`") from None
 
     return quantity
 
@@ -68,7 +68,7 @@ def _holds_anyhow(body: Any, comparison: str) -> bool:
         return False
     holds = {"<=": body <= TOLERANCE, ">=": body >= -TOLERANCE}.get(comparison, abs(body) <= TOLERANCE)
     if not holds:
-        raise ValueError("a comparison under 'subject to' is between constants, and false")
+        raise ValueError("a comparison under `subject to` is between constants, and false")
     return True
 
 
@@ -137,4 +137,4 @@ def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagno
         wrong = {"<=": over, ">=": under}.get(constraint.comparison, over or under)
         if wrong:
             shown = constraint.text or f"… {constraint.comparison} …"
-            yield error("broken-plan", f"the plan does not keep '{shown}': {left:g} against {right:g}", constraint.span)
+            yield error("broken-plan", f"the plan does not keep `{shown}`: {left:g} against {right:g}", constraint.span)

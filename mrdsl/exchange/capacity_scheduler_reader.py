@@ -54,4 +54,4 @@ def _decimal(path: str, item: str, values: Mapping[str, str]) -> Decimal:
     try:
         return Decimal(written)
     except InvalidOperation:
-        raise FormatError(f"the {item} of {path} is {written!r}, not a number") from None
+        raise FormatError(f"the {item} of {path} is `{written}`, not a number") from None

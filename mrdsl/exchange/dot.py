@@ -150,6 +150,6 @@ def _duration(name: str, attributes: Mapping[str, str]) -> float:
         value = -1.0
     if not isfinite(value) or value < 0:
         raise FormatError(
-            f"node {name} has the duration {written!r}", 'write seconds, or a number and a unit: 60, "90 s", "1.5 min"'
+            f"node {name} has the duration `{written}`", 'write seconds, or a number and a unit: 60, "90 s", "1.5 min"'
         )
     return value

@@ -90,14 +90,14 @@ def _runtimes(tasks: Iterable[Mapping[str, Any]]) -> dict[str, float]:
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
-            raise FormatError(f"task {_name(task)} has the run time {value!r}", "run times are seconds, at least 0")
+            raise FormatError(f"task {_name(task)} has the run time `{value}`", "run times are seconds, at least 0")
         runtimes[_name(task)] = float(value)
     return runtimes
 
 
 def _known(names: Any, numbers: Mapping[str, int], task: Mapping[str, Any]) -> Iterator[int]:
     if names is not None and not isinstance(names, list):
-        raise FormatError(f"task {_name(task)} has {names!r} where a list of tasks is wanted", _WANTED)
+        raise FormatError(f"task {_name(task)} has `{names}` where a list of tasks is wanted", _WANTED)
     for name in names or ():
         if not isinstance(name, str) or name not in numbers:
             raise FormatError(f"task {_name(task)} is tied to {name}, which is not in it")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrdsl.contracts.family import Family, Formulation
+from mrdsl.contracts.family import Family, Formulation, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits
 from mrdsl.core.source import Span
@@ -60,7 +60,8 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
             raise MrdslError([error("unable-solver", message, span, f"leave out --formulation {formulation}")])
         chosen = None
     elif chosen is None:
-        message = f"{declared.name} cannot solve a {family.name} problem: the family has no formulation for solvers"
+        kind = kind_words(family.name)
+        message = f"{declared.name} cannot solve {kind} problem: the family has no formulation for solvers"
         raise MrdslError([error("unserved-family", message, span, _those_that_serve(spec, family, relax))])
     elif formulation is None:
         kinds = declared.solves
@@ -119,7 +120,7 @@ def formulation_named(family: Family, name: str | None) -> Formulation:
     known = [f.name for f in family.formulations]
     near = difflib.get_close_matches(name, known, n=1)
     hint = (f"did you mean {near[0]}? " if near else "") + "there are: " + (", ".join(known) or "none")
-    raise MrdslError([error("unknown-formulation", f"{family.name} has no formulation {name!r}", hint=hint)])
+    raise MrdslError([error("unknown-formulation", f"{family.name} has no formulation `{name}`", hint=hint)])
 
 
 def _wanted(spec: Spec, solver: str) -> tuple[str, Span | None]:
@@ -184,7 +185,7 @@ def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limi
             problems.append(
                 error(
                     "unknown-option",
-                    f"{declared.name} has no option {name!r}",
+                    f"{declared.name} has no option `{name}`",
                     method.spans.get(name, method.span),
                     hint,
                 )

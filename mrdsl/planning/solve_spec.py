@@ -296,13 +296,13 @@ def goal_of(spec: Spec, family: Family) -> GoalKind:
             return kind
     assert wanted is not None
     known = ", ".join(f"{kind.sense} {kind.quantity}" for kind in family.goals)
-    message = f"{family.name} does not know the goal '{wanted.sense} {wanted.quantity}'"
+    message = f"{family.name} does not know the goal `{wanted.sense} {wanted.quantity}`"
     raise MrdslError([error("unknown-goal", message, wanted.span, f"write one of: {known}")])
 
 
 _STOPS = {
-    Termination.TIME_LIMIT: "the time limit came",
-    Termination.NODE_LIMIT: "the limit of nodes came",
+    Termination.TIME_LIMIT: "the time limit was reached",
+    Termination.NODE_LIMIT: "the node limit was reached",
     Termination.INTERRUPTED: "the run was interrupted",
 }
 

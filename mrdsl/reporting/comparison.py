@@ -88,7 +88,7 @@ def compare(first: Result, second: Result, names: tuple[str, str] = ("first", "s
     goals = [(one.problem, one.objective.quantity, one.objective.unit) for one in (first, second)]
     if goals[0] != goals[1]:
         raise ValueError(
-            "a {} problem with the goal `{}`{} and a {} problem with the goal `{}`{} cannot be compared".format(
+            "problems cannot be compared that differ: `{}` with the goal `{}`{}, and `{}` with the goal `{}`{}".format(
                 *(part for problem, quantity, unit in goals for part in (problem, quantity, f" in {unit}" * bool(unit)))
             )
         )

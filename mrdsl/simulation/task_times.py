@@ -65,7 +65,7 @@ def _positive(text: str, number: int) -> float:
     except ValueError:
         value = 0.0
     if not 0.0 < value < float("inf"):
-        raise ValueError(f"line {number} is no positive number: {text[:40]!r}")
+        raise ValueError(f"line {number} is no positive number: `{text[:40]}`")
     return value
 
 

@@ -73,7 +73,7 @@ def find(name: str, span: Span | None = None) -> SolverFile:
     ``bad-solver-file``, also where a file would take the name of a shipped solver.
     """
     if not METHOD_NAME.fullmatch(name):
-        raise MrdslError([error("unknown-solver", f"{name!r} is no name of a solver", span, METHOD_NAME_RULE)])
+        raise MrdslError([error("unknown-solver", f"`{name}` is no name of a solver", span, METHOD_NAME_RULE)])
     found = [(place, path) for place in places() if (path := place.path / f"{name}.toml").is_file()]
     points = [point for point in _entry_points() if point.name == name]
     if found and found[0][0].origin == SHIPPED:
@@ -102,7 +102,7 @@ def read(path: Path, origin: str) -> SolverFile:
         raise MrdslError([error("bad-solver-file", message, Span(str(path), 1, 1, 1, 1))]) from None
     found = declare(data, str(path), origin, text)
     if found.name != path.stem:
-        message = f"{path} declares the name {found.name!r}"
+        message = f"{path} declares the name `{found.name}`"
         raise MrdslError([error("bad-solver-file", message, hint=f"call the file {found.name}.toml")])
     return found
 
@@ -139,7 +139,7 @@ def _unknown(name: str, known: Iterable[str], span: Span | None) -> Any:
     near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
     hint = (f"did you mean {near[0]}? " if near else "") + "there are: auto, " + ", ".join(sorted(known))
     hint += "; --solvers DIR adds a folder of your own files"
-    return error("unknown-solver", f"there is no solver {name!r}", span, hint)
+    return error("unknown-solver", f"there is no solver `{name}`", span, hint)
 
 
 def _user_folder() -> Path | None:
@@ -172,7 +172,7 @@ def _from_entry_point(point: Any) -> SolverFile:
     try:
         loaded = point.load()
     except Exception as cause:
-        message = f"the solver {point.name!r} of the package {point.value!r} cannot be loaded: {cause}"
+        message = f"the solver `{point.name}` of the package `{point.value}` cannot be loaded: {cause}"
         raise MrdslError([error("bad-solver-file", message)]) from None
     if isinstance(loaded, Mapping):
         return declare(loaded, point.value, "entry point")

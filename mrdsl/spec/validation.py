@@ -275,5 +275,5 @@ def _column_mistake(dotted: str, item: Item, value: Any, rows: int, currency: st
         return None
     row = int(wrong[0])
     return row, number_mistake(dotted, item, float(value[row]), currency) or Mistake(
-        "not-whole", f"`{dotted}` is {value[row]!r}, but must be a whole number", "round it"
+        "not-whole", f"`{dotted}` is {value[row]}, but must be a whole number", "round it"
     )

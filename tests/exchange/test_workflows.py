@@ -40,7 +40,7 @@ def test_seven_recorded_workflows_are_read_whole() -> None:
         ("{", "it is not JSON"),
         ("[]", "it has no object `workflow`"),
         ('{"workflow": {}}', "workflow has no list `tasks`"),
-        ('{"workflow": {"tasks": [{"id": "a", "runtime": -1}]}}', "task a has the run time -1"),
+        ('{"workflow": {"tasks": [{"id": "a", "runtime": -1}]}}', "task a has the run time `-1`"),
         ('{"workflow": {"tasks": [{"id": "a"}]}}', "task a has no run time"),
         ('{"workflow": {"tasks": [{"id": "a", "runtime": 1, "parents": ["b"]}]}}', "task a is tied to b"),
         (
@@ -103,8 +103,8 @@ def test_dot_chains_defaults_and_subgraphs(tmp_path: Path) -> None:
         ("graph { a -- b }", "it is no DOT: line 1, column 1"),
         ("digraph { a -> }", "it is no DOT: line 1, column 16"),
         ("digraph { a }", "node a has no duration"),
-        ("digraph { a [duration=-1] }", "node a has the duration '-1'"),
-        ('digraph { a [duration="3 weeks"] }', "node a has the duration '3 weeks'"),
+        ("digraph { a [duration=-1] }", "node a has the duration `-1`"),
+        ('digraph { a [duration="3 weeks"] }', "node a has the duration `3 weeks`"),
     ],
 )
 def test_what_is_no_graph_of_tasks_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -99,7 +99,7 @@ def test_an_option_of_python_that_is_none() -> None:
     from dataclasses import replace
 
     spec = replace(mrdsl.loads(QUICKSTART), method=mrdsl.Method("direct", {"sates": 100}))
-    with pytest.raises(MrdslError, match="no option 'sates'"):
+    with pytest.raises(MrdslError, match="no option `sates`"):
         mrdsl.solve(spec)
 
 

@@ -99,7 +99,7 @@ def test_a_folder_beside_or_above_the_spec_is_not_looked_at(tmp_path: Path, monk
     monkeypatch.chdir(spec.parent)
     assert "planted" not in registry.names()
     assert mrdsl.solve(mrdsl.load(spec)).solver["file"] is None
-    with pytest.raises(MrdslError, match="no solver 'planted'"):
+    with pytest.raises(MrdslError, match="no solver `planted`"):
         mrdsl.solve(mrdsl.load(spec), "planted")
 
 
@@ -144,7 +144,7 @@ def test_a_pipe_is_no_solver_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(MrdslError, match="no regular file"):
         registry.read(tmp_path / "toy.toml", "user")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
-    with pytest.raises(MrdslError, match="no solver 'toy'"):
+    with pytest.raises(MrdslError, match="no solver `toy`"):
         registry.find("toy")
 
 
@@ -172,7 +172,7 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(MrdslError) as caught:
         registry.find("hihgs")
     found = caught.value.diagnostics[0]
-    assert (found.code, found.message) == ("unknown-solver", "there is no solver 'hihgs'")
+    assert (found.code, found.message) == ("unknown-solver", "there is no solver `hihgs`")
     assert found.hint.startswith("did you mean highs? there are: auto, ")
 
 
@@ -266,7 +266,7 @@ def test_a_file_that_is_no_toml_is_one_message(text: str, tmp_path: Path) -> Non
 def test_a_wrong_file_name_is_told(tmp_path: Path) -> None:
     write(tmp_path, "toy")
     (tmp_path / "toy.toml").rename(tmp_path / "other.toml")
-    with pytest.raises(MrdslError, match="declares the name 'toy'"):
+    with pytest.raises(MrdslError, match="declares the name `toy`"):
         registry.read(tmp_path / "other.toml", "test")
 
 

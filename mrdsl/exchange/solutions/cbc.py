@@ -31,7 +31,7 @@ def read(text: str, printed: str = "") -> Reply:
     """The solution in ``text``; ``printed`` (the program's output, if there is any) gives the bound."""
     head, _, body = text.partition("\n")
     if " - objective value" not in head:
-        raise FormatError("no CBC solution file: its first line does not say '… - objective value …'")
+        raise FormatError("no CBC solution file: its first line does not say `… - objective value …`")
     termination = next((t for pattern, t in _STATUS if pattern.match(head)), Termination.ERROR)
     if termination is Termination.ERROR and _PROVEN.search(printed):
         termination = Termination.INFEASIBLE
@@ -59,7 +59,7 @@ def _values(body: str) -> dict[str, float]:
     for line in body.splitlines():
         found = _LINE.match(line)
         if found is None:
-            raise FormatError(f"a damaged CBC solution file: {line[:60]!r}")
+            raise FormatError(f"a damaged CBC solution file: `{line[:60]}`")
         values[found[1]] = _number(found[2], line)
     return values
 
@@ -68,7 +68,7 @@ def _number(text: str, line: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise FormatError(f"a damaged CBC solution file: {line[:60]!r}") from None
+        raise FormatError(f"a damaged CBC solution file: `{line[:60]}`") from None
 
 
 def _bound(printed: str) -> float | None:

@@ -33,7 +33,7 @@ def read(text: str, printed: str = "") -> Reply:
     """The solution in ``text``; ``printed`` (what glpsol printed, if known) settles what the file leaves open."""
     lines = [line for line in text.splitlines() if line and not line.startswith("c")]
     if not lines or not lines[0].startswith("s ") or lines[-1].split() != ["e", "o", "f"]:
-        raise FormatError("no GLPK solution file: it has no line 's …' at its start or no 'e o f' at its end")
+        raise FormatError("no GLPK solution file: it has no line `s …` at its start or no `e o f` at its end")
     header = lines[0].split()
     try:
         return _read_integer(header, lines, printed) if header[1] == "mip" else _read_basic(header, lines, printed)

@@ -27,7 +27,7 @@ def read(text: str, printed: str = "") -> Reply:
     """The solution in ``text``; the file holds no bound, so an optimum is one within the gap that was asked for."""
     lines = [line.strip() for line in text.splitlines()]
     if lines[:1] != ["Model status"]:
-        raise FormatError("no HiGHS solution file: it does not begin with 'Model status'")
+        raise FormatError("no HiGHS solution file: it does not begin with `Model status`")
     status = lines[1] if len(lines) > 1 else ""
     termination = _STATUS.get(status)
     if termination is None:
@@ -43,7 +43,7 @@ def _objective(lines: list[str]) -> float | None:
     try:
         return None if found is None else float(found.split()[1])
     except (ValueError, IndexError):
-        raise FormatError(f"a damaged HiGHS solution file: {found!r}") from None
+        raise FormatError(f"a damaged HiGHS solution file: `{found}`") from None
 
 
 def _feasible(lines: list[str]) -> bool:

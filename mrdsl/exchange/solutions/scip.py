@@ -37,12 +37,12 @@ def read(text: str, printed: str = "") -> Reply:
     if lines[:1] == ["no solution available"] or termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
         return Reply(termination, undecided=undecided)
     if not lines or not lines[0].startswith("objective value:"):
-        raise FormatError("no SCIP solution file: it has no line 'objective value:'")
+        raise FormatError("no SCIP solution file: it has no line `objective value:`")
     stated = float(lines[0].partition(":")[2])
     values = {}
     for line in lines[1:]:
         found = _LINE.match(line)
         if found is None:
-            raise FormatError(f"a damaged SCIP solution file: {line[:60]!r}")
+            raise FormatError(f"a damaged SCIP solution file: `{line[:60]}`")
         values[found[1]] = float(found[2])
     return Reply(termination, named=values, within_gap=termination is Termination.OPTIMAL, value=stated)

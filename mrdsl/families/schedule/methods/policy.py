@@ -67,7 +67,7 @@ def run_policy(draft: Draft) -> Draft:
     if not seen.complete:
         told = warning(
             "stopped-early",
-            f"the time limit came after {seen.jobs} jobs; a part of a run is no plan",
+            f"the time limit was reached after {seen.jobs} jobs; a part of a run is no plan",
             hint="give more time, or fewer jobs with `end` in `arrivals`",
         )
         return replace(draft, termination=Termination.TIME_LIMIT, diagnostics=(*draft.diagnostics, told))

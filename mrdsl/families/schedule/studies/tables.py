@@ -148,7 +148,7 @@ def _trace(trace: str) -> Path | None:
                 [
                     error(
                         "missing-file",
-                        f"there is no file {trace!r}",
+                        f"there is no file `{trace}`",
                         None,
                         f"fetch {TRACE} from github.com/SWIMProjectUCB/SWIM",
                     )

@@ -1,0 +1,76 @@
+"""One hand in messages: what was written stands in backticks, articles fit; and what benchmarks import is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mrdsl.cli.solvers import _text
+from mrdsl.contracts.family import kind_words
+from mrdsl.families import SHIPPED
+from mrdsl.planning.solver_inventory import entries
+
+ROOT = Path(__file__).resolve().parents[1]
+TELLING = {"error", "warning", "note", "impossible", "mistake", "fail", "warn", "_broken", "_told"}
+TELLING |= {"Diagnostic", "Mistake", "FormatError", "WorkflowError", "UnreadableError"}
+REPR, VALUE = "\x01", "\x02"
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Every text in a call that tells a mistake, or that is kept as ``message`` or ``hint`` for one."""
+    for path in sorted((ROOT / "mrdsl").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not _tells(node):
+                continue
+            place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+            inside = {id(part) for text in ast.walk(node) if isinstance(text, ast.JoinedStr) for part in text.values}
+            for part in ast.walk(node):
+                if isinstance(part, ast.JoinedStr):
+                    yield place, "".join(_shown(value) for value in part.values)
+                elif isinstance(part, ast.Constant) and isinstance(part.value, str) and id(part) not in inside:
+                    yield place, part.value
+
+
+def _tells(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in TELLING
+    return isinstance(node, ast.Assign) and any(getattr(t, "id", "") in ("message", "hint") for t in node.targets)
+
+
+def _shown(part: ast.expr) -> str:
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    return REPR if isinstance(part, ast.FormattedValue) and part.conversion == ord("r") else VALUE
+
+
+def test_what_was_written_stands_in_backticks() -> None:
+    quoted = re.compile(rf"(?<![\w`(=\[])'[^'`]+'(?!\w)|{REPR}")
+    own = {place: text for place, text in messages() if quoted.search(text) and not text.startswith("method.options[")}
+    assert own == {}
+
+
+def test_articles_fit_the_family() -> None:
+    wrong = {place: text for place, text in messages() if re.search(rf"\ba {VALUE} (problem|plan)", text)}
+    assert wrong == {}, "write it with kind_words"
+    assert [kind_words(name) for name in SHIPPED if kind_words(name).startswith("an ")] == ["an energy"]
+
+
+def test_a_method_that_comes_along_is_not_installed_with_a_sentence() -> None:
+    told = _text(entries("direct")[0], True)
+    assert "comes with mrdsl\n" in told
+    assert "install with" not in told
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda path: path.stem)
+def test_what_a_benchmark_imports_is_there(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mrdsl"):
+            module = import_module(str(node.module))
+            for alias in node.names:
+                assert hasattr(module, alias.name) or find_spec(f"{node.module}.{alias.name}"), alias.name
