@@ -54,12 +54,18 @@ class Draft:
 Step = Callable[..., Draft]
 
 
-def run_steps(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Result:
-    """Runs the steps in order and reports the last draft; a step that proves infeasibility ends the run."""
+def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Draft:
+    """Runs the steps in order; a step that proves infeasibility ends the run."""
     for step, parameters in steps:
         draft = step(draft, **parameters)
         if draft.termination is Termination.INFEASIBLE:
             break
+    return draft
+
+
+def run_steps(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Result:
+    """What the last draft of a run of the steps says."""
+    draft = last_draft(steps, draft)
     return Result(
         termination=draft.termination,
         solution=_status(draft),

@@ -27,7 +27,7 @@ def add_to_model(spec: Spec, model: Any) -> None:
     model.subject_to = pyo.ConstraintList()
     spans = dict(getattr(model, "spans", None) or {})
     for constraint in spec.constraints:
-        for left, right, comparison in _split(constraint):
+        for left, right, comparison in pieces(constraint):
             body = evaluate(left, _lookup(offered)) - evaluate(right, _lookup(offered))
             if _holds_anyhow(body, comparison):
                 continue
@@ -72,7 +72,7 @@ def _holds_anyhow(body: Any, comparison: str) -> bool:
     return True
 
 
-def _split(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str]]:
+def pieces(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str]]:
     """``max(a, b) <= c`` as ``a <= c`` and ``b <= c``, ``min(a, b) >= c`` alike, and the same with sides swapped."""
     left, right, comparison = constraint.left, constraint.right, constraint.comparison
     lefts = _operands(left, {"<=": "max", ">=": "min"}.get(comparison, ""))

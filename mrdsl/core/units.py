@@ -111,6 +111,8 @@ def _all_units() -> dict[str, Unit]:
 
 
 UNITS = MappingProxyType(_all_units())
+MINUTE, HOUR, DAY = (UNITS[name].factor for name in ("min", "h", "d"))
+"""In seconds."""
 OTHER_NAMES = MappingProxyType(
     {
         "m": "min",

@@ -11,12 +11,13 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from mrdsl.core.units import UNITS
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.workflow import Workflow
 
 DURATIONS = ("duration", "runtime", "time")
 """The attributes of a node that may say how long it runs, the first that is there."""
-_SECONDS: Mapping[str, float] = {"": 1.0, "s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SECONDS: Mapping[str, float] = {"": 1.0, **{name: UNITS[name].factor for name in ("s", "ms", "min", "h", "d")}}
 
 _GRAMMAR = r"""
 start: "strict"i? "digraph"i ID? "{" _statements "}"

@@ -14,8 +14,8 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, error, warning
 from mrdsl.core.source import Span
+from mrdsl.core.units import HOUR
 
-HOUR = 3600.0
 LONGEST_GAP = 24 * HOUR
 COMMAND = "aws ec2 describe-spot-price-history --instance-types m5.large --output json"
 

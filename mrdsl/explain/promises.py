@@ -16,7 +16,7 @@ from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.spec import Spec
 
 FARTHEST = 1000.0
-_UNITS = (1.0, 60.0, 3600.0, 86400.0, 1e-3, 0.01, 1 / 3600.0, 1e3, 1e6, 1e9, 1e12, 1e15)
+_UNITS = (1.0, units.MINUTE, units.HOUR, units.DAY, 1e-3, 0.01, 1 / units.HOUR, 1e3, 1e6, 1e9, 1e12, 1e15)
 
 
 @dataclass(frozen=True)

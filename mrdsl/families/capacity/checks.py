@@ -8,7 +8,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
 from mrdsl.core.source import Span
-from mrdsl.core.units import show
+from mrdsl.core.units import MINUTE, show
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import promises_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
@@ -125,4 +125,4 @@ def _span_of_deadline(spec: Spec, node: JobClass, promise: float) -> Span | None
 
 def _later(earliest: float) -> float:
     """A deadline of whole minutes a little above the earliest, to propose."""
-    return 60.0 * (earliest * 1.1 // 60.0 + 1.0)
+    return MINUTE * (earliest * 1.1 // MINUTE + 1.0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mrdsl.contracts.subject_to import pieces
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, quantities_in
+from mrdsl.spec.expression import Constant, Expression, PlanQuantity, quantities_in
 from mrdsl.spec.spec import Constraint, Spec
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def promises_of(spec: Spec) -> Promises:
     bounds: list[Bound] = []
     others: list[Constraint] = []
     for constraint in spec.constraints:
-        found = [_bound(*sides) for sides in _split(constraint)]
+        found = [_bound(*piece) for piece in pieces(constraint)]
         known = [bound for bound in found if bound is not None]
         if len(known) == len(found):
             bounds.extend(known)
@@ -98,19 +99,9 @@ def _on_completion(spec: Spec) -> list[Constraint]:
     ]
 
 
-def _split(constraint: Constraint) -> Iterator[tuple[Expression, str, Expression]]:
-    """``max(a, b) <= 3`` as ``a <= 3`` and ``b <= 3``, ``min(a, b) >= 3`` alike; numbers on the right."""
-    left, comparison, right = constraint.left, constraint.comparison, constraint.right
+def _bound(left: Expression, right: Expression, comparison: str) -> Bound | None:
     if isinstance(left, Constant):
-        left, comparison, right = right, _MIRRORED[comparison], left
-    match left:
-        case Operation(operator, operands) if operator == {"<=": "max", ">=": "min"}.get(comparison):
-            yield from ((operand, comparison, right) for operand in operands)
-        case _:
-            yield left, comparison, right
-
-
-def _bound(left: Expression, comparison: str, right: Expression) -> Bound | None:
+        left, right, comparison = right, left, _MIRRORED[comparison]
     match left, right:
         case PlanQuantity(name, argument), Constant(value):
             pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
     GUARANTEES,
     Coefficients,
@@ -52,4 +53,4 @@ class CapacityFacts(Node):
 
     vms: Sequence[VmType] = blocks(VmType, "vm", "the VM type; one for now", required=True)
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
-    period: float = quantity("time", "how long the VMs are paid for in the objective", default=3600.0, above=0.0)
+    period: float = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from mrdsl.contracts.pipeline import Draft, Step, run_steps
 from mrdsl.core.result import Limits, Result, Table
-from mrdsl.core.units import show
+from mrdsl.core.units import HOUR, show
 from mrdsl.families.capacity.class_bounds import promises_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
@@ -163,7 +163,7 @@ def _reasons(spec: Spec, plan: CapacityPlan) -> Table:
 
 def _period(spec: Spec) -> str:
     period = float(spec.facts.period)
-    return "per hour" if period == 3600.0 else f"per period of {show(period, 'time')}"
+    return "per hour" if period == HOUR else f"per period of {show(period, 'time')}"
 
 
 def _reservations(spec: Spec, plan: CapacityPlan) -> Iterator[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.units import DAY, HOUR
+
 Floats = NDArray[np.float64]
 
 DAYS = 12
 SAMPLE = 600.0
 """Seconds between two samples of a day."""
-DAY = 86400.0
 _NIGHT = 0.25
 _PEAKS = ((11.0, 1.75, 0.75), (16.0, 2.5, 0.7))
 """Hour, width in hours and height of each peak above the night."""
@@ -22,7 +23,7 @@ _PEAKS = ((11.0, 1.75, 0.75), (16.0, 2.5, 0.7))
 
 def sampled_days(draw: np.random.RandomState) -> Floats:
     """Twelve days of 144 samples each, relative to the day's own peak; shape (DAYS, 144)."""
-    hours = np.arange(0.0, DAY, SAMPLE) / 3600.0
+    hours = np.arange(0.0, DAY, SAMPLE) / HOUR
     levels = np.full((DAYS, len(hours)), _NIGHT)
     for center, width, height in _PEAKS:
         moved = center + draw.normal(0.0, 0.5, (DAYS, 1))

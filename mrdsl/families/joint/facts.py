@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import GUARANTEES, Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
 
@@ -17,7 +18,7 @@ class Cluster(Node):
 
     size: int = quantity("vms", "how many VMs there are", at_least=1, whole=True, symbol="V-bar")
     vm_cost: float = quantity("price", "what a running VM costs", above=0.0, symbol="rho")
-    period: float = quantity("time", "how long one allocation stands", default=3600.0, above=0.0, symbol="T")
+    period: float = quantity("time", "how long one allocation stands", default=HOUR, above=0.0, symbol="T")
     sharing: str = choice(
         ("shared", "partitioned"),
         "whether classes and services take any VM, or each kind only its own part, split by daily peaks",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.units import HOUR
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.sizes import Sweep, sweep
@@ -25,7 +26,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     work = workload(spec)
     if not isinstance(result.plan, JointPlan):
         return (_sizes(spec, work),)
-    hour = spec.facts.cluster.period / 3600.0
+    hour = spec.facts.cluster.period / HOUR
     tables: list[Table | str] = [
         _sizes(spec, work),
         _one_more(spec, work, result.plan, hour),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mrdsl.core.units import HOUR
 from mrdsl.exchange.registry import JOBS, names
 from mrdsl.spec.blocks import MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, choice, distribution, path, quantity, text
@@ -37,7 +38,7 @@ class Spot(Node):
 class Billing(Node):
     """How a VM's time is paid: by periods, every started one, unless the market breaks it off."""
 
-    period: float = quantity("time", "billing period: every started one is paid", default=3600.0, above=0.0)
+    period: float = quantity("time", "billing period: every started one is paid", default=HOUR, above=0.0)
     broken_period: str = choice(
         ("free", "paid"),
         "whether the period in which the market takes a spot VM is paid; EC2 did not charge it",

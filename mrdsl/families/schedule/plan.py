@@ -8,10 +8,10 @@ from math import inf
 from typing import Any
 
 from mrdsl.core.result import Bar, Plan, Table, Trace
+from mrdsl.core.units import HOUR
 from mrdsl.simulation.log import Entry
 from mrdsl.simulation.scheduling import Observed
 
-HOUR = 3600.0
 BARS = 2000
 DETAILS = (
     "job",

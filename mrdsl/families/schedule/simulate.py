@@ -14,9 +14,10 @@ from typing import IO, Any
 import numpy as np
 
 from mrdsl.core.result import Result, SolutionStatus, Table, Termination
+from mrdsl.core.units import HOUR
 from mrdsl.core.writer import Together, make_folder, write_text
 from mrdsl.families.schedule.methods.policy import decisions, simulation
-from mrdsl.families.schedule.plan import HOUR, Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
+from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.families.schedule.stream import jobs as jobs_of
 from mrdsl.reporting.drawing.chart import Series, line_chart
 from mrdsl.simulation.statistics import half_width

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.families.schedule.plan import HOUR, SchedulePlan
+from mrdsl.core.units import HOUR
+from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.stream import jobs
 from mrdsl.spec.spec import Spec
 

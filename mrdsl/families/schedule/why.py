@@ -9,8 +9,9 @@ from math import inf
 from typing import Any
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.facts import Policy
-from mrdsl.families.schedule.plan import HOUR, SchedulePlan
+from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.simulate import run_once
 from mrdsl.families.schedule.stream import jobs as jobs_of
 from mrdsl.simulation.jobs import Job

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite, log10
 
+from mrdsl.core.units import UNITS
 from mrdsl.core.whole_numbers import begun, floor
 
-_TIME_UNITS = ((1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d"))
+_TIME_UNITS = tuple((UNITS[name].factor, name) for name in ("s", "min", "h", "d"))
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.pipeline import Draft
+from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.contracts.study import Bench
 from mrdsl.core.resources import resource
-from mrdsl.core.result import Limits, SolutionStatus
+from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.energy.assignment import job_use
-from mrdsl.families.energy.methods.steps import Work
+from mrdsl.families.energy.methods.steps import Work, report
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.solving import registry
 from mrdsl.solving.checked_answer import solve_model
-from mrdsl.solving.references import function_named
+from mrdsl.solving.references import steps_of
 from mrdsl.spec.spec import Spec
 
 SCALES = ("small", "medium", "large")
@@ -67,12 +67,10 @@ def decide(spec: Spec, method: str) -> JobUse | None:
 
     None where it ends without having placed every task.
     """
-    draft = Draft(spec)
-    for step in registry.find(method).pipelines["energy"].steps:
-        if not step["call"].endswith(":report"):
-            draft = function_named(step["call"])(draft, **{key: value for key, value in step.items() if key != "call"})
-        if draft.termination == "infeasible":
-            return None
+    steps = steps_of(registry.find(method).pipelines["energy"], {})
+    draft = last_draft([one for one in steps if one[0] is not report], Draft(spec))
+    if draft.termination is Termination.INFEASIBLE:
+        return None
     if isinstance(draft.plan, EnergyPlan):
         return next(iter(draft.plan.jobs.values()))
     if not isinstance(draft.work, Work):

@@ -8,10 +8,11 @@ from pathlib import Path
 from mrdsl.contracts.study import Bench
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Table
+from mrdsl.core.units import HOUR
 from mrdsl.core.writer import write_text
 from mrdsl.families.joint.facts import JobClass, Service
 from mrdsl.families.joint.studies.cluster_sizes import compare
-from mrdsl.families.joint.studies.instances import CURRENCY, HOUR, LARGE, SMALL, instance
+from mrdsl.families.joint.studies.instances import CURRENCY, LARGE, SMALL, instance
 from mrdsl.families.joint.workload import workload
 from mrdsl.spec.spec import Spec
 

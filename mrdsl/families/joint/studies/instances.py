@@ -14,13 +14,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mrdsl.core.units import HOUR
 from mrdsl.families.joint.facts import Cluster, Demand, JobClass, JointFacts, Service
 from mrdsl.families.joint.workload import Floats, executions, service_queues
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Goal, Spec
 
-HOUR = 3600.0
 CENT = 0.01
 CURRENCY = "EUR"
 NOISE = 0.1

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mrdsl.contracts.pipeline import Draft
+from mrdsl.contracts.pipeline import Draft, Step, last_draft
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
 from mrdsl.families.makespan.batch import Batch, batch_of
@@ -106,10 +106,13 @@ def _methods(spec: Spec, seed: int, hour: int, rounds: int) -> Iterator[tuple[tu
     for level, judge in LEVELS.items():
         for method, ticks in _thesis_methods(batch, judge, np.random.RandomState([seed, hour]).randint(2**31)):
             yield (level, method), batch.seconds(ticks)
-    draft = Draft(spec, seed=seed)
-    for step in (johnson, genetic, balanced_pools):
-        draft = step(draft)
-    draft = slot_search(draft, rounds=rounds)
+    steps: list[tuple[Step, dict[str, int]]] = [
+        (johnson, {}),
+        (genetic, {}),
+        (balanced_pools, {}),
+        (slot_search, {"rounds": rounds}),
+    ]
+    draft = last_draft(steps, Draft(spec, seed=seed))
     yield ("slots", OURS), batch.seconds(draft.work.schedule.makespan)
     yield ("slots", BOUND), batch.seconds(draft.work.bound)
 

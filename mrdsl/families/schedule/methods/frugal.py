@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import ceil, inf, nextafter
 
+from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.methods.placing import Lanes, fitting, rent_slots, spread
 from mrdsl.simulation.fleet import MAP, REDUCE, Cohort
 from mrdsl.simulation.lateness import Lateness
@@ -101,7 +102,7 @@ class Frugal:
 
     instances: str
     tardy_share: float = 0.0
-    late_within: float = 3600.0
+    late_within: float = HOUR
     reliability: float = 0.9
     arrived: int = 0
     late: int = 0

@@ -22,10 +22,11 @@ from typing import Any
 import pyomo.environ as pyo
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.units import HOUR
 from mrdsl.core.whole_numbers import floor
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.market import machine_type, price_process
-from mrdsl.families.schedule.plan import HOUR, Cost, Jobs, SchedulePlan, Tardiness, VmHours
+from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours
 from mrdsl.families.schedule.stream import jobs
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.prices import PricePath, path

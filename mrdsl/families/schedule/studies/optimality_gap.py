@@ -10,6 +10,7 @@ import numpy as np
 
 from mrdsl.contracts.study import Bench
 from mrdsl.core.result import Table
+from mrdsl.core.units import HOUR
 from mrdsl.core.writer import write_text
 from mrdsl.families.schedule.facts import Arrivals, Billing, Policy, ScheduleFacts, Spot, Vm
 from mrdsl.families.schedule.simulate import run_once
@@ -20,7 +21,7 @@ from mrdsl.spec.schema import Distribution, Source
 from mrdsl.spec.spec import Spec
 
 ALGORITHMS = ("mdasa", "ndasa", "ep_edf", "ev_edf", "frugal")
-PRICES = Distribution("choice", ((0.01 / 3600, 0.03 / 3600, 0.2 / 3600),))
+PRICES = Distribution("choice", ((0.01 / HOUR, 0.03 / HOUR, 0.2 / HOUR),))
 HEADER = "name,submit [s],map.tasks,map.avg [s],reduce.tasks,shuffle.avg [s],reduce.avg [s],deadline [s]"
 
 
@@ -71,7 +72,7 @@ def _instance(folder: Path, seed: int, number: int, kind: str) -> Spec:
     vm = Vm(
         name="small",
         slots=Slots(map=1, reduce=1),
-        on_demand=OnDemand(price=0.07 / 3600),
+        on_demand=OnDemand(price=0.07 / HOUR),
         billing=Billing(period=10.0, broken_period="paid"),
         spot=Spot(price=PRICES, every=4.0),
     )

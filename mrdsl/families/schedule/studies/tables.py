@@ -12,6 +12,7 @@ from mrdsl.contracts.study import Bench
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
+from mrdsl.core.units import HOUR
 from mrdsl.core.writer import write_text
 from mrdsl.families.schedule.simulate import SimulatedSchedule, mean_of, run_once, watch
 from mrdsl.reporting.drawing.chart import Series, bar_chart, line_chart
@@ -19,7 +20,6 @@ from mrdsl.spec.schema import Source
 from mrdsl.spec.spec import Spec
 
 TRACE = "FB-2009_samples_24_times_1hr_0.tsv"
-HOUR = 3600.0
 
 #: W1 (4 hours, 1,000 jobs) is not printed: the first four hours from a quarter past a whole hour with about as many.
 W1 = (2.25 * HOUR, 6.25 * HOUR)
