@@ -14,16 +14,10 @@ from mrdsl.core.source import Span
 from mrdsl.language.methods import options_of
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
+from mrdsl.spec.options import LIMIT_OF_OPTION, LIMITS
 from mrdsl.spec.spec import Spec
 
 EMBEDDED = registry.EMBEDDED
-_LIMITS: Mapping[str, str] = {
-    "time_limit": "time",
-    "gap": "gap",
-    "node_limit": "nodes",
-    "threads": "threads",
-    "seed": "seed",
-}
 
 
 @dataclass(frozen=True)
@@ -172,10 +166,10 @@ def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limi
     problems = []
     known = list(options_of(declared.name, family.name))
     for name, value in method.options.items():
-        if name in _LIMITS:
-            if getattr(limits, _LIMITS[name]) is None:
-                whole = _LIMITS[name] in ("nodes", "threads", "seed")
-                changed: dict[str, Any] = {_LIMITS[name]: int(value) if whole else float(value)}
+        if name in LIMIT_OF_OPTION:
+            limit = LIMIT_OF_OPTION[name]
+            if getattr(limits, limit) is None:
+                changed: dict[str, Any] = {limit: int(value) if LIMITS[limit].whole else float(value)}
                 limits = replace(limits, **changed)
         elif name in own:
             parameters[name] = _like(own[name], value)

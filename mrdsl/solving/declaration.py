@@ -16,11 +16,11 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.source import Span
 from mrdsl.exchange.registry import MODELS
+from mrdsl.spec.options import LIMITS
 
 FORMATS = tuple(one.name for one in MODELS if one.linear)
 KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")
 OFFERS = ("duals", "start", "bound", "incumbents", "iis")
-LIMITS = ("time", "gap", "nodes", "threads", "seed")
 SHIPPED = "shipped"
 """The origin of the solvers that come with mrdsl."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -231,7 +231,7 @@ class _Reader:
         if key == "distrust":
             return self._distrust(value)
         if key == "limits":
-            self._unknown(value, LIMITS, "limits.")
+            self._unknown(value, tuple(LIMITS), "limits.")
             for name, own in value.items():
                 if isinstance(own, Mapping) and set(own) != {"name", "whole"}:
                     self.wrong("limits", f"limits.{name} is {dict(own)!r}", 'write { name = "tmlim", whole = true }')

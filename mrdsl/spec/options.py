@@ -16,24 +16,27 @@ SEED = Item("quantity", "seed of all random values", at_least=0.0, at_most=2.0**
 
 METHOD_OPTIONS = MappingProxyType(
     {
-        "time_limit": Item("quantity", "when to stop", "time", above=0.0),
-        "gap": Item("quantity", "relative gap at which to stop", "share", at_least=0.0),
-        "node_limit": Item("quantity", "how many nodes to search", at_least=0.0, whole=True),
-        "threads": Item("quantity", "how many threads to use", at_least=1.0, at_most=budgets.THREADS, whole=True),
-        "seed": Item("quantity", "the solver's own seed", at_least=0.0, whole=True),
-        "formulation": Item("name", "which formulation to solve"),
-        "relax": Item("choice", "whether whole numbers may be fractions", choices=("yes", "no")),
+        "time_limit": Item("quantity", "when to stop", "time", default=None, above=0.0),
+        "gap": Item("quantity", "relative gap at which to stop", "share", default=None, at_least=0.0),
+        "node_limit": Item("quantity", "how many nodes to search", default=None, at_least=0.0, whole=True),
+        "threads": Item(
+            "quantity", "how many threads to use", default=None, at_least=1.0, at_most=budgets.THREADS, whole=True
+        ),
+        "seed": Item("quantity", "the solver's own seed", default=None, at_least=0.0, whole=True),
+        "formulation": Item("name", "which formulation to solve", default=None),
+        "relax": Item("choice", "whether whole numbers may be fractions", default=None, choices=("yes", "no")),
     }
 )
+LIMIT_OF_OPTION = MappingProxyType(
+    {"time_limit": "time", "gap": "gap", "node_limit": "nodes", "threads": "threads", "seed": "seed"}
+)
+"""The option of ``solve with`` behind each field of :class:`mrdsl.core.result.Limits`."""
 
 LIMITS = MappingProxyType(
     {
+        **{limit: METHOD_OPTIONS[option] for option, limit in LIMIT_OF_OPTION.items()},
         # No time at all is a limit that a caller may reach, not one that a spec states.
         "time": replace(METHOD_OPTIONS["time_limit"], above=None, at_least=0.0),
-        "gap": METHOD_OPTIONS["gap"],
-        "nodes": METHOD_OPTIONS["node_limit"],
-        "threads": METHOD_OPTIONS["threads"],
-        "seed": METHOD_OPTIONS["seed"],
     }
 )
 """The fields of :class:`mrdsl.core.result.Limits`."""

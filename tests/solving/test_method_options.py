@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 
 import pytest
 
@@ -16,6 +17,7 @@ from mrdsl.language.methods import OPTIONS, options_of
 from mrdsl.language.printing import print_spec
 from mrdsl.planning.choice import choose
 from mrdsl.solving import registry
+from mrdsl.spec.options import LIMIT_OF_OPTION, LIMITS, METHOD_OPTIONS
 from mrdsl.spec.schema import Item
 
 QUICKSTART = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
@@ -107,3 +109,9 @@ def test_every_method_takes_the_common_options() -> None:
     for method in registry.names():
         missing = set(OPTIONS) - set(options_of(method, "capacity"))
         assert missing == ({"formulation"} if registry.find(method).is_pipeline else set())
+
+
+def test_limits_are_options_and_none_is_required() -> None:
+    assert set(LIMITS) == {field.name for field in fields(mrdsl.Limits)} == set(LIMIT_OF_OPTION.values())
+    assert set(LIMIT_OF_OPTION) == set(METHOD_OPTIONS) - {"formulation", "relax"}
+    assert not any(item.required for item in METHOD_OPTIONS.values())
