@@ -163,7 +163,7 @@ def test_install_lines_name_what_the_project_declares() -> None:
     project = tomllib.loads(text)["project"]
     known = {*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)}
     lines = {s.name: s.install for s in registry.every() if s.install}
-    assert len(lines) == 5
+    assert {"highs", "glpk", "cbc", "scip"} <= set(lines)
     for name, line in lines.items():
         assert line.removeprefix("pip install ").strip('"') in known, name
 
