@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import click
 
 from mrdsl.cli.outputs import OutputFile
 from mrdsl.core import units
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.language.evaluate import MistakeError, Report, Scope, evaluate
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.tree import FileNames
@@ -47,8 +49,12 @@ def _measure(text: str | None, dimension: units.Dimension, parameter: click.Para
     except MistakeError:
         value = None
     number = value.number if value is not None else None
-    if value is None or value.dimension not in (dimension, units.NUMBER) or not isinstance(number, float) or number < 0:
+    if value is None or value.dimension not in (dimension, units.NUMBER) or not isinstance(number, float):
         raise click.BadParameter(f"write {example}", param=parameter)
+    if number < 0:
+        name = parameter.opts[0]
+        found = error("out-of-range", f"`{name}` is {text}, but must be at least 0", hint=f"write {example}")
+        raise MrdslError([replace(found, path=name)])
     return number
 
 
