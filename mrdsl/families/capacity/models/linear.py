@@ -52,8 +52,15 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
-    """The plan behind a solution of P2; the slots are Theorem 4.1's."""
-    return plan_of(instance_of(spec), vm_numbers(model), job_numbers(model), relax)
+    """The plan behind a solution of P2; the slots are Theorem 4.1's.
+
+    A fraction of a VM that they lack, within a solver's tolerance, is rented where VMs may be fractions.
+    """
+    instance, (on_demand, reserved), jobs = instance_of(spec), vm_numbers(model), job_numbers(model)
+    if relax:
+        taken = sum(each * count for each, count in zip(instance.vms_per_job().tolist(), jobs, strict=True) if count)
+        on_demand += max(taken - on_demand - reserved, 0.0)
+    return plan_of(instance, (on_demand, reserved), jobs, relax)
 
 
 def _any_vm(model: pyo.ConcreteModel, instance: Instance) -> None:
