@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate
 from mrdsl.spec.spec import Constraint, Spec
 
-TOLERANCE = 1e-6
 BLOCK = "subject_to"
 
 
@@ -66,7 +66,7 @@ def _holds_anyhow(body: Any, comparison: str) -> bool:
     """
     if not isinstance(body, int | float):
         return False
-    holds = {"<=": body <= TOLERANCE, ">=": body >= -TOLERANCE}.get(comparison, abs(body) <= TOLERANCE)
+    holds = {"<=": body <= FEASIBILITY, ">=": body >= -FEASIBILITY}.get(comparison, abs(body) <= FEASIBILITY)
     if not holds:
         raise ValueError("a comparison under `subject to` is between constants, and false")
     return True
@@ -132,7 +132,7 @@ def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagno
     """The comparisons that a finished plan does not keep; one with NaN (of a class not admitted) is kept."""
     for constraint in spec.constraints:
         left, right = (float(evaluate(side, quantity)) for side in (constraint.left, constraint.right))
-        slack = TOLERANCE * max(1.0, abs(left), abs(right))
+        slack = FEASIBILITY * max(1.0, abs(left), abs(right))
         over, under = left > right + slack, left < right - slack
         wrong = {"<=": over, ">=": under}.get(constraint.comparison, over or under)
         if wrong:

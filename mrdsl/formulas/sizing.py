@@ -16,10 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.formulas.mapreduce import Coefficients, Flags, Floats
-
-ROUNDING = 1e-12
-"""The relative difference of two sums of times that are equal but for the order of their terms."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def kept(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Flags:
     unlimited = (work.map_work > 0.0) & np.isinf(limits.map_most) | (work.reduce_work > 0.0) & np.isinf(
         limits.reduce_most
     )
-    return np.asarray(np.where(unlimited, spare > ROUNDING * size, spare >= -ROUNDING * size))
+    return np.asarray(np.where(unlimited, spare > SAME_SUM * size, spare >= -SAME_SUM * size))
 
 
 def _limits(tasks: Floats) -> tuple[Floats, Floats]:

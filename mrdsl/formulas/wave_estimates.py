@@ -11,11 +11,9 @@ from math import isqrt
 
 import numpy as np
 
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
-
-TIME_ROUNDING = 1e-12
-"""The relative difference of two sums of times that are equal but for the order of their terms."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ def _least(
     map_slots = _useful(maps)
     reduce_slots = np.array([float(reduces)]) if one_reduce_wave or reduces == 0 else _useful(reduces)
     reducing = reduce_time[0] + np.ceil(reduces / reduce_slots) * reduce_time[1] if reduces else np.zeros(1)
-    left = deadline * (1.0 + TIME_ROUNDING) - np.ceil(maps / map_slots) * map_time
+    left = deadline * (1.0 + SAME_SUM) - np.ceil(maps / map_slots) * map_time
     places = len(reducing) - np.searchsorted(reducing[::-1], left, side="right")
     fits = places < len(reducing)
     total = np.where(fits, map_slots + reduce_slots[np.minimum(places, len(reducing) - 1)], np.inf)

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.bounds.estimates import estimates_of, promised_times
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
-
-TOLERANCE = 1e-6
-"""Relative: what solvers themselves allow a constraint to be missed by."""
 
 
 def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -33,7 +31,7 @@ def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
         ("reduce", plan.reduce_slots, facts.cluster.slots.reduce),
     ):
         used = float(slots @ plan.jobs)
-        if used > there * (1.0 + TOLERANCE):
+        if used > there * (1.0 + FEASIBILITY):
             yield error("broken-plan", f"the jobs share {used:g} {kind} slots, and there are {there}", spec.span)
 
 
@@ -55,9 +53,9 @@ def _deadlines(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
     classes = spec.facts.classes
     profile = estimates_of(spec.facts).profile
     times, deadline = _promised(spec, plan), column(classes, "deadline")
-    late = times > deadline * (1.0 + TOLERANCE)
-    many = (plan.map_slots > profile.map_tasks * (1.0 + TOLERANCE)) | (
-        plan.reduce_slots > profile.reduce_tasks * (1.0 + TOLERANCE)
+    late = times > deadline * (1.0 + FEASIBILITY)
+    many = (plan.map_slots > profile.map_tasks * (1.0 + FEASIBILITY)) | (
+        plan.reduce_slots > profile.reduce_tasks * (1.0 + FEASIBILITY)
     )
     for index in map(int, np.flatnonzero(late)):
         yield error(
@@ -65,8 +63,8 @@ def _deadlines(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
             f"class {names_of(classes)[index]} takes {times[index]:g} s, its deadline is {deadline[index]:g} s",
             classes[index].span_of("deadline"),
         )
-    few = (plan.map_slots < 1.0 - TOLERANCE) | (
-        plan.reduce_slots < np.minimum(profile.reduce_tasks, 1.0) * (1.0 - TOLERANCE)
+    few = (plan.map_slots < 1.0 - FEASIBILITY) | (
+        plan.reduce_slots < np.minimum(profile.reduce_tasks, 1.0) * (1.0 - FEASIBILITY)
     )
     for flags, what in ((many, "has more slots than tasks"), (few, "has less than one slot of a kind that it uses")):
         for index in map(int, np.flatnonzero(flags)):

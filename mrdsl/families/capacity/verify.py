@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.hosting import told_of_sharing
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import prices_of, whole_jobs
@@ -17,9 +18,6 @@ from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
-
-TOLERANCE = 1e-6
-"""Relative: what solvers themselves allow a constraint to be missed by."""
 
 
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -32,7 +30,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     if not relax and not broken:
         yield from _hosting(spec, plan)
     cost = measure(spec, plan)
-    if abs(cost - plan.total) > TOLERANCE * max(1.0, abs(cost)):
+    if abs(cost - plan.total) > FEASIBILITY * max(1.0, abs(cost)):
         yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its parts cost {cost:g}", spec.span)
 
 
@@ -67,8 +65,8 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
 
 def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     low, high = whole_jobs(spec.facts)
-    outside = (plan.admitted < low - TOLERANCE * np.maximum(1.0, low)) | (
-        plan.admitted > high + TOLERANCE * np.maximum(1.0, high)
+    outside = (plan.admitted < low - FEASIBILITY * np.maximum(1.0, low)) | (
+        plan.admitted > high + FEASIBILITY * np.maximum(1.0, high)
     )
     yield from _each(
         spec,
@@ -90,7 +88,7 @@ def _deadlines(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     deadline = column(spec.facts.classes, "deadline")
     yield from _each(
         spec,
-        time > deadline * (1 + TOLERANCE),
+        time > deadline * (1 + FEASIBILITY),
         "deadline",
         lambda name, i: (
             f"jobs of class {name} take {time[i]:g} s on their slots, beyond the deadline of {deadline[i]:g} s"
@@ -103,7 +101,9 @@ def _deadlines(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     ):
         work = estimates_of(spec.facts.classes)[estimate]
         real = mapreduce.completion(work, plan.admitted, plan.map_slots, plan.reduce_slots)
-        wrong = (np.isnan(real) != np.isnan(shown)) | (np.abs(real - shown) > TOLERANCE * np.maximum(1.0, np.abs(real)))
+        wrong = (np.isnan(real) != np.isnan(shown)) | (
+            np.abs(real - shown) > FEASIBILITY * np.maximum(1.0, np.abs(real))
+        )
         yield from _each(
             spec,
             wrong,
@@ -121,7 +121,7 @@ def _slots(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
         ("map", plan.map_slots, limits.map_least, limits.map_most),
         ("reduce", plan.reduce_slots, limits.reduce_least, limits.reduce_most),
     ):
-        few = slots < least * plan.admitted * (1 - TOLERANCE)
+        few = slots < least * plan.admitted * (1 - FEASIBILITY)
         yield from _each(
             spec,
             few,
@@ -131,7 +131,7 @@ def _slots(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
             ),
         )
         known = np.where(np.isfinite(most), most, 0.0)
-        many = np.isfinite(most) & (slots > known * plan.admitted * (1 + TOLERANCE) + TOLERANCE)
+        many = np.isfinite(most) & (slots > known * plan.admitted * (1 + FEASIBILITY) + FEASIBILITY)
         yield from _each(
             spec,
             many,
@@ -150,11 +150,11 @@ def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
         (plan.map_slots / column(classes, "slots.map") + plan.reduce_slots / column(classes, "slots.reduce")).sum()
     )
     rented = plan.on_demand + plan.reserved
-    if taken > rented + TOLERANCE * max(1.0, taken) or (taken > 0.0 and rented <= 0.0):
+    if taken > rented + FEASIBILITY * max(1.0, taken) or (taken > 0.0 and rented <= 0.0):
         yield error("broken-plan", f"the classes' slots take {taken:g} VMs, {rented:g} are rented", spec.span)
-    if plan.reserved > prices.available + TOLERANCE:
+    if plan.reserved > prices.available + FEASIBILITY:
         yield error("broken-plan", f"{plan.reserved:g} reserved VMs are used of {prices.available}", spec.span)
-    if plan.reserved < -TOLERANCE or plan.on_demand < -TOLERANCE:
+    if plan.reserved < -FEASIBILITY or plan.on_demand < -FEASIBILITY:
         yield error("broken-plan", "a number of VMs is negative", spec.span)
     if not relax and (plan.reserved != round(plan.reserved) or plan.on_demand != round(plan.on_demand)):
         yield error("broken-plan", f"{plan.on_demand:g} and {plan.reserved:g} VMs are no whole numbers", spec.span)

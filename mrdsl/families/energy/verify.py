@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from math import isclose
 
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.energy.facts import EnergyFacts, Job, TaskProfile
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.spec.spec import Spec
-
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def _slots(facts: EnergyFacts, plan: EnergyPlan, relax: bool) -> Iterator[Diagno
                 yield error("broken-plan", f"{use.label} runs {kind} tasks of {use.job}, which cannot run there")
             if sum(1 for n in per_slot if n) > count:
                 yield error("broken-plan", f"{use.label} uses more than its {count} {kind} slots")
-            if not isclose(sum(per_slot), tasks, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+            if not isclose(sum(per_slot), tasks, rel_tol=FEASIBILITY, abs_tol=FEASIBILITY):
                 yield error("broken-plan", f"{use.label}: its slots run {sum(per_slot):g} of {tasks:g} {kind} tasks")
             if min(per_slot, default=0.0) < 0 or (not relax and any(n % 1 for n in per_slot)):
                 yield error("broken-plan", f"{use.label} runs a part of a {kind} task on some slot")
@@ -144,18 +143,18 @@ def _job(facts: EnergyFacts, job: Job, plan: EnergyPlan, relax: bool) -> Iterato
         ("map", sum(use.map_tasks for use in own), job.map.tasks),
         ("reduce", sum(use.reduce_tasks for use in own), job.reduce_tasks),
     ):
-        if not isclose(run, wanted, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+        if not isclose(run, wanted, rel_tol=FEASIBILITY, abs_tol=FEASIBILITY):
             yield error("broken-plan", f"{run:g} of the {wanted} {kind} tasks of {job.name} run")
     measured = measured_job(facts, job, plan, relax)
     said = plan.jobs[job.name]
     uptime, cost = max(measured.uptime, said.uptime), max(measured.cost, said.cost)
-    if job.deadline is not None and uptime > job.deadline * (1 + TOLERANCE):
+    if job.deadline is not None and uptime > job.deadline * (1 + FEASIBILITY):
         yield error(
             "broken-plan",
             f"{job.name} ends after {uptime:.6g} s, its deadline is {job.deadline:.6g} s",
             job.span_of("deadline"),
         )
-    if job.budget is not None and cost > job.budget * (1 + TOLERANCE):
+    if job.budget is not None and cost > job.budget * (1 + FEASIBILITY):
         yield error(
             "broken-plan", f"{job.name} costs {cost:.6g}, its budget is {job.budget:.6g}", job.span_of("budget")
         )
@@ -174,10 +173,10 @@ def _arithmetic(job: Job, said: JobUse, measured: Measured, relax: bool) -> Iter
         ("cost", said.cost, measured.cost),
     ]
     for name, stated, found in [*exact, *([] if relax else at_least)]:
-        if not isclose(stated, found, rel_tol=TOLERANCE, abs_tol=TOLERANCE * 1e-3):
+        if not isclose(stated, found, rel_tol=FEASIBILITY, abs_tol=FEASIBILITY * 1e-3):
             yield error("broken-plan", _stated(job, name, stated, found))
     for name, stated, found in at_least if relax else []:
-        if stated < found * (1 - TOLERANCE) - TOLERANCE:
+        if stated < found * (1 - FEASIBILITY) - FEASIBILITY:
             yield error("broken-plan", _stated(job, name, stated, found))
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from math import ceil
 
 from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts, Queue
 from mrdsl.families.hybrid.plan import HybridPlan, QueueRun
 from mrdsl.spec.spec import Spec
 
-TOLERANCE = 1e-6
 SHORT = 0.99
 """An acceptance below this share of the one asked for is told."""
 
@@ -79,14 +79,14 @@ def _problems(queue: Queue, run: QueueRun, asked: float) -> Iterator[str]:
     if run.delay_bound is not None and run.worst_delay > min(run.delay_bound, queue.delay):
         yield f"a task took {run.worst_delay} slots, promised are {min(run.delay_bound, queue.delay)}"
     floor = run.floor(asked)
-    if floor is not None and run.acceptance < floor - TOLERANCE:
+    if floor is not None and run.acceptance < floor - FEASIBILITY:
         yield f"the acceptance is {run.acceptance:g}, at least {floor:g} is promised"
     for name, found, bound in (
         ("backlog", float(run.backlog_max), run.backlog_bound),
         ("virtual queue K", run.debt_max, run.debt_bound),
         ("virtual queue Z", run.persistence_max, run.persistence_bound),
     ):
-        if bound is not None and found > bound * (1.0 + TOLERANCE) + TOLERANCE:
+        if bound is not None and found > bound * (1.0 + FEASIBILITY) + FEASIBILITY:
             yield f"the {name} reached {found:g}, its bound is {bound:g}"
 
 

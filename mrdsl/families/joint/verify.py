@@ -8,11 +8,11 @@ import numpy as np
 
 from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.joint.plan import JointPlan, columns_of, cost_of
 from mrdsl.families.joint.workload import Workload, parts, workload
 from mrdsl.spec.spec import Spec
 
-TOLERANCE = 1e-6
 MOST_TURNS = 100_000
 """Turns in a period, or periods of a turn, up to which they are played through."""
 
@@ -40,7 +40,7 @@ def measure(spec: Spec, plan: JointPlan) -> float:
 
 def _demand(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
     _, served = columns_of(plan)
-    scale = TOLERANCE * np.maximum(1.0, work.high)
+    scale = FEASIBILITY * np.maximum(1.0, work.high)
     for t, u in np.argwhere((served < work.low - scale) | (served > work.high + scale)):
         low, high = work.low[t, u], work.high[t, u]
         yield _broken(spec, work, int(u), f"gets {served[t, u]:.6g} in period {t}, not {low:.6g} to {high:.6g}")
@@ -53,13 +53,13 @@ def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iter
     with np.errstate(divide="ignore", invalid="ignore"):
         each_map, each_reduce = got.map_slots / got.at_once, got.reduce_slots / got.at_once
         time = np.where(run.A > 0, run.A / each_map, 0.0) + np.where(run.B > 0, run.B / each_reduce, 0.0) + run.C
-    for t, i in np.argwhere(busy & ~(time <= run.deadline * (1 + TOLERANCE))):
+    for t, i in np.argwhere(busy & ~(time <= run.deadline * (1 + FEASIBILITY))):
         yield _broken(spec, work, int(i), f"takes {time[t, i]:.6g} s in period {t}, past its {run.deadline[i]:.6g} s")
     for kind, each, least, most in (
         ("map", each_map, run.limits.map_least, run.limits.map_most),
         ("reduce", each_reduce, run.limits.reduce_least, run.limits.reduce_most),
     ):
-        outside = (each < least * (1 - TOLERANCE)) | (each > most * (1 + TOLERANCE) + TOLERANCE)
+        outside = (each < least * (1 - FEASIBILITY)) | (each > most * (1 + FEASIBILITY) + FEASIBILITY)
         for t, i in np.argwhere(busy & outside):
             yield _broken(
                 spec,
@@ -68,7 +68,7 @@ def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iter
                 f"has {each[t, i]:.6g} {kind} slots per job in period {t}, not {least[i]:g} to {most[i]:g}",
             )
     needed = got.map_slots / run.map_slots + got.reduce_slots / run.reduce_slots
-    for t, i in np.argwhere(needed > got.vms + TOLERANCE * np.maximum(1.0, got.vms)):
+    for t, i in np.argwhere(needed > got.vms + FEASIBILITY * np.maximum(1.0, got.vms)):
         yield _broken(spec, work, int(i), f"needs {needed[t, i]:.6g} VMs in period {t} and has {got.vms[t, i]:.6g}")
     yield from _turns(spec, work, plan, relax)
 
@@ -82,12 +82,12 @@ def _turns(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator
     got, period = plan.classes, spec.facts.cluster.period
     whole = work.whole and not relax
     if whole:
-        for t, i in np.argwhere(np.abs(got.at_once - np.rint(got.at_once)) > TOLERANCE):
+        for t, i in np.argwhere(np.abs(got.at_once - np.rint(got.at_once)) > FEASIBILITY):
             yield _broken(spec, work, int(i), f"runs {got.at_once[t, i]:.6g} jobs at once in period {t}, no whole jobs")
     for i, deadline in enumerate(work.execution.deadline.tolist()):
         turns = _turns_of(period, deadline) if whole else float(work.execution.reuse[i])
         room = turns * got.at_once[:, i]
-        for t in np.flatnonzero(got.admitted[:, i] > room * (1 + TOLERANCE) + TOLERANCE**2):
+        for t in np.flatnonzero(got.admitted[:, i] > room * (1 + FEASIBILITY) + FEASIBILITY**2):
             yield _broken(
                 spec,
                 work,
@@ -98,14 +98,14 @@ def _turns(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator
 
 def _turns_of(period: float, deadline: float) -> float:
     """The jobs that one place takes in a period, played through."""
-    if deadline <= period * (1 + TOLERANCE):
+    if deadline <= period * (1 + FEASIBILITY):
         starts, now = 0, 0.0
-        while now + deadline <= period * (1 + TOLERANCE) and starts < MOST_TURNS:
+        while now + deadline <= period * (1 + FEASIBILITY) and starts < MOST_TURNS:
             starts += 1
             now = starts * deadline
         return float(starts) if starts < MOST_TURNS else period // deadline
     periods = 1
-    while periods * period < deadline * (1 - TOLERANCE) and periods < MOST_TURNS:
+    while periods * period < deadline * (1 - FEASIBILITY) and periods < MOST_TURNS:
         periods += 1
     return 1.0 / periods if periods < MOST_TURNS else period / deadline
 
@@ -113,7 +113,7 @@ def _turns_of(period: float, deadline: float) -> float:
 def _responses(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
     queues, got = work.queues, plan.services
     response = queues.mean_response(got.rate, got.vms)
-    late = (response > queues.response * (1 + TOLERANCE)) | (got.rate >= queues.service_rate * got.vms)
+    late = (response > queues.response * (1 + FEASIBILITY)) | (got.rate >= queues.service_rate * got.vms)
     for t, k in np.argwhere(late & (got.rate > 0)):
         said = f"answers in {response[t, k]:.6g} s in period {t}, past its {queues.response[k]:.6g} s"
         yield _broken(spec, work, work.classes + int(k), said)
@@ -122,11 +122,11 @@ def _responses(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnost
 def _cluster(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
     vms, _ = columns_of(plan)
     for part, size in parts(work):
-        for t in np.flatnonzero(vms[:, part].sum(axis=1) > size * (1 + TOLERANCE)):
+        for t in np.flatnonzero(vms[:, part].sum(axis=1) > size * (1 + FEASIBILITY)):
             used = vms[t, part].sum()
             yield error("broken-plan", f"period {t} uses {used:.6g} VMs of {size:.6g}", spec.facts.cluster.span)
     if not relax:
-        for t, u in np.argwhere(np.abs(vms - np.round(vms)) > TOLERANCE):
+        for t, u in np.argwhere(np.abs(vms - np.round(vms)) > FEASIBILITY):
             yield _broken(spec, work, int(u), f"has {vms[t, u]:.6g} VMs in period {t}, not a whole number")
 
 

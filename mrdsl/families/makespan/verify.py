@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.plan import MakespanPlan, TaskWave
 from mrdsl.spec.spec import Spec
-
-TOLERANCE = 1e-6
 
 
 def measure(spec: Spec, plan: MakespanPlan) -> float:
@@ -35,7 +34,7 @@ def verify(spec: Spec, plan: MakespanPlan, relax: bool = False) -> Iterable[Diag
     for wave in plan.waves:
         by_phase[wave.job, wave.phase].append(wave)
         by_machine[wave.pool, wave.phase].append(wave)
-    slack = TOLERANCE * max(plan.makespan, 1.0)
+    slack = FEASIBILITY * max(plan.makespan, 1.0)
     yield from _phases(batch, plan, by_phase, slack)
     for (pool, phase), waves in sorted(by_machine.items()):
         slots = plan.pools[pool].map_slots if phase == "map" else plan.pools[pool].reduce_slots

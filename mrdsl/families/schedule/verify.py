@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.stream import jobs
 from mrdsl.spec.spec import Spec
-
-TOLERANCE = 1e-6
 
 
 def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterable[Diagnostic]:
@@ -40,7 +39,7 @@ def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterable[Diagnostic]:
         yield _broken("hours went unpaid that the market broke off, where they are paid", spec)
     there = (hours.on_demand + hours.spot + hours.broken) * HOUR
     for phase, slots in enumerate((vm.slots.map, vm.slots.reduce)):
-        if work[phase] > there * slots * (1 + TOLERANCE):
+        if work[phase] > there * slots * (1 + FEASIBILITY):
             yield _broken(f"{work[phase]:g} s of {('map', 'reduce')[phase]} work in {there * slots:g} s of slots", spec)
 
 
@@ -55,7 +54,7 @@ def quantity(spec: Spec, plan: SchedulePlan, name: str, argument: str) -> float:
 
 
 def _same(a: float, b: float) -> bool:
-    return abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))
+    return abs(a - b) <= FEASIBILITY * max(1.0, abs(a), abs(b))
 
 
 def _broken(what: str, spec: Spec) -> Diagnostic:

@@ -14,19 +14,13 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.diagnostics import MrdslError, error, impossible
 from mrdsl.core.result import Result, Termination, relative_gap
+from mrdsl.core.tolerances import PROVEN, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import promises_of, refuse_completion
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.plan import plan_of
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
-
-PROVEN = 1e-6
-"""The relative gap at which a plan counts as optimal where nothing else was asked for."""
-
-
-ROUNDING = 1e-12
-"""The relative difference of two sums that are equal but for the order of their terms."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     plan = plan_of(work.instance, work.vm_cost.split(found.vms), found.jobs, relax=False)
     value = plan.total
     bound = min(value, (draft.bound or 0.0) + found.proven)
-    if (relative_gap(value, bound) or 0.0) <= ROUNDING:
+    if (relative_gap(value, bound) or 0.0) <= SAME_SUM:
         bound = value
     proven = (relative_gap(value, bound) or 0.0) <= gap
     stopped = Termination.TIME_LIMIT if found.timed_out else Termination.COMPLETED

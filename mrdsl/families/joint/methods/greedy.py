@@ -17,14 +17,12 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination, relative_gap
+from mrdsl.core.tolerances import PROVEN
 from mrdsl.families.joint.allocation import further_vms, least_vms
 from mrdsl.families.joint.checks import too_small
 from mrdsl.families.joint.methods.whole import Filled, Search, fill_whole
 from mrdsl.families.joint.plan import assemble, cost_of
 from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, parts, workload
-
-PROVEN = 1e-6
-"""The relative gap at which a plan counts as optimal where nothing else was asked for."""
 
 
 @dataclass(frozen=True)
