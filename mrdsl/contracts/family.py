@@ -120,8 +120,8 @@ class Experiment:
 class Export:
     """A plan as files that another program takes over: ``mrdsl export FILE NAME``.
 
-    ``format`` is one of ``exchange.registry.PLANS``. ``write(spec, plan)`` gives texts by file names; it raises
-    ValueError in words where the plan has no such form.
+    ``format`` is one of ``exchange.registry.PLANS``, or a family's own. ``write(spec, plan)`` gives texts by file
+    names; it raises ValueError in words where the plan has no such form.
     """
 
     format: Writer[Any]

@@ -20,7 +20,7 @@ WRONG = {
     "no file": (["solve", "--json"], 2, "wrong-option"),
     "no such option": (["solve", QUICK, "--json", "--bogus"], 2, "wrong-option"),
     "a time limit that is none": (["solve", QUICK, "--json", "--time-limit", "3 GB"], 2, "wrong-option"),
-    "a gap below zero": (["solve", QUICK, "--json", "--gap", "-1"], 2, "wrong-option"),
+    "a gap below zero": (["solve", QUICK, "--json", "--gap", "-1"], 2, "out-of-range"),
     "a param without a value": (["solve", QUICK, "--json", "-D", "x"], 2, "wrong-option"),
     "no such data file": (["solve", QUICK, "--json", "--data", "no-such.toml"], 2, "unreadable-file"),
     "a folder to write": (["solve", QUICK, "--json", "-o", str(ROOT)], 2, "wrong-option"),

@@ -23,6 +23,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.contracts.study import Bench
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.result import Plan, Result, Table, Termination
+from mrdsl.exchange.registry import Writer
 from mrdsl.spec.schema import Node, block, quantity
 from mrdsl.spec.spec import Spec
 
@@ -164,6 +165,6 @@ FAMILY = Family(
     experiments=(
         Experiment("shop-demands", "cost over the demand", demands, MappingProxyType({"rows": (3, "demands")})),
     ),
-    exports=(Export("order", "the order as a text", order),),
+    exports=(Export(Writer("order", "an order", "the order as a text", lambda: order, (".txt",)), order),),
     reference=lambda: REFERENCE,
 )
