@@ -147,13 +147,26 @@ def signals_deferred() -> Iterator[None]:
             signal.raise_signal(number)
 
 
+def temporary_place() -> str:
+    """Where temporary files go: as ``tempfile`` chooses, but without the file that it writes there to try the place.
+
+    A process that is killed at that moment would leave that file behind, and nobody would know it.
+    """
+    if tempfile.tempdir is None:
+        named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
+        for place in (*named, *(("/tmp", "/var/tmp") if os.name == "posix" else ())):
+            if place and os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
+                return os.path.abspath(place)
+    return os.path.abspath(tempfile.gettempdir())
+
+
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
     """A folder for temporary files that is removed whatever becomes of this process.
 
     The guard knows it before it is made and until it is gone.
     """
-    folder = Path(tempfile.gettempdir(), f"mrdsl-{secrets.token_hex(16)}").absolute()
+    folder = Path(temporary_place(), f"mrdsl-{secrets.token_hex(16)}")
     _tell(f"+d {folder}")
     try:
         folder.mkdir(mode=0o700)

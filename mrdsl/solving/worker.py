@@ -37,6 +37,7 @@ from mrdsl.solving.processes import (
     forget_group,
     guarded,
     signals_deferred,
+    temporary_place,
     watch_group,
 )
 from mrdsl.solving.request import Request, Solve
@@ -99,7 +100,7 @@ class Worker:
     """One process that runs one function, again and again."""
 
     def __init__(self, call: Call, fresh: bool = False) -> None:
-        self.output = tempfile.TemporaryFile()  # noqa: SIM115
+        self.output = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115
         self.uses = 0
         guarded()
         start = _fork if _may_fork() and not fresh else _spawn

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = str(resource("models") / "capacity" / "reference.mrspec")
 SPEC = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
 AT_ONCE = 6
-ROUNDS = max(1, int(os.environ.get("MRDSL_KILLS", "8")) // (AT_ONCE * 4))
+ROUNDS = max(1, int(os.environ.get("MRDSL_KILLS", "24")) // (AT_ONCE * 4))
 COMMANDS = {
     "sweep": ["sweep", "SPEC", "--over", "more=1:9:0.01", "-j", "2", "--solver", "highs", "-o", "OUT.csv"],
     "sweep of programs": ["sweep", "SPEC", "--over", "more=1:9:0.01", "-j", "2", "--solver", "glpk", "-o", "OUT.csv"],
@@ -72,7 +72,7 @@ def _await_its_first_child(process: subprocess.Popen[bytes], mark: bytes) -> Non
 
 
 def _nothing_is_left(folder: Path, mark: str) -> None:
-    for _ in range(400):
+    for _ in range(100):
         processes = _running(f"MRDSL_TEST_MARK={folder}/{mark}".encode())
         files = sorted(path.name for path in (folder / f"tmp-{mark}").rglob("*"))
         if not processes and not files:
