@@ -152,12 +152,12 @@ def temporary_place() -> str:
 
     A process that is killed at that moment would leave that file behind, and nobody would know it.
     """
-    if tempfile.tempdir is None:
+    if not tempfile.tempdir:
         named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
         for place in (*named, *(("/tmp", "/var/tmp") if os.name == "posix" else ())):
             if place and os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
-                return os.path.abspath(place)
-    return os.path.abspath(tempfile.gettempdir())
+                return str(os.path.abspath(place))
+    return str(os.path.abspath(tempfile.gettempdir()))
 
 
 @contextlib.contextmanager
