@@ -37,16 +37,19 @@ def resource_text(name: str) -> str:
 def _unpacked() -> Path | None:
     """The data of a package that runs out of a zip file, laid in a temporary folder while the process lives."""
     import atexit
+    from contextlib import ExitStack
     from importlib.resources import files
-    from tempfile import TemporaryDirectory
+
+    from mrdsl.core.guarded import scratch_folder
 
     data = files("mrdsl") / "data"
     if isinstance(data, Path) or not data.is_dir():
         return None
-    folder = TemporaryDirectory(prefix="mrdsl-data-")
-    atexit.register(folder.cleanup)
-    _unpack(data, Path(folder.name))
-    return Path(folder.name)
+    until_the_end = ExitStack()
+    folder = until_the_end.enter_context(scratch_folder())
+    atexit.register(until_the_end.close)
+    _unpack(data, folder)
+    return folder
 
 
 def _unpack(source: Any, target: Path) -> None:

@@ -16,13 +16,13 @@ import secrets
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.guarded import nameless_file
 
 try:
     import fcntl
@@ -291,7 +291,7 @@ class _Waiting:
             raise OSError(0, "it is no regular file")
         if place.before is not None and not may(place.path, os.W_OK):
             raise PermissionError(0, "permission denied")
-        self.stream: Any = self._neighbour() if self._can_be_replaced() else _nameless()
+        self.stream: Any = self._neighbour() if self._can_be_replaced() else nameless_file()
 
     def _can_be_replaced(self) -> bool:
         before = self.place.before
@@ -348,10 +348,6 @@ class _Waiting:
             self.neighbour = None
 
 
-def _nameless() -> Any:
-    return tempfile.TemporaryFile()
-
-
 def _linked(neighbour: Path, path: Path) -> bool:
     """Whether the file now has its name too; False where the file system has no hard links."""
     try:
@@ -365,7 +361,7 @@ def _linked(neighbour: Path, path: Path) -> bool:
 
 def _write_in_place(path: Path, new: IO[bytes]) -> None:
     """The bytes into a file that keeps its name, owner and links; its old bytes return where the system refuses."""
-    with open(path, "r+b") as file, tempfile.TemporaryFile() as old:
+    with open(path, "r+b") as file, nameless_file() as old:
         shutil.copyfileobj(file, old, _BLOCK)
         try:
             _overwrite(file, new)

@@ -11,10 +11,10 @@ from typing import Any
 import pyomo.core as pyo
 from pyomo.repn import generate_standard_repn
 
+from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import INTEGRALITY, Array
 from mrdsl.exchange.models.naming import plain_names
 from mrdsl.solving.arrays import constraints_of, fill_the_unused, hints_of, objective_of
-from mrdsl.solving.processes import scratch_folder
 
 TOLERANCE = 1e-5
 

@@ -1,24 +1,22 @@
 """Child processes that end when they must: with their group, with their parent, and whatever becomes of it.
 
 Three things hold that together. Every child leads a process group of its own, so that ending it ends what it started.
-On Linux the kernel ends a child whose parent dies. And one guard (:mod:`mrdsl.solving.guard`) for all of a process's
-children and theirs ends the groups, and removes the temporary folders, that a killed process leaves behind.
+On Linux the kernel ends a child whose parent dies. And one guard (:mod:`mrdsl.core.guarded`) for all of a process's
+children and theirs ends the groups that a killed process leaves behind.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import IO, Any
+
+from mrdsl.core.guarded import forget_group, guarded, share_guard, watch_group
 
 _SET_PARENT_DEATH_SIGNAL = 1
 _DEFERRED = tuple(
@@ -58,7 +56,7 @@ def begin_as_child(parent: int) -> None:
     for number in _DEFERRED:
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _Guard.owner = os.getpid()
+    share_guard()
     die_with_parent(parent)
 
 
@@ -145,89 +143,3 @@ def signals_deferred() -> Iterator[None]:
             signal.signal(number, handler)
         for number in came:
             signal.raise_signal(number)
-
-
-def temporary_place() -> str:
-    """Where temporary files go: as ``tempfile`` chooses, but without the file that it writes there to try the place.
-
-    A process that is killed at that moment would leave that file behind, and nobody would know it.
-    """
-    if not tempfile.tempdir:
-        named = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
-        for place in (*named, *(("/tmp", "/var/tmp") if os.name == "posix" else ())):
-            if place and os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
-                return str(os.path.abspath(place))
-    return str(os.path.abspath(tempfile.gettempdir()))
-
-
-@contextlib.contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder for temporary files that is removed whatever becomes of this process.
-
-    The guard knows it before it is made and until it is gone.
-    """
-    folder = Path(temporary_place(), f"mrdsl-{secrets.token_hex(16)}")
-    _tell(f"+d {folder}")
-    try:
-        folder.mkdir(mode=0o700)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        _tell(f"-d {folder}")
-
-
-def watch_group(leader: int) -> None:
-    """Has the guard end a process group that this process leaves behind."""
-    _tell(f"+g {leader}")
-
-
-def forget_group(leader: int) -> None:
-    """Takes back :func:`watch_group`, once the group has ended."""
-    _tell(f"-g {leader}")
-
-
-class _Guard:
-    """The pipe to the guard, and the process that owns it; mrdsl's own forked children write to the same one."""
-
-    pipe: int | None = None
-    owner: int = 0
-    process: subprocess.Popen[bytes] | None = None
-    lock = threading.Lock()
-
-
-def guarded() -> int:
-    """Sees to it that there is a guard before a child is forked, which then writes to the same one; its pipe."""
-    with _Guard.lock:
-        if _Guard.pipe is None or _Guard.owner != os.getpid():
-            _Guard.pipe, _Guard.owner = _start_guard(), os.getpid()
-        return _Guard.pipe
-
-
-def _tell(line: str) -> None:
-    with contextlib.suppress(OSError):
-        os.write(guarded(), os.fsencode(line) + b"\n")
-
-
-def _start_guard() -> int:
-    """The pipe's end to write to; it leads nowhere where there can be no guard."""
-    if os.name != "posix" or not sys.executable:
-        return os.open(os.devnull, os.O_WRONLY)
-    from mrdsl.solving import guard
-
-    from_parent, to_guard = os.pipe()
-    try:
-        _Guard.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(guard.__file__), str(from_parent), str(os.getpid())],
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(from_parent,),
-            start_new_session=True,
-        )
-    except OSError:
-        os.close(to_guard)
-        return os.open(os.devnull, os.O_WRONLY)
-    finally:
-        os.close(from_parent)
-    return to_guard

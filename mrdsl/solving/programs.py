@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from mrdsl.core.answer import Reply
+from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import FEASIBILITY, Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
 from mrdsl.solving import registry
 from mrdsl.solving.backends.program import solve_with_command
 from mrdsl.solving.declaration import SolverFile, Worker
 from mrdsl.solving.installed import version
-from mrdsl.solving.processes import scratch_folder
 from mrdsl.solving.references import function_named
 from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker

@@ -18,7 +18,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import warnings
@@ -28,17 +27,14 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from mrdsl.core.answer import Reply
+from mrdsl.core.guarded import forget_group, guarded, nameless_file, watch_group
 from mrdsl.core.result import Termination
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import (
     begin_as_child,
     die_with_parent,
     end_group,
-    forget_group,
-    guarded,
     signals_deferred,
-    temporary_place,
-    watch_group,
 )
 from mrdsl.solving.request import Request, Solve
 
@@ -100,7 +96,7 @@ class Worker:
     """One process that runs one function, again and again."""
 
     def __init__(self, call: Call, fresh: bool = False) -> None:
-        self.output = tempfile.TemporaryFile(dir=temporary_place())  # noqa: SIM115
+        self.output = nameless_file()
         self.uses = 0
         guarded()
         start = _fork if _may_fork() and not fresh else _spawn

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mrdsl.core import guarded
 from mrdsl.solving import processes
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks at /proc")
@@ -40,8 +41,8 @@ def test_a_program_is_known_before_it_runs(threads: str) -> None:
 
 def test_a_folder_is_known_before_it_is_made_and_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, bool]] = []
-    monkeypatch.setattr(processes, "_tell", lambda line: told.append((line[:2], Path(line[3:]).exists())))
-    with processes.scratch_folder() as folder:
+    monkeypatch.setattr(guarded, "_tell", lambda line: told.append((line[:2], Path(line[3:]).exists())))
+    with guarded.scratch_folder() as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "a").write_text("a", encoding="utf-8")
     assert told == [("+d", False), ("-d", False)]
@@ -49,7 +50,7 @@ def test_a_folder_is_known_before_it_is_made_and_until_it_is_gone(monkeypatch: p
 
 def test_a_program_that_cannot_run_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(processes, "_tell", told.append)
+    monkeypatch.setattr(guarded, "_tell", told.append)
     with pytest.raises(FileNotFoundError):
         processes.start(["/nowhere/program"], {}, subprocess.DEVNULL)
     assert [line[:2] for line in told] == ["-g"]

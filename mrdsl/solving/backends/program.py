@@ -15,6 +15,7 @@ from typing import TextIO
 import numpy as np
 
 from mrdsl.core.answer import Reply
+from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
 from mrdsl.exchange.mistakes import FormatError
@@ -24,7 +25,7 @@ from mrdsl.exchange.models.naming import plain_names
 from mrdsl.solving.declaration import Command, SolverFile
 from mrdsl.solving.installed import locate
 from mrdsl.solving.interruption import is_kept
-from mrdsl.solving.processes import end, scratch_folder, signals_deferred, start
+from mrdsl.solving.processes import end, signals_deferred, start
 from mrdsl.solving.references import function_named
 from mrdsl.solving.worker import GRACE
 
