@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.contracts.family import kind_words
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.finiteness import finite
+from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.core.result import Limits, Result
-from mrdsl.core.version import __version__
-from mrdsl.families.diagnosis import diagnose, find_family
+from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.loading import Loaded, load_file, load_text
-from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -97,23 +93,14 @@ def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) 
 
 
 def simulate(spec: Spec, *, runs: int = 10, seed: int | None = None, jobs: int | None = None) -> Result:
-    """Runs the spec as a simulation, where its family has one.
+    """Runs the spec as a simulation, where its family has one; a family that plans solves it before.
 
     ``jobs`` is how many each user completes in a run. Raises MrdslError where the spec or a number is wrong, and where
     the family has no simulation.
     """
-    family = find_family(spec)
-    if not family.simulate:
-        raise MrdslError([error("no-simulation", f"{kind_words(spec.problem)} problem cannot be simulated", spec.span)])
-    from mrdsl.planning.solve_spec import labelled
+    from mrdsl.planning.simulate_spec import simulate as run
 
-    require_options(SIMULATION, {"runs": runs, "jobs": jobs, "seed": seed})
-    broken = tuple(d for d in diagnose(spec) if d.severity == "error" and not d.impossible)
-    if broken:
-        raise MrdslError(broken)
-    seed = spec.seed if seed is None else seed
-    observed = finite(family.simulate(spec, runs, seed, jobs))
-    return labelled(spec, family, observed, {"name": "simulation", "version": __version__}, seed or 0)
+    return run(spec, runs, seed, jobs)
 
 
 def _spec(loaded: Loaded) -> Spec:

@@ -159,8 +159,10 @@ class Family:
     ``model.plan_quantities`` is a dict from (name, argument) to expressions.
     ``promises``: the numbers that an explanation of an infeasible spec, and of what each is worth, may move.
     ``why(spec, result)``: what ``mrdsl why`` prints. ``simulate(spec, runs, seed, jobs)``: what
-    ``mrdsl simulate`` runs. ``reference()``: the commented spec that ``mrdsl new`` starts from; a shipped family has it
-    in ``models/NAME/reference.mrspec`` instead. A hook that a family does not have is None.
+    ``mrdsl simulate`` runs; where a spec has to be solved before, ``simulate_plan(spec, plan, runs, seed, jobs)`` gives
+    the plan with what was observed of it, and warnings. ``reference()``: the commented spec that ``mrdsl new`` starts
+    from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. A hook that a family does not have is
+    None.
     """
 
     name: str
@@ -180,6 +182,7 @@ class Family:
     quantity: Callable[[Spec, Any, str, str], float] | None = None
     why: Callable[[Spec, Result], tuple[Table | str, ...]] | None = None
     simulate: Callable[[Spec, int, int | None, int | None], Result] | None = None
+    simulate_plan: Callable[[Spec, Any, int, int, int | None], tuple[Plan, Iterable[Diagnostic]]] | None = None
     promises: tuple[Promise, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()

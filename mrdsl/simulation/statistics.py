@@ -1,27 +1,38 @@
-"""What simulated times say: mean, percentiles, and how sure the mean is."""
+"""What simulated times say: mean, percentiles, the share within a limit, and how sure mean and share are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 BATCHES = 20
 CONFIDENCE = 0.95
+NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Count, mean, median, 95th percentile, and half of the 95 % confidence interval of the mean (None: unknown)."""
+    """Count, mean, percentiles, and half of the 95 % confidence interval of the mean (None: unknown)."""
 
     count: int
     mean: float
     p50: float
     p95: float
+    p99: float
     half_width: float | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The share of jobs within a limit, and its 95 % confidence interval."""
+
+    share: float
+    low: float
+    high: float
 
 
 def summarize(runs: Sequence[Sequence[float]]) -> Summary:
@@ -40,8 +51,52 @@ def summarize(runs: Sequence[Sequence[float]]) -> Summary:
         float(values.mean()),
         float(np.percentile(values, 50)),
         float(np.percentile(values, 95)),
+        float(np.percentile(values, 99)),
         half_width(means),
     )
+
+
+def kept_within(runs: Sequence[Sequence[float]], limit: float) -> Kept:
+    """The share of times that are at most ``limit`` (with a slack of 1e-9 of it), and how sure it is.
+
+    Jobs of one run hang together. So the jobs count as fewer independent ones, by how much more the means of batches
+    vary than those of independent jobs would (the larger of what the times and what being in time say, never below
+    1), as the mean's interval of Student takes it for so few batches; the interval is Clopper's and Pearson's for that
+    many. It has a width where all jobs are in time. Raises ValueError where nothing was seen.
+    """
+    seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
+    if not seen:
+        raise ValueError("nothing was observed")
+    good = [(run <= limit * (1.0 + 1e-9)).astype(np.float64) for run in seen]
+    count = sum(len(run) for run in seen)
+    share = float(np.concatenate(good).mean())
+    alike = max(_inflation(seen), _inflation(good))
+    return Kept(share, *_binomial_interval(share, count / alike))
+
+
+def _inflation(runs: Sequence[NDArray[np.float64]]) -> float:
+    """By what factor the mean's variance exceeds that of as many independent values; at least 1."""
+    values = np.concatenate(runs)
+    each = max(1, ceil(BATCHES / len(runs)))
+    batches = [batch for run in runs for batch in np.array_split(run, min(each, len(run)))]
+    variance = float(values.var())
+    if len(batches) < 2 or variance <= 0.0:
+        return 1.0
+    size = len(values) / len(batches)
+    between = float(np.array([batch.mean() for batch in batches]).var(ddof=1)) * size
+    few = (student_95(len(batches) - 1) / NORMAL_95) ** 2
+    return max(1.0, few * between / variance)
+
+
+def _binomial_interval(share: float, count: float) -> tuple[float, float]:
+    """Clopper's and Pearson's 95 % interval of a share of ``count`` independent cases, which need not be whole."""
+    from scipy.special import betaincinv
+
+    outside = (1.0 - CONFIDENCE) / 2.0
+    hits, misses = share * count, (1.0 - share) * count
+    low = float(betaincinv(hits, misses + 1.0, outside)) if hits > 0.0 else 0.0
+    high = float(betaincinv(hits + 1.0, misses, 1.0 - outside)) if misses > 0.0 else 1.0
+    return min(low, share), max(high, share)
 
 
 def half_width(means: NDArray[np.float64]) -> float | None:

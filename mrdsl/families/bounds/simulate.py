@@ -17,13 +17,13 @@ from mrdsl.families.bounds.estimates import Estimates, estimates_of, growth_of, 
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, Simulation, is_fifo
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan, Observed
-from mrdsl.formulas.wave_estimates import least
 from mrdsl.simulation.cluster import Pool
+from mrdsl.simulation.profiled import profiled_work
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Order, Queue
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.statistics import summarize
-from mrdsl.simulation.task_times import exponential, read_times, recorded, spread, together
-from mrdsl.simulation.tasks import Draw, TaskRun, Work
+from mrdsl.simulation.task_times import exponential, read_times, recorded
+from mrdsl.simulation.tasks import TaskRun, Work
 from mrdsl.simulation.users import Submitters, observe
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
@@ -171,38 +171,16 @@ def _submitters(node: JobClass, work: Work, think: float, random: np.random.Rand
 
 
 def _work(node: JobClass, estimates: Estimates, kind: int, growth: float, run: tuple[int, int]) -> Work:
-    p = estimates.profile
-
-    def draw(what: str, avg: float, longest: float, given: float | None, scale: float = 1.0) -> Draw:
-        shortest = np.nan if given is None else given * scale
-        low = float(least(*(np.array(time) for time in (avg, longest, shortest))))
-        return spread(low, avg, longest, stream(run[0], what, run[1], node.name))
-
-    maps = draw("map", float(p.map_avg[kind]), float(p.map_max[kind]), node.map.min)
-    first = later = maps
-    if node.reduce is not None and node.shuffle is not None and node.reduce.tasks:
-        reduce = draw("reduce", float(p.reduce_avg[kind]), float(p.reduce_max[kind]), node.reduce.min, growth)
-        first = together(
-            draw(
-                "first shuffle",
-                float(p.shuffle_first_avg[kind]),
-                float(p.shuffle_first_max[kind]),
-                node.shuffle.first_min,
-                growth,
-            ),
-            reduce,
-        )
-        later = together(
-            draw("shuffle", float(p.shuffle_avg[kind]), float(p.shuffle_max[kind]), node.shuffle.min, growth), reduce
-        )
-    if node.recorded is not None:
-        maps = recorded(
-            read_times(Path(node.recorded.map.path), node.recorded.unit),
-            stream(run[0], "recorded map", run[1], node.name),
-        )
-        if node.recorded.reduce is not None:
-            first = later = recorded(
-                read_times(Path(node.recorded.reduce.path), node.recorded.unit),
-                stream(run[0], "recorded reduce", run[1], node.name),
-            )
-    return Work(int(p.map_tasks[kind]), int(p.reduce_tasks[kind]), maps, first, later)
+    work = profiled_work(estimates.profile, kind, node, run, growth)
+    if node.recorded is None:
+        return work
+    maps = recorded(
+        read_times(Path(node.recorded.map.path), node.recorded.unit), stream(run[0], "recorded map", run[1], node.name)
+    )
+    if node.recorded.reduce is None:
+        return replace(work, map_time=maps)
+    reduces = recorded(
+        read_times(Path(node.recorded.reduce.path), node.recorded.unit),
+        stream(run[0], "recorded reduce", run[1], node.name),
+    )
+    return replace(work, map_time=maps, first_reduce_time=reduces, reduce_time=reduces)

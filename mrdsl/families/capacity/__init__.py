@@ -72,4 +72,5 @@ FAMILY = Family(
     measure=hooks.measure,
     quantity=hooks.quantity,
     why=hooks.why,
+    simulate_plan=hooks.simulate_plan,
 )

@@ -50,6 +50,15 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     return answer(spec, result)
 
 
+def simulate_plan(
+    spec: Spec, plan: CapacityPlan, runs: int, seed: int, jobs: int | None
+) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
+    """The plan with what ``mrdsl simulate`` observed of it."""
+    from mrdsl.families.capacity.simulate import simulate_plan as answer
+
+    return answer(spec, plan, runs, seed, jobs)
+
+
 def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P2``."""
     from mrdsl.families.capacity.models.linear import build

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
 from typing import Any
 
 import numpy as np
 
-from mrdsl.core.result import Plan, Table, lacking
+from mrdsl.core.result import Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.formulas import mapreduce
+from mrdsl.simulation.observed import Observed, table_of
 
 SHOWN = 20
 """How many classes the terminal shows."""
@@ -60,7 +61,7 @@ class CapacityPlan(Plan):
     """VMs to rent and, per class, jobs to admit and slots to give; arrays have one element per class.
 
     ``map_slots`` and ``reduce_slots`` are those of the whole class. ``completion_*`` is NaN where the estimate is not
-    known or no job is admitted.
+    known or no job is admitted. ``observed`` is what a simulation of the plan saw, by class; empty without one.
     """
 
     vm: str
@@ -79,6 +80,7 @@ class CapacityPlan(Plan):
     penalty: Floats
     vm_cost: float
     whole: bool
+    observed: Mapping[str, Observed] = field(default_factory=dict)
 
     @property
     def penalties(self) -> float:
@@ -99,12 +101,19 @@ class CapacityPlan(Plan):
         number = int if self.whole else float
         return {
             "vms": {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}},
-            "classes": dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True)),
+            "classes": self._seen(
+                dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True))
+            ),
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total},
         }
 
+    def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, seen in self.observed.items():
+            classes[name] |= {"kept": plain(seen.kept), "observed": seen.document()}
+        return classes
+
     def tables(self) -> tuple[Table, ...]:
-        """The VMs, up to 20 classes, and the cost."""
+        """The VMs, up to 20 classes, the cost, and what was observed of those that ran."""
         shown = self._classes(slice(SHOWN))
         rows: list[tuple[Any, ...]] = [
             (
@@ -145,6 +154,7 @@ class CapacityPlan(Plan):
                 rows,
             ),
             Table("Cost", ("VMs", "penalties", "total"), [(self.vm_cost, self.penalties, self.total)]),
+            *((table_of(list(self.observed.items())[:SHOWN]),) if self.observed else ()),
         )
 
     def _classes(self, part: slice) -> list[ClassPlan]:
