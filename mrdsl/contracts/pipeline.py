@@ -25,7 +25,7 @@ class Draft:
     """What the steps of a pipeline hand on: its working state, never an answer, which is the :class:`Result` that
     :func:`run_steps` makes of the last one.
 
-    ``work`` is the family's own working state; ``plan``, ``value`` and ``bound`` are filled in as they become known.
+    ``state`` is the family's own working state; ``plan``, ``value`` and ``bound`` are filled in as they become known.
     ``started`` is ``time.monotonic()`` at the start: a long step stops by itself when ``limits.time`` has passed
     and sets ``termination`` to TIME_LIMIT. A pipeline that finishes leaves COMPLETED, or OPTIMAL where it proved its
     plan, or INFEASIBLE where it proved that there is none.
@@ -36,7 +36,7 @@ class Draft:
     seed: int = 0
     limits: Limits = field(default_factory=Limits)
     started: float = 0.0
-    work: Any = None
+    state: Any = None
     plan: Plan | None = None
     value: float | None = None
     bound: float | None = None

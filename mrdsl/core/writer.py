@@ -78,7 +78,7 @@ class Together:
     def binary(self, path: Path) -> Iterator[IO[bytes]]:
         """A stream for the bytes of one file."""
         with told(path):
-            place = _place(path)
+            place = _target(path)
             if place.through:
                 with _through(place) as stream:
                     yield stream
@@ -157,7 +157,7 @@ def refusals(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> tuple[D
     reason = unwritable(path)
     if reason:
         return (_refused(path, reason),)
-    place = _place(path)
+    place = _target(path)
     if place.through or place.before is None:
         return ()
     for read in inputs:
@@ -171,7 +171,7 @@ def refusals(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> tuple[D
 def unwritable(path: Path) -> str:
     """Why the system would not let a file be written, "" where it would."""
     try:
-        place = _place(path)
+        place = _target(path)
         if place.through:
             return "" if place.descriptor is not None or may(place.path, os.W_OK) else "permission denied"
         if place.before is not None:
@@ -194,7 +194,7 @@ def may(path: Path, mode: int) -> bool:
 def is_standard_output(path: Path) -> bool:
     """Whether a name is that of standard output: ``-``, ``/dev/stdout``, ``/dev/fd/1``."""
     try:
-        return _place(path).descriptor == 1
+        return _target(path).descriptor == 1
     except OSError:
         return False
 
@@ -202,7 +202,7 @@ def is_standard_output(path: Path) -> bool:
 def is_through(path: Path) -> bool:
     """Whether a name is a device's, a pipe's or an open descriptor's: what is written there stands beside no file."""
     try:
-        return _place(path).through
+        return _target(path).through
     except OSError:
         return False
 
@@ -212,7 +212,7 @@ def same_output(first: Path, second: Path) -> bool:
     with contextlib.suppress(OSError):
         if is_standard_output(first) or is_standard_output(second):
             return is_standard_output(first) and is_standard_output(second)
-        one, other = _place(first), _place(second)
+        one, other = _target(first), _target(second)
         if one.before is not None and other.before is not None and os.path.samestat(one.before, other.before):
             return not one.through
         return one.path == other.path and not one.through
@@ -220,7 +220,7 @@ def same_output(first: Path, second: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Target:
     """Where a name leads: through all links, with what is there, if anything is."""
 
     path: Path
@@ -236,18 +236,18 @@ class _Place:
         return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
-def _place(path: Path) -> _Place:
+def _target(path: Path) -> _Target:
     if "\0" in str(path):
         raise OSError(0, "a name has no null character")
     found = 1 if path == STANDARD_OUTPUT else _descriptor(path)
     if found is not None:
-        return _Place(path, None, found)
+        return _Target(path, None, found)
     target = Path(os.path.realpath(path))
     try:
         before = os.stat(path)
     except FileNotFoundError:
-        return _Place(target, None)
-    return _Place(target, before)
+        return _Target(target, None)
+    return _Target(target, before)
 
 
 def _descriptor(path: Path) -> int | None:
@@ -265,7 +265,7 @@ def _descriptor(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def _through(place: _Place) -> Iterator[IO[bytes]]:
+def _through(place: _Target) -> Iterator[IO[bytes]]:
     """A stream to what is open already, or to a device or pipe, that neither makes nor empties a file."""
     if place.descriptor == 1:
         collected = io.BytesIO()
@@ -284,7 +284,7 @@ def _through(place: _Place) -> Iterator[IO[bytes]]:
 class _Waiting:
     """A file that is written beside its place and waits to be put there."""
 
-    def __init__(self, shown: Path, place: _Place) -> None:
+    def __init__(self, shown: Path, place: _Target) -> None:
         self.shown, self.place = shown, place
         self.neighbour: Path | None = None
         if place.before is not None and not stat.S_ISREG(place.before.st_mode):
@@ -416,7 +416,7 @@ def _is_at(handle: int, path: Path) -> bool:
         return False
 
 
-def _refuse_existing(path: Path, place: _Place, force: bool) -> None:
+def _refuse_existing(path: Path, place: _Target, force: bool) -> None:
     if not force and place.before is not None and not place.through:
         if stat.S_ISDIR(place.before.st_mode):
             raise IsADirectoryError(0, "it is a folder")

@@ -11,7 +11,7 @@ from typing import Any
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
 from mrdsl.core.source import Span
-from mrdsl.spec.changing import Place, declaration_at, label_of, places, span_at, value_at, with_values
+from mrdsl.spec.changing import FactNumber, declaration_at, label_of, numbers_at, span_at, value_at, with_values
 from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.spec import Spec
 
@@ -34,7 +34,7 @@ class Line:
     whole: bool
     limit: float
     span: Span | None
-    place: Place | None = None
+    number: FactNumber | None = None
     constraint: int | None = None
 
     @cached_property
@@ -69,28 +69,28 @@ def _unit(value: float, kind: str) -> float:
 def lines_of(spec: Spec, family: Family) -> tuple[Line, ...]:
     """Every promise of the spec that its family lists, then the comparisons of ``subject to``."""
     found = [
-        _line(spec, place, promise.direction)
+        _line(spec, number, promise.direction)
         for promise in family.promises
-        for place in places(spec.facts, promise.path)
+        for number in numbers_at(spec.facts, promise.path)
     ]
     return tuple(line for line in found if line.value * line.direction < line.limit * line.direction) + tuple(
         _comparison(spec, family, index) for index in range(len(spec.constraints))
     )
 
 
-def _line(spec: Spec, place: Place, direction: int) -> Line:
-    declared = declaration_at(spec.facts, place)
-    value = value_at(spec.facts, place)
+def _line(spec: Spec, number: FactNumber, direction: int) -> Line:
+    declared = declaration_at(spec.facts, number)
+    value = value_at(spec.facts, number)
     whole = declared.whole or (declared.form == "range" and declared.kind in ("jobs", "vms") and value == int(value))
     return Line(
-        label=label_of(spec.facts, place),
+        label=label_of(spec.facts, number),
         value=value,
         direction=direction,
         kind=declared.kind,
         whole=whole,
         limit=_limit(declared, direction),
-        span=span_at(spec.facts, place) or spec.span,
-        place=place,
+        span=span_at(spec.facts, number) or spec.span,
+        number=number,
     )
 
 
@@ -126,7 +126,7 @@ def _comparison(spec: Spec, family: Family, index: int) -> Line:
 
 def moved(spec: Spec, changes: Mapping[Line, float]) -> Spec:
     """The spec with some promises at other values."""
-    values = {line.place: value for line, value in changes.items() if line.place is not None}
+    values = {line.number: value for line, value in changes.items() if line.number is not None}
     constraints = list(spec.constraints)
     for line, value in changes.items():
         if line.constraint is not None:
@@ -142,7 +142,7 @@ def moved(spec: Spec, changes: Mapping[Line, float]) -> Spec:
 def given_up(spec: Spec, lines: Iterable[Line], factor: float = FARTHEST) -> Spec:
     """The spec without these promises: numbers as easy as can be, comparisons left out."""
     dropped = {line.constraint for line in lines if line.constraint is not None}
-    numbers = {line: easiest(line, factor) for line in lines if line.place is not None}
+    numbers = {line: easiest(line, factor) for line in lines if line.number is not None}
     kept = tuple(c for i, c in enumerate(spec.constraints) if i not in dropped)
     return replace(moved(spec, numbers), constraints=kept)
 

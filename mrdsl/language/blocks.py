@@ -21,7 +21,7 @@ TOP_LEVEL_WORDS = ("param", "require", "import", "minimize", "maximize", "estima
 
 
 @dataclass(frozen=True)
-class Place:
+class BlockContext:
     """Where the walk stands: the scope, the files, the seed, the block's words for messages and its path for draws.
 
     ``repeated`` reads the blocks of one kind that may stand many times; they contain blocks, and blocks contain them.
@@ -34,9 +34,9 @@ class Place:
     words: str
     repeated: ReadRepeated
 
-    def inner(self, words: str, name: str = "") -> Place:
+    def inner(self, words: str, name: str = "") -> BlockContext:
         path, inside = f"{self.path}/{words} {name}", f"{words} {name}".strip()
-        return Place(self.scope, self.files, self.seed, path, inside, self.repeated)
+        return BlockContext(self.scope, self.files, self.seed, path, inside, self.repeated)
 
     def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
         """The scope of one item: random values are drawn for it alone."""
@@ -50,7 +50,7 @@ class Place:
         )
 
 
-ReadRepeated = Callable[[str, Block, Sequence[tree.Block], Place], Sequence[Node]]
+ReadRepeated = Callable[[str, Block, Sequence[tree.Block], BlockContext], Sequence[Node]]
 
 
 class ItemSpans(Mapping[str, Span]):
@@ -74,22 +74,27 @@ class ItemSpans(Mapping[str, Span]):
 
 
 def resolve_block(
-    node_type: type[Node], statements: tuple[Any, ...], place: Place, name: str, at: Any, source: Source | None = None
+    node_type: type[Node],
+    statements: tuple[Any, ...],
+    context: BlockContext,
+    name: str,
+    at: Any,
+    source: Source | None = None,
 ) -> Node | None:
     """The node for a block's statements; None where one of its own items is unusable, with the reasons reported.
 
     Broken blocks among repeated ones are left out, so that what remains can still be checked.
     """
     words = vocabulary(node_type)
-    scope = place.scope
+    scope = context.scope
     values: dict[str, Any] = {}
     written: dict[str, Any] = {}
     repeated: dict[str, list[tree.Block]] = {}
     for statement in statements:
         if statement.__class__ is tree.Assignment:
-            _resolve_item(words, statement, place, values, written)
+            _resolve_item(words, statement, context, values, written)
         elif statement.__class__ is tree.Block:
-            _sort_block(words, statement, place, values, written, repeated)
+            _sort_block(words, statement, context, values, written, repeated)
         else:
             scope.report.add(
                 error(
@@ -100,9 +105,9 @@ def resolve_block(
                 )
             )
     if repeated:
-        _resolve_repeated(words, repeated, place, values, written)
+        _resolve_repeated(words, repeated, context, values, written)
     span = tree.header_span(scope.files, at) if isinstance(at, tree.Block) else at
-    complete = require(words, written, place, span)
+    complete = require(words, written, context, span)
     if not complete or any(value is _BROKEN for value in values.values()):
         return None
     if source is not None:
@@ -111,23 +116,27 @@ def resolve_block(
 
 
 def _resolve_item(
-    words: Vocabulary, statement: tree.Assignment, place: Place, values: dict[str, Any], written: dict[str, Any]
+    words: Vocabulary,
+    statement: tree.Assignment,
+    context: BlockContext,
+    values: dict[str, Any],
+    written: dict[str, Any],
 ) -> None:
-    scope = place.scope
+    scope = context.scope
     token = statement.words[0]
     key = tree.word_text(token)
     known = words.items.get(key)
     short = words.short_form(key) if known is None else None
     if short is not None and len(statement.words) == 1:
-        _resolve_short(short, key, statement, place, values, written)
+        _resolve_short(short, key, statement, context, values, written)
         return
     if known is None or len(statement.words) > 1:
-        scope.report.add(unknown_item(words, statement, place))
+        scope.report.add(unknown_item(words, statement, context))
         take_as_meant(words, key, statement, written, values)
         return
     field_name, item = known
     if field_name in written:
-        scope.report.add(_duplicate(key, token, written[field_name], place))
+        scope.report.add(_duplicate(key, token, written[field_name], context))
         return
     written[field_name] = statement
     value = statement.value
@@ -137,7 +146,7 @@ def _resolve_item(
             values[field_name] = number
             return
     try:
-        values[field_name] = convert(key, item, statement.value, place.item_scope(key, item), place.files)
+        values[field_name] = convert(key, item, statement.value, context.item_scope(key, item), context.files)
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         values[field_name] = _BROKEN
@@ -147,19 +156,19 @@ def _resolve_short(
     short: tuple[str, Block, Item],
     key: str,
     statement: tree.Assignment,
-    place: Place,
+    context: BlockContext,
     values: dict[str, Any],
     written: dict[str, Any],
 ) -> None:
     """``word = value`` for a block of which it gives one item."""
     field_name, declared, item = short
-    scope = place.scope
+    scope = context.scope
     if field_name in written:
-        scope.report.add(_duplicate(key, statement.words[0], written[field_name], place))
+        scope.report.add(_duplicate(key, statement.words[0], written[field_name], context))
         return
     written[field_name] = statement
     try:
-        value = convert(key, item, statement.value, place.item_scope(key, item), place.files)
+        value = convert(key, item, statement.value, context.item_scope(key, item), context.files)
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         values[field_name] = _BROKEN
@@ -180,14 +189,14 @@ def take_as_meant(
         values[known[meant][0]] = _BROKEN
 
 
-def unknown_item(words: Vocabulary, statement: tree.Assignment, place: Place) -> Any:
+def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockContext) -> Any:
     """The diagnostic for an item that the block does not know."""
-    span = place.scope.span(statement.words[0])
+    span = context.scope.span(statement.words[0])
     if len(statement.words) > 1:
         text = " ".join(statement.words)
         return error(
             "unknown-item",
-            f"`{text} = ...` means nothing {place.words and 'in ' + place.words}".rstrip(),
+            f"`{text} = ...` means nothing {context.words and 'in ' + context.words}".rstrip(),
             span,
             "an item is `name = value`",
         )
@@ -196,59 +205,59 @@ def unknown_item(words: Vocabulary, statement: tree.Assignment, place: Place) ->
         return error("unknown-item", f"`{key}` is a block, not an item", span, f"write `{key} {{ ... }}`")
     return error(
         "unknown-item",
-        f"there is no item `{key}`{_in(place)}",
+        f"there is no item `{key}`{_in(context)}",
         span,
         did_you_mean(key, (*words.items, *words.blocks), "items here: "),
     )
 
 
-def _in(place: Place) -> str:
-    return f" in `{place.words}`" if place.words else " at the top level"
+def _in(context: BlockContext) -> str:
+    return f" in `{context.words}`" if context.words else " at the top level"
 
 
-def _duplicate(key: str, token: Any, first: Any, place: Place) -> Any:
+def _duplicate(key: str, token: Any, first: Any, context: BlockContext) -> Any:
     return error(
         "duplicate",
-        f"`{key}` is written twice{_in(place)}",
-        place.scope.span(token),
+        f"`{key}` is written twice{_in(context)}",
+        context.scope.span(token),
         "keep one of them",
-        Related("first written here", place.scope.span(first)),
+        Related("first written here", context.scope.span(first)),
     )
 
 
 def _sort_block(
     words: Vocabulary,
     block: tree.Block,
-    place: Place,
+    context: BlockContext,
     values: dict[str, Any],
     written: dict[str, Any],
     repeated: dict[str, list[tree.Block]],
 ) -> None:
     word = tree.word_text(block.words[0])
     if word in words.singles:
-        _resolve_single(words.singles[word], word, block, place, values, written)
+        _resolve_single(words.singles[word], word, block, context, values, written)
     elif word in words.repeated:
         repeated.setdefault(word, []).append(block)
     elif word in words.plurals:
         repeated.setdefault(words.plurals[word][1].word, []).append(block)
     else:
-        place.scope.report.add(unknown_block(words, word, block, place))
+        context.scope.report.add(unknown_block(words, word, block, context))
         take_as_meant(words, word, block, written, values)
 
 
-def unknown_block(words: Vocabulary, word: str, block: tree.Block, place: Place) -> Any:
+def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: BlockContext) -> Any:
     """The diagnostic for a block that is not known here."""
-    span = place.scope.span(block.words[0])
+    span = context.scope.span(block.words[0])
     if word in words.items:
         return error("unknown-block", f"`{word}` is an item, not a block", span, f"write `{word} = ...`")
     known: tuple[str, ...] = (*words.blocks, *words.plurals)
     if block.statements is None:
         known += tuple(words.items)
-    if not place.words:
+    if not context.words:
         known += TOP_LEVEL_WORDS
     return error(
         "unknown-block",
-        f"there is no block `{word}`{_in(place)}",
+        f"there is no block `{word}`{_in(context)}",
         span,
         did_you_mean(word, known, "blocks here: ") or "no blocks stand here",
     )
@@ -258,17 +267,17 @@ def _resolve_single(
     known: tuple[str, Block],
     word: str,
     block: tree.Block,
-    place: Place,
+    context: BlockContext,
     values: dict[str, Any],
     written: dict[str, Any],
 ) -> None:
     field_name, declared = known
-    report = place.scope.report
+    report = context.scope.report
     if field_name in written:
-        report.add(_duplicate(word, block.words[0], written[field_name], place))
+        report.add(_duplicate(word, block.words[0], written[field_name], context))
         return
     written[field_name] = block
-    inner = place.inner(word)
+    inner = context.inner(word)
     source = None
     try:
         source = _source(declared, block, inner)
@@ -283,7 +292,7 @@ def _resolve_single(
             error(
                 "unexpected-name",
                 f"`{word}` has no name",
-                place.scope.span(extra[0] if extra else block),
+                context.scope.span(extra[0] if extra else block),
                 f"write `{word} {{ ... }}`",
             )
         )
@@ -291,49 +300,52 @@ def _resolve_single(
     values[field_name] = _BROKEN if node is None else node
 
 
-def _source(declared: Block, block: tree.Block, place: Place) -> Source | None:
+def _source(declared: Block, block: tree.Block, context: BlockContext) -> Source | None:
     """What stands after ``from``: a file, or a reader's call."""
     words = (*block.words, *block.more)
     if "from" not in [str(w) for w in words[1:]]:
         if block.call is not None:
-            raise place.scope.mistake(
+            raise context.scope.mistake(
                 "wrong-statement",
                 f"`{block.call.function}(...)` cannot stand here",
                 block.call,
                 "write `from` before it",
             )
         if declared.sources:
-            raise place.scope.mistake(
+            raise context.scope.mistake(
                 "missing-source",
-                f"`{place.words}` says nothing about where its data comes from",
+                f"`{context.words}` says nothing about where its data comes from",
                 block.words[0],
-                f'write `{place.words} from {declared.sources[0]}("file") {{ ... }}`',
+                f'write `{context.words} from {declared.sources[0]}("file") {{ ... }}`',
             )
         return None
     if not declared.sources:
-        raise place.scope.mistake(
-            "unexpected-source", f"`{place.words}` reads no file", block.words[0], f"write `{place.words} {{ ... }}`"
+        raise context.scope.mistake(
+            "unexpected-source",
+            f"`{context.words}` reads no file",
+            block.words[0],
+            f"write `{context.words} {{ ... }}`",
         )
-    reader, written, node = _reader(block, words, place)
+    reader, written, node = _reader(block, words, context)
     if reader not in declared.sources:
-        raise place.scope.mistake(
+        raise context.scope.mistake(
             "unknown-reader",
-            f"`{place.words}` cannot be read from `{reader}`",
+            f"`{context.words}` cannot be read from `{reader}`",
             node,
             did_you_mean(reader, declared.sources, "readers: "),
         )
-    return Source(reader, str(place.files.find(written, node, place.scope)), written, place.scope.span(node))
+    return Source(reader, str(context.files.find(written, node, context.scope)), written, context.scope.span(node))
 
 
-def _reader(block: tree.Block, words: tuple[Any, ...], place: Place) -> tuple[str, str, Any]:
+def _reader(block: tree.Block, words: tuple[Any, ...], context: BlockContext) -> tuple[str, str, Any]:
     if block.call is None:
         last = words[-1]
         if last.type != "STRING":
-            raise place.scope.mistake("missing-file", "`from` names no file", last, 'write `from "file.csv"`')
+            raise context.scope.mistake("missing-file", "`from` names no file", last, 'write `from "file.csv"`')
         return "table", tree.word_text(last), last
     arguments = block.call.arguments
     if len(arguments) != 1 or not isinstance(arguments[0], tree.Text):
-        raise place.scope.mistake(
+        raise context.scope.mistake(
             "wrong-arguments",
             f"`{block.call.function}` takes one file name",
             block.call,
@@ -345,17 +357,17 @@ def _reader(block: tree.Block, words: tuple[Any, ...], place: Place) -> tuple[st
 def _resolve_repeated(
     words: Vocabulary,
     repeated: dict[str, list[tree.Block]],
-    place: Place,
+    context: BlockContext,
     values: dict[str, Any],
     written: dict[str, Any],
 ) -> None:
     for word, blocks in repeated.items():
         field_name, declared = words.repeated[word]
-        values[field_name] = place.repeated(word, declared, blocks, place)
+        values[field_name] = context.repeated(word, declared, blocks, context)
         written[field_name] = blocks[0]
 
 
-def require(words: Vocabulary, written: Mapping[str, Any], place: Place, span: Any) -> bool:
+def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext, span: Any) -> bool:
     """Reports what a block lacks; true where nothing is missing."""
     missing = [key for key, (name, item) in words.items.items() if item.required and name not in written]
     missing_blocks = [
@@ -366,13 +378,13 @@ def require(words: Vocabulary, written: Mapping[str, Any], place: Place, span: A
         for word, (name, block) in words.repeated.items()
         if block.required and name not in written
     ]
-    report = place.scope.report
+    report = context.scope.report
     if missing:
         item = words.items[missing[0]][1]
         report.add(
             error(
                 "missing-item",
-                f"`{place.words or 'the spec'}` lacks {_list_words(missing)}",
+                f"`{context.words or 'the spec'}` lacks {_list_words(missing)}",
                 span,
                 f"add `{missing[0]} = {_example(item, report.currency)}`: {item.doc}",
             )
@@ -381,7 +393,7 @@ def require(words: Vocabulary, written: Mapping[str, Any], place: Place, span: A
         report.add(
             error(
                 "missing-block",
-                f"`{place.words or 'the spec'}` lacks {_list_words(missing_blocks)}",
+                f"`{context.words or 'the spec'}` lacks {_list_words(missing_blocks)}",
                 span,
                 f"add `{missing_blocks[0]}`",
             )

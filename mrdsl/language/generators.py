@@ -8,7 +8,7 @@ from typing import Any
 from mrdsl.core.diagnostics import error
 from mrdsl.core.source import Span
 from mrdsl.language import tree
-from mrdsl.language.blocks import Place, require, unknown_block, unknown_item
+from mrdsl.language.blocks import BlockContext, require, unknown_block, unknown_item
 from mrdsl.language.evaluate import MistakeError
 from mrdsl.language.items import convert
 from mrdsl.language.vocabulary import vocabulary
@@ -34,15 +34,21 @@ class IndexedNames(Sequence[str]):
 
 
 def resolve_generator(
-    node_type: type[Node], name: str, low: int, high: int, statements: tuple[Any, ...], place: Place, block: tree.Block
+    node_type: type[Node],
+    name: str,
+    low: int,
+    high: int,
+    statements: tuple[Any, ...],
+    context: BlockContext,
+    block: tree.Block,
 ) -> Sequence[Node]:
     """The columns of all generated blocks; empty where an item is wrong."""
     count = high - low + 1
-    span = tree.header_span(place.scope.files, block)
+    span = tree.header_span(context.scope.files, block)
     values: dict[str, Any] = {}
-    before = len(place.scope.report.found)
-    collect(node_type, statements, place, count, "", values, span)
-    if len(place.scope.report.found) > before:
+    before = len(context.scope.report.found)
+    collect(node_type, statements, context, count, "", values, span)
+    if len(context.scope.report.found) > before:
         return ()
     return Columns(node_type, IndexedNames(name, low, high), values, Everywhere(span), group=name)
 
@@ -50,7 +56,7 @@ def resolve_generator(
 def collect(
     node_type: type[Node],
     statements: tuple[Any, ...],
-    place: Place,
+    context: BlockContext,
     count: int,
     prefix: str,
     values: dict[str, Any],
@@ -63,19 +69,19 @@ def collect(
     ``given`` are paths that a table already holds; what a table lacks is then added to ``lacking``, not reported.
     """
     words = vocabulary(node_type)
-    report = place.scope.report
+    report = context.scope.report
     written: dict[str, Any] = {}
     for statement in statements:
         if isinstance(statement, tree.Assignment):
-            _collect_item(words, statement, place, count, prefix, values, written, given)
+            _collect_item(words, statement, context, count, prefix, values, written, given)
         elif isinstance(statement, tree.Block):
-            _collect_block(words, statement, place, count, prefix, values, written, span, given, lacking)
+            _collect_block(words, statement, context, count, prefix, values, written, span, given, lacking)
         else:
             report.add(
                 error(
                     "wrong-statement",
                     "a comparison stands only in `subject to { ... }`",
-                    place.scope.span(statement),
+                    context.scope.span(statement),
                     "write `name = value`",
                 )
             )
@@ -85,9 +91,9 @@ def collect(
     for word, (field_name, declared) in words.singles.items():
         inner_prefix = f"{prefix}{field_name}."
         if field_name in written and written[field_name] is None:
-            collect(declared.node, (), place.inner(word), count, inner_prefix, values, span, given, lacking)
+            collect(declared.node, (), context.inner(word), count, inner_prefix, values, span, given, lacking)
     if lacking is None:
-        require(words, written, place, span)
+        require(words, written, context, span)
     else:
         lacking += [
             f"{prefix}{word}" for word, (name, item) in words.items.items() if item.required and name not in written
@@ -100,7 +106,7 @@ def collect(
 def _collect_item(
     words: Any,
     statement: tree.Assignment,
-    place: Place,
+    context: BlockContext,
     count: int,
     prefix: str,
     values: dict[str, Any],
@@ -109,21 +115,23 @@ def _collect_item(
 ) -> None:
     key = tree.word_text(statement.words[0])
     known, short = words.items.get(key), words.short_form(key)
-    report = place.scope.report
+    report = context.scope.report
     if (known is None and short is None) or len(statement.words) > 1:
-        report.add(unknown_item(words, statement, place))
+        report.add(unknown_item(words, statement, context))
         return
     field_name, item = known if short is None else (short[0], short[2])
     path = prefix + field_name if short is None else f"{prefix}{field_name}.{short[1].short}"
     if field_name in written or path in given:
         where = "in the table and in the block" if path in given else "twice"
         report.add(
-            error("duplicate", f"`{key}` is written {where}", place.scope.span(statement.words[0]), "keep one of them")
+            error(
+                "duplicate", f"`{key}` is written {where}", context.scope.span(statement.words[0]), "keep one of them"
+            )
         )
         return
     written[field_name] = statement
     try:
-        value = convert(key, item, statement.value, place.item_scope(key, item, count), place.files)
+        value = convert(key, item, statement.value, context.item_scope(key, item, count), context.files)
     except MistakeError as mistake:
         report.add(mistake.diagnostic)
         return
@@ -137,7 +145,7 @@ def _collect_item(
 def _collect_block(
     words: Any,
     block: tree.Block,
-    place: Place,
+    context: BlockContext,
     count: int,
     prefix: str,
     values: dict[str, Any],
@@ -150,33 +158,39 @@ def _collect_block(
     if word in words.singles:
         field_name, declared = words.singles[word]
         if field_name in written:
-            place.scope.report.add(
-                error("duplicate", f"`{word}` is written twice", place.scope.span(block.words[0]), "keep one of them")
+            context.scope.report.add(
+                error("duplicate", f"`{word}` is written twice", context.scope.span(block.words[0]), "keep one of them")
             )
             return
         written[field_name] = block
         collect(
             declared.node,
             block.statements or (),
-            place.inner(word),
+            context.inner(word),
             count,
             f"{prefix}{field_name}.",
             values,
-            tree.header_span(place.scope.files, block),
+            tree.header_span(context.scope.files, block),
             given,
             lacking,
         )
     elif word in words.repeated:
-        _collect_repeated(words, word, block, place, prefix, values, written)
+        _collect_repeated(words, word, block, context, prefix, values, written)
     else:
-        place.scope.report.add(unknown_block(words, word, block, place))
+        context.scope.report.add(unknown_block(words, word, block, context))
 
 
 def _collect_repeated(
-    words: Any, word: str, block: tree.Block, place: Place, prefix: str, values: dict[str, Any], written: dict[str, Any]
+    words: Any,
+    word: str,
+    block: tree.Block,
+    context: BlockContext,
+    prefix: str,
+    values: dict[str, Any],
+    written: dict[str, Any],
 ) -> None:
     """Repeated blocks inside a generated one are the same in all of them."""
     field_name, declared = words.repeated[word]
     written[field_name] = block
-    nodes = tuple(place.repeated(word, declared, [block], place))
+    nodes = tuple(context.repeated(word, declared, [block], context))
     values[prefix + field_name] = (*values.get(prefix + field_name, ()), *nodes)

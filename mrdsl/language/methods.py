@@ -10,7 +10,7 @@ from mrdsl.contracts.family import Family
 from mrdsl.core.diagnostics import MrdslError, Related, error
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
-from mrdsl.language.blocks import ItemSpans, Place
+from mrdsl.language.blocks import BlockContext, ItemSpans
 from mrdsl.language.evaluate import MistakeError, Scope
 from mrdsl.language.items import convert
 from mrdsl.language.single_statements import report_repeats
@@ -46,9 +46,9 @@ def _item_of(name: str, default: Any) -> Item:
     return Item("name", doc)
 
 
-def resolve_method(found: Sequence[tree.Block], family: Family, place: Place) -> Method | None:
+def resolve_method(found: Sequence[tree.Block], family: Family, context: BlockContext) -> Method | None:
     """The method that the spec asks for, None where it leaves that open; whether it exists is the registry's to say."""
-    scope = place.scope
+    scope = context.scope
     report_repeats(found, "a spec is solved with one method", "keep one of them", scope)
     if not found:
         return None
@@ -79,7 +79,7 @@ def resolve_method(found: Sequence[tree.Block], family: Family, place: Place) ->
     written: dict[str, Any] = {}
     known = options_of(name, family.name) if block.statements else OPTIONS
     for statement in block.statements or ():
-        _option(statement, place, known, options, written)
+        _option(statement, context, known, options, written)
     _check_formulation(family, options, written, scope)
     return Method(
         name, MappingProxyType(options), tree.header_span(scope.files, block), ItemSpans(scope.files, written)
@@ -91,14 +91,14 @@ def _check_formulation(family: Family, options: Mapping[str, Any], written: Mapp
     known = [formulation.name for formulation in family.formulations]
     if name is not None and name.lower() not in (each.lower() for each in known):
         message = f"{family.name} has no formulation `{name}`"
-        place = scope.span(written["formulation"].words[0])
-        scope.report.add(error("unknown-formulation", message, place, did_you_mean(name, known, "formulations: ")))
+        context = scope.span(written["formulation"].words[0])
+        scope.report.add(error("unknown-formulation", message, context, did_you_mean(name, known, "formulations: ")))
 
 
 def _option(
-    statement: Any, place: Place, known: Mapping[str, Item], options: dict[str, Any], written: dict[str, Any]
+    statement: Any, context: BlockContext, known: Mapping[str, Item], options: dict[str, Any], written: dict[str, Any]
 ) -> None:
-    scope = place.scope
+    scope = context.scope
     if not isinstance(statement, tree.Assignment):
         scope.report.add(
             error(

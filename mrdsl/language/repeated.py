@@ -12,7 +12,7 @@ from mrdsl.core.diagnostics import Related, error
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import NUMBER
 from mrdsl.language import tree
-from mrdsl.language.blocks import Place, resolve_block
+from mrdsl.language.blocks import BlockContext, resolve_block
 from mrdsl.language.evaluate import MistakeError, evaluate, require_printable
 from mrdsl.language.generators import resolve_generator
 from mrdsl.spec.columns import Joined, names_of
@@ -30,20 +30,20 @@ class Header:
     block: tree.Block
 
 
-def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], place: Place) -> Sequence[Node]:
+def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], context: BlockContext) -> Sequence[Node]:
     """The nodes of all blocks of one kind, in spec order: a tuple, or Columns of one table or generator."""
-    report = place.scope.report
+    report = context.scope.report
     headers: list[Header] = []
     for block in blocks:
         try:
-            headers.append(_header(word, declared, block, place))
+            headers.append(_header(word, declared, block, context))
         except MistakeError as mistake:
             report.add(mistake.diagnostic)
-    named = _by_name(headers, place)
+    named = _by_name(headers, context)
     parts: list[Sequence[Node]] = []
     for header in headers:
         try:
-            found = _resolve_one(word, declared, header, named, place)
+            found = _resolve_one(word, declared, header, named, context)
             if not found:
                 report.dropped.add(header.name)
             parts.append(found)
@@ -52,7 +52,7 @@ def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], p
     if len(parts) == 1:
         return parts[0]
     nodes = _joined(parts)
-    _no_duplicates(word, nodes, place)
+    _no_duplicates(word, nodes, context)
     return nodes
 
 
@@ -67,22 +67,24 @@ def _joined(parts: Sequence[Sequence[Node]]) -> Sequence[Node]:
     return Joined([part for part in together if len(part)])
 
 
-def _resolve_one(word: str, declared: Block, header: Header, named: dict[str, Header], place: Place) -> Sequence[Node]:
-    statements = _inherited(word, header, named, place, ())
-    inner = place.inner(word, header.name)
+def _resolve_one(
+    word: str, declared: Block, header: Header, named: dict[str, Header], context: BlockContext
+) -> Sequence[Node]:
+    statements = _inherited(word, header, named, context, ())
+    inner = context.inner(word, header.name)
     if header.source:
-        return _from_source(word, declared, header, statements, place)
+        return _from_source(word, declared, header, statements, context)
     if header.block.indexed is not None:
-        low, high = _bounds(header.block.indexed, place)
+        low, high = _bounds(header.block.indexed, context)
         return resolve_generator(declared.node, header.name, low, high, statements, inner, header.block)
     node = resolve_block(declared.node, statements, inner, header.name, header.block)
     return () if node is None else (node,)
 
 
-def _header(word: str, declared: Block, block: tree.Block, place: Place) -> Header:
+def _header(word: str, declared: Block, block: tree.Block, context: BlockContext) -> Header:
     words = list(block.words[1:])
     more = list(block.more)
-    scope = place.scope
+    scope = context.scope
     name_token: Any = None
     base: Any = None
     source = False
@@ -119,7 +121,7 @@ def _header(word: str, declared: Block, block: tree.Block, place: Place) -> Head
     return Header(tree.word_text(name_token) if name_token is not None else "", name_token, base, source, block)
 
 
-def _by_name(headers: Sequence[Header], place: Place) -> dict[str, Header]:
+def _by_name(headers: Sequence[Header], context: BlockContext) -> dict[str, Header]:
     named: dict[str, Header] = {}
     for header in headers:
         if not header.name:
@@ -127,19 +129,19 @@ def _by_name(headers: Sequence[Header], place: Place) -> dict[str, Header]:
         first = named.setdefault(header.name, header)
         if first is not header:
             word = tree.word_text(header.block.words[0])
-            place.scope.report.add(
+            context.scope.report.add(
                 error(
                     "duplicate",
                     f"`{word} {header.name}` is defined twice",
-                    place.scope.span(header.name_token),
+                    context.scope.span(header.name_token),
                     "give each its own name",
-                    Related("first defined here", place.scope.span(first.name_token)),
+                    Related("first defined here", context.scope.span(first.name_token)),
                 )
             )
     return named
 
 
-def _no_duplicates(word: str, nodes: Sequence[Node], place: Place) -> None:
+def _no_duplicates(word: str, nodes: Sequence[Node], context: BlockContext) -> None:
     """Names that only come up in columns: those of written blocks have been compared before."""
     if isinstance(nodes, tuple):
         return
@@ -147,7 +149,7 @@ def _no_duplicates(word: str, nodes: Sequence[Node], place: Place) -> None:
     for index, name in enumerate(names_of(nodes)):
         first = seen.setdefault(name, index)
         if first != index:
-            place.scope.report.add(
+            context.scope.report.add(
                 error(
                     "duplicate",
                     f"`{word} {name}` is defined twice",
@@ -160,13 +162,13 @@ def _no_duplicates(word: str, nodes: Sequence[Node], place: Place) -> None:
 
 
 def _inherited(
-    word: str, header: Header, named: dict[str, Header], place: Place, chain: tuple[str, ...]
+    word: str, header: Header, named: dict[str, Header], context: BlockContext, chain: tuple[str, ...]
 ) -> tuple[Any, ...]:
     """The block's statements on top of those of the block it extends."""
     own = header.block.statements or ()
     if header.base is None:
         return own
-    scope = place.scope
+    scope = context.scope
     base_name = tree.word_text(header.base)
     if base_name in (*chain, header.name):
         cycle = " extends ".join((*chain, header.name, base_name))
@@ -191,7 +193,7 @@ def _inherited(
             header.base,
             "let the blocks extend one common block",
         )
-    inherited = _inherited(word, base, named, place, (*chain, header.name))
+    inherited = _inherited(word, base, named, context, (*chain, header.name))
     return overlay(inherited, own)
 
 
@@ -223,49 +225,51 @@ def _key(statement: Any) -> tuple[str, ...]:
     return tuple(tree.word_text(word) for word in statement.words)
 
 
-def _bounds(index: tree.Index, place: Place) -> tuple[int, int]:
+def _bounds(index: tree.Index, context: BlockContext) -> tuple[int, int]:
     ends = []
     for node in (index.low, index.high):
-        value = evaluate(node, place.scope)
+        value = evaluate(node, context.scope)
         if value.dimension != NUMBER or not isinstance(value.number, float) or not value.number.is_integer():
-            raise place.scope.mistake("not-whole", "the ends of an index are whole numbers", node, "write `[1..1000]`")
+            raise context.scope.mistake(
+                "not-whole", "the ends of an index are whole numbers", node, "write `[1..1000]`"
+            )
         ends.append(int(value.number))
     if ends[0] > ends[1] or ends[0] < 0:
-        raise place.scope.mistake(
+        raise context.scope.mistake(
             "reversed-range",
             f"the index runs from {ends[0]} to {ends[1]}",
             index.low,
             "write the lower end first, at least 0: `[1..1000]`",
         )
     if ends[1] - ends[0] >= budgets.GENERATED:
-        raise place.scope.mistake(
+        raise context.scope.mistake(
             "out-of-range", f"the index has more than {budgets.GENERATED} steps", index.high, "generate fewer blocks"
         )
     return ends[0], ends[1]
 
 
 def _from_source(
-    word: str, declared: Block, header: Header, statements: tuple[Any, ...], place: Place
+    word: str, declared: Block, header: Header, statements: tuple[Any, ...], context: BlockContext
 ) -> Sequence[Node]:
-    block, scope = header.block, place.scope
+    block, scope = header.block, context.scope
     if block.call is not None:
-        return _from_reader(word, declared, header, statements, place)
+        return _from_reader(word, declared, header, statements, context)
     token = (*block.words, *block.more)[-1]
     if token.type != "STRING":
         raise scope.mistake("missing-file", "`from` names no file", token, 'write `from "file.csv"`')
     written = tree.word_text(token)
-    path = place.files.find(written, token, scope)
+    path = context.files.find(written, token, scope)
     from mrdsl.language.tables import resolve_table
 
     source = Source("table", str(path), written, scope.span(token))
-    return resolve_table(declared.node, word, source, statements, place.inner(declared.plural), header.block)
+    return resolve_table(declared.node, word, source, statements, context.inner(declared.plural), header.block)
 
 
 def _from_reader(
-    word: str, declared: Block, header: Header, statements: tuple[Any, ...], place: Place
+    word: str, declared: Block, header: Header, statements: tuple[Any, ...], context: BlockContext
 ) -> Sequence[Node]:
     """``dag NAME from wfcommons("file.json") { ... }``: one node whose data a family's reader brings."""
-    block, scope = header.block, place.scope
+    block, scope = header.block, context.scope
     call = block.call
     assert call is not None
     reader = str(call.function)
@@ -279,8 +283,8 @@ def _from_reader(
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], tree.Text):
         raise scope.mistake("wrong-arguments", f"`{reader}` takes one file name", call, f'write `{reader}("file")`')
     written = call.arguments[0].value
-    path = place.files.find(written, call.arguments[0], scope)
+    path = context.files.find(written, call.arguments[0], scope)
     source = Source(reader, str(path), written, scope.span(call.arguments[0]))
-    inner = place.inner(word, header.name)
+    inner = context.inner(word, header.name)
     node = resolve_block(declared.node, statements, inner, header.name, block, source)
     return () if node is None else (node,)

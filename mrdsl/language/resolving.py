@@ -16,7 +16,7 @@ from mrdsl.core.suggestions import did_you_mean
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
 from mrdsl.language import tree
-from mrdsl.language.blocks import ItemSpans, Place, resolve_block
+from mrdsl.language.blocks import BlockContext, ItemSpans, resolve_block
 from mrdsl.language.constraints import resolve_constraints
 from mrdsl.language.evaluate import MistakeError, Report, Scope, TooManyMistakesError, require_printable
 from mrdsl.language.imports import Importer
@@ -104,16 +104,16 @@ def _resolve(
     if family is None:
         return None
     seed = _seed(parts.seeds, scope) if seed is None else seed
-    place = Place(scope, files, NO_SEED if seed is None else seed, "", "", _read_repeated)
+    context = BlockContext(scope, files, NO_SEED if seed is None else seed, "", "", _read_repeated)
     at = tree.header_span(names, parts.problem[0])
-    facts = resolve_block(family.facts, tuple(parts.rest), place, "", at)
+    facts = resolve_block(family.facts, tuple(parts.rest), context, "", at)
     goal = _goal(parts.goals, family, scope)
     constraints = (
         tuple(found for block in parts.subject for found in resolve_constraints(block, family, facts, scope))
         if facts is not None
         else ()
     )
-    method = resolve_method(parts.methods, family, place)
+    method = resolve_method(parts.methods, family, context)
     if facts is None:
         return None
     return Spec(
@@ -134,10 +134,10 @@ def _resolve(
     )
 
 
-def _read_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], place: Place) -> Sequence[Node]:
+def _read_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], context: BlockContext) -> Sequence[Node]:
     from mrdsl.language.repeated import resolve_repeated
 
-    return resolve_repeated(word, declared, blocks, place)
+    return resolve_repeated(word, declared, blocks, context)
 
 
 def sort_statements(statements: list[Any]) -> _Sorted:

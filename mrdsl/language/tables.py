@@ -21,7 +21,7 @@ from mrdsl.core.printable import is_printable
 from mrdsl.core.source import Span
 from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw
-from mrdsl.language.blocks import Place
+from mrdsl.language.blocks import BlockContext
 from mrdsl.language.evaluate import MistakeError, evaluate
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
@@ -58,13 +58,18 @@ class Column:
 
 
 def resolve_table(
-    node_type: type[Node], word: str, source: Source, statements: tuple[Any, ...], place: Place, block: BlockTree
+    node_type: type[Node],
+    word: str,
+    source: Source,
+    statements: tuple[Any, ...],
+    context: BlockContext,
+    block: BlockTree,
 ) -> Sequence[Node]:
     """The columns of a table's rows; empty where the table is wrong, with the reasons in the report."""
-    report = place.scope.report
+    report = context.scope.report
     before = len(report.found)
     try:
-        raw = read_raw(source, place.files.shown(source.written))
+        raw = read_raw(source, context.files.shown(source.written))
     except ValueError as problem:
         report.add(
             error(
@@ -77,14 +82,14 @@ def resolve_table(
         return ()
     columns = [
         column
-        for column in (_column(node_type, index, cell, raw, place) for index, cell in enumerate(raw.header))
+        for column in (_column(node_type, index, cell, raw, context) for index, cell in enumerate(raw.header))
         if column is not None
     ]
-    _check_columns(columns, raw, word, place)
+    _check_columns(columns, raw, word, context)
     values: dict[str, Any] = {}
     given = frozenset(path for column in columns for path in _paths(column))
     lacking: list[str] = []
-    collect(node_type, statements, place, raw.rows, "", values, raw.header_span(), given, lacking)
+    collect(node_type, statements, context, raw.rows, "", values, raw.header_span(), given, lacking)
     if lacking:
         shown_paths = ", ".join(f"`{path}`" for path in lacking)
         report.add(
@@ -99,8 +104,8 @@ def resolve_table(
         return ()
     reader = CellReader(raw, report)
     names = reader.texts(next(c.index for c in columns if c.path == NAME_COLUMN))
-    _check_names(names, word, raw, place)
-    _fill(columns, reader, raw, place, values)
+    _check_names(names, word, raw, context)
+    _fill(columns, reader, raw, context, values)
     if len(report.found) > before:
         return ()
     return Columns(node_type, names, values, partial(_row_span, raw))
@@ -110,26 +115,28 @@ def _row_span(raw: RawTable, row: int) -> Span:
     return raw.span(row)
 
 
-def _fill(columns: Sequence[Column], reader: CellReader, raw: RawTable, place: Place, values: dict[str, Any]) -> None:
+def _fill(
+    columns: Sequence[Column], reader: CellReader, raw: RawTable, context: BlockContext, values: dict[str, Any]
+) -> None:
     numbers = reader.numbers(
         [c.index for c in columns if c.numeric], [c.item is not None and c.item.required for c in columns if c.numeric]
     )
     for column, array in zip([c for c in columns if c.numeric], numbers, strict=True):
         scaled = array * column.factor if column.factor != 1.0 else array
         assert column.item is not None
-        _check_numbers(column, column.item, scaled, raw, place)
+        _check_numbers(column, column.item, scaled, raw, context)
         for path in _paths(column):
             values[path] = scaled
     for column in columns:
         if column.item is not None and not column.numeric:
-            values[column.path] = _words(column, column.item, reader, raw, place)
+            values[column.path] = _words(column, column.item, reader, raw, context)
     for column in columns:
         if column.path.endswith(".low"):
-            _check_range(column, values, raw, place)
+            _check_range(column, values, raw, context)
 
 
-def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, place: Place) -> Column | None:
-    report, span = place.scope.report, raw.cell_span(-1, index)
+def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, context: BlockContext) -> Column | None:
+    report, span = context.scope.report, raw.cell_span(-1, index)
     match = _HEADER.match(cell)
     if match is None:
         report.add(
@@ -159,7 +166,7 @@ def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, place: 
         return None if found is None else Column(index, written, found[0], found[1], 1.0)
     path, item = found
     try:
-        return Column(index, written, path, item, _factor(written, unit, item, span, place))
+        return Column(index, written, path, item, _factor(written, unit, item, span, context))
     except MistakeError as mistake:
         report.add(mistake.diagnostic)
         return Column(index, written, path, item, 1.0)
@@ -197,7 +204,7 @@ def all_paths(node_type: type[Node]) -> list[str]:
     return paths
 
 
-def _factor(written: str, unit: str | None, item: Item, span: Span, place: Place) -> float:
+def _factor(written: str, unit: str | None, item: Item, span: Span, context: BlockContext) -> float:
     if item.form not in _NUMERIC_FORMS:
         if unit is not None:
             raise MistakeError(
@@ -213,7 +220,7 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, place: Place
                 "wrong-unit",
                 f"the column `{written}` is {kind.noun} and needs its unit",
                 span,
-                f"write `{written} [{kind.shown_in(place.scope.report.currency)}]`",
+                f"write `{written} [{kind.shown_in(context.scope.report.currency)}]`",
             )
         )
     text = unit if unit[:1].isdigit() else f"1 {unit}"
@@ -224,11 +231,11 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, place: Place
                 "unknown-unit",
                 f"`{unit}` is no unit",
                 span,
-                f"write `{written} [{kind.shown_in(place.scope.report.currency) or '%'}]`",
+                f"write `{written} [{kind.shown_in(context.scope.report.currency) or '%'}]`",
             )
         )
     try:
-        value = evaluate(tree, place.scope)
+        value = evaluate(tree, context.scope)
     except MistakeError as mistake:
         raise _at(mistake, span) from None
     if not units.fits(value.dimension, kind.dimension):
@@ -237,7 +244,7 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, place: Place
                 "wrong-unit",
                 f"the column `{written}` is {kind.noun}, but `{unit}` is {units.describe(value.dimension)}",
                 span,
-                f"write `{written} [{kind.shown_in(place.scope.report.currency)}]`",
+                f"write `{written} [{kind.shown_in(context.scope.report.currency)}]`",
             )
         )
     return float(value.number)
@@ -256,8 +263,8 @@ def _paths(column: Column) -> tuple[str, ...]:
     return (column.path,)
 
 
-def _check_columns(columns: Sequence[Column], raw: RawTable, word: str, place: Place) -> None:
-    report = place.scope.report
+def _check_columns(columns: Sequence[Column], raw: RawTable, word: str, context: BlockContext) -> None:
+    report = context.scope.report
     seen: dict[str, Column] = {}
     for column in columns:
         for path in _paths(column):
@@ -293,20 +300,20 @@ def _check_columns(columns: Sequence[Column], raw: RawTable, word: str, place: P
             )
 
 
-def _check_names(names: Sequence[str], word: str, raw: RawTable, place: Place) -> None:
+def _check_names(names: Sequence[str], word: str, raw: RawTable, context: BlockContext) -> None:
     if len(set(names)) == len(names) and all(names) and is_printable("".join(names)):
         return
     first: dict[str, int] = {}
     for row, name in enumerate(names):
         if not is_printable(name):
             message = f"the name `{name}` of this {word} holds a control character"
-            place.scope.report.add(error("control-character", message, raw.span(row), "leave it out"))
+            context.scope.report.add(error("control-character", message, raw.span(row), "leave it out"))
             return
         if not name:
-            place.scope.report.add(error("empty-cell", f"this {word} has no name", raw.cell_span(row, 0), "name it"))
+            context.scope.report.add(error("empty-cell", f"this {word} has no name", raw.cell_span(row, 0), "name it"))
             return
         if name in first:
-            place.scope.report.add(
+            context.scope.report.add(
                 error(
                     "duplicate",
                     f"`{word} {name}` stands in two rows, {raw.line(first[name])} and {raw.line(row)}",
@@ -318,7 +325,9 @@ def _check_names(names: Sequence[str], word: str, raw: RawTable, place: Place) -
         first[name] = row
 
 
-def _check_numbers(column: Column, item: Item, array: NDArray[np.float64], raw: RawTable, place: Place) -> None:
+def _check_numbers(
+    column: Column, item: Item, array: NDArray[np.float64], raw: RawTable, context: BlockContext
+) -> None:
     import numpy as np
 
     present = ~np.isnan(array)
@@ -328,12 +337,12 @@ def _check_numbers(column: Column, item: Item, array: NDArray[np.float64], raw: 
         present & ~accepted,
         "out-of-range",
         lambda row: (
-            f"`{column.written}` is {shown(float(array[row]), item, place.scope)}, "
-            f"but must be {limits(item, place.scope)}"
+            f"`{column.written}` is {shown(float(array[row]), item, context.scope)}, "
+            f"but must be {limits(item, context.scope)}"
         ),
-        f"write {units.KINDS[item.kind].noun} {limits(item, place.scope)}",
+        f"write {units.KINDS[item.kind].noun} {limits(item, context.scope)}",
         raw,
-        place,
+        context,
     )
     if item.whole:
         huge = present & (np.abs(array) > LARGEST_WHOLE)
@@ -344,7 +353,7 @@ def _check_numbers(column: Column, item: Item, array: NDArray[np.float64], raw: 
             lambda row: f"`{column.written}` is {array[row]:g}, but {WHOLE_REASON}",
             "write a smaller number",
             raw,
-            place,
+            context,
         )
         broken = present & ~huge & ~near_whole(array)
         _report_rows(
@@ -354,11 +363,11 @@ def _check_numbers(column: Column, item: Item, array: NDArray[np.float64], raw: 
             lambda row: f"`{column.written}` is {array[row]:g}, but must be a whole number",
             "write a whole number",
             raw,
-            place,
+            context,
         )
 
 
-def _check_range(column: Column, values: dict[str, Any], raw: RawTable, place: Place) -> None:
+def _check_range(column: Column, values: dict[str, Any], raw: RawTable, context: BlockContext) -> None:
     high = values.get(column.path.removesuffix(".low") + ".high")
     low = values[column.path]
     if high is None:
@@ -370,21 +379,23 @@ def _check_range(column: Column, values: dict[str, Any], raw: RawTable, place: P
         lambda row: f"the range is reversed: {low[row]:g} is above {high[row]:g}",
         "write the lower end first",
         raw,
-        place,
+        context,
     )
 
 
-def _report_rows(column: Column, wrong: Any, code: str, message: Any, hint: str, raw: RawTable, place: Place) -> None:
+def _report_rows(
+    column: Column, wrong: Any, code: str, message: Any, hint: str, raw: RawTable, context: BlockContext
+) -> None:
     if not wrong.any():
         return
     rows = wrong.nonzero()[0]
     for row in rows[:MAX_REPORTED_ROWS]:
         more = len(rows) - MAX_REPORTED_ROWS
         tail = f" ({more} more rows alike)" if more > 0 and row == rows[MAX_REPORTED_ROWS - 1] else ""
-        place.scope.report.add(error(code, message(int(row)) + tail, raw.cell_span(int(row), column.index), hint))
+        context.scope.report.add(error(code, message(int(row)) + tail, raw.cell_span(int(row), column.index), hint))
 
 
-def _words(column: Column, item: Item, reader: CellReader, raw: RawTable, place: Place) -> Any:
+def _words(column: Column, item: Item, reader: CellReader, raw: RawTable, context: BlockContext) -> Any:
     import numpy as np
 
     cells = reader.texts(column.index)
@@ -393,7 +404,7 @@ def _words(column: Column, item: Item, reader: CellReader, raw: RawTable, place:
     if item.form == "choice":
         for row, cell in enumerate(cells):
             if cell not in item.choices and (cell or item.required):
-                place.scope.report.add(
+                context.scope.report.add(
                     error(
                         "unknown-choice",
                         f"`{column.written}` cannot be `{cell}`",

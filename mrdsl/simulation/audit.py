@@ -20,7 +20,7 @@ TOLERANCE = 1e-7
 PHASES = ("map", "reduce")
 
 #: A stretch of work: start, end, and finished tasks or slots taken.
-Work = tuple[float, float, int]
+Stretch = tuple[float, float, int]
 
 
 @dataclass
@@ -31,7 +31,7 @@ class _Cohort:
     released: list[tuple[float, int]] = field(default_factory=list)
     evicted: float = inf
     payments: list[tuple[float, int, int, float]] = field(default_factory=list)
-    work: dict[str, list[Work]] = field(default_factory=lambda: {"map": [], "reduce": []})
+    work: dict[str, list[Stretch]] = field(default_factory=lambda: {"map": [], "reduce": []})
 
 
 def audit(entries: Iterable[Entry], machine: MachineType, jobs: Iterable[Job], cost: float) -> list[str]:
@@ -87,7 +87,7 @@ def _audit_jobs(log: list[Entry], cohorts: dict[int, _Cohort], jobs: list[Job]) 
         found.append("the jobs that arrived are not those of the stream")
     if len(ended) != len(jobs) or sum(entry.what == "finish" for entry in log) != len(jobs):
         found.append("not every job ended exactly once")
-    done: dict[tuple[str, str], list[Work]] = {}
+    done: dict[tuple[str, str], list[Stretch]] = {}
     for entry in log:
         if entry.what == "place":
             facts = entry.facts
@@ -100,7 +100,7 @@ def _audit_jobs(log: list[Entry], cohorts: dict[int, _Cohort], jobs: list[Job]) 
     return found
 
 
-def _audit_job(job: Job, done: Mapping[tuple[str, str], list[Work]], end: Entry | None) -> list[str]:
+def _audit_job(job: Job, done: Mapping[tuple[str, str], list[Stretch]], end: Entry | None) -> list[str]:
     found = []
     last = job.submit
     for phase, tasks in zip(PHASES, job.tasks, strict=True):

@@ -32,7 +32,7 @@ EMBEDDED = "highs"
 
 
 @dataclass(frozen=True)
-class Place:
+class SolverFolder:
     """A folder of solver files and why it is looked at."""
 
     path: Path
@@ -53,16 +53,20 @@ def look_in(folder: Path | str) -> None:
     os.environ["MRDSL_SOLVERS"] = os.pathsep.join(filter(None, (str(path), known)))
 
 
-def places() -> tuple[Place, ...]:
+def solver_folders() -> tuple[SolverFolder, ...]:
     """The folders that are searched, in order."""
-    asked = (Place(Path(p), "MRDSL_SOLVERS") for p in os.environ.get("MRDSL_SOLVERS", "").split(os.pathsep) if p)
+    asked = (SolverFolder(Path(p), "MRDSL_SOLVERS") for p in os.environ.get("MRDSL_SOLVERS", "").split(os.pathsep) if p)
     user = _user_folder()
-    return (Place(resource("solvers"), SHIPPED), *asked, *([Place(user, "user")] if user is not None else []))
+    return (
+        SolverFolder(resource("solvers"), SHIPPED),
+        *asked,
+        *([SolverFolder(user, "user")] if user is not None else []),
+    )
 
 
 def names() -> tuple[str, ...]:
     """Every known name: the declared ones in order of their folders' precedence, then those of entry points."""
-    stems = [path.stem for place in places() for path in _files(place.path)]
+    stems = [path.stem for folder in solver_folders() for path in _files(folder.path)]
     return tuple(dict.fromkeys([*stems, *(point.name for point in _entry_points())]))
 
 
@@ -74,7 +78,7 @@ def find(name: str, span: Span | None = None) -> SolverFile:
     """
     if not METHOD_NAME.fullmatch(name):
         raise MrdslError([error("unknown-solver", f"`{name}` is no name of a solver", span, METHOD_NAME_RULE)])
-    found = [(place, path) for place in places() if (path := place.path / f"{name}.toml").is_file()]
+    found = [(folder, path) for folder in solver_folders() if (path := folder.path / f"{name}.toml").is_file()]
     points = [point for point in _entry_points() if point.name == name]
     if found and found[0][0].origin == SHIPPED:
         others = [str(path) for _, path in found[1:]] + [f"the entry point {point.value}" for point in points]

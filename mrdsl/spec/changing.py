@@ -1,7 +1,7 @@
 """Single numbers of a spec's facts: where they are, what they are called, and the same facts with one of them changed.
 
-A path names an item as families do: ``cluster.size``, ``classes.deadline``, ``classes.jobs.low``. A place is one
-number behind a path: repeated blocks are numbered.
+A path names an item as families do: ``cluster.size``, ``classes.deadline``, ``classes.jobs.low``. A number is one
+value behind a path: repeated blocks are numbered.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from mrdsl.spec.schema import Block, Item, Node, Range, declarations
 
 
 @dataclass(frozen=True)
-class Place:
+class FactNumber:
     """One number of the facts: the path's words, with ``index`` in the one repeated block on the way, or None."""
 
     path: str
     index: int | None = None
 
 
-def places(facts: Node, path: str) -> Iterator[Place]:
+def numbers_at(facts: Node, path: str) -> Iterator[FactNumber]:
     """Every number behind the path that the spec has, in the order of the spec."""
     head, _, rest = path.partition(".")
     holder = getattr(facts, head)
@@ -31,62 +31,62 @@ def places(facts: Node, path: str) -> Iterator[Place]:
         values = column(holder, rest) if isinstance(holder, Columns) else [_read(node, rest) for node in holder]
         for index, value in enumerate(values):
             if value is not None and value == value:
-                yield Place(path, index)
+                yield FactNumber(path, index)
     elif _read(facts, path) is not None:
-        yield Place(path)
+        yield FactNumber(path)
 
 
-def value_at(facts: Node, place: Place) -> float:
+def value_at(facts: Node, number: FactNumber) -> float:
     """The number."""
-    head, _, rest = place.path.partition(".")
-    if place.index is None:
-        return float(_read(facts, place.path))
+    head, _, rest = number.path.partition(".")
+    if number.index is None:
+        return float(_read(facts, number.path))
     holder = getattr(facts, head)
     if isinstance(holder, Columns):
-        return float(column(holder, rest)[place.index])
-    return float(_read(holder[place.index], rest))
+        return float(column(holder, rest)[number.index])
+    return float(_read(holder[number.index], rest))
 
 
-def with_values(facts: Any, values: Mapping[Place, float]) -> Any:
+def with_values(facts: Any, values: Mapping[FactNumber, float]) -> Any:
     """The facts with some numbers changed; whole items stay whole."""
-    by_head: dict[str, list[tuple[Place, float]]] = {}
-    for place, value in values.items():
-        by_head.setdefault(place.path.partition(".")[0], []).append((place, value))
+    by_head: dict[str, list[tuple[FactNumber, float]]] = {}
+    for number, value in values.items():
+        by_head.setdefault(number.path.partition(".")[0], []).append((number, value))
     for head, changes in by_head.items():
         holder = getattr(facts, head)
         if isinstance(holder, Columns):
             facts = replace(facts, **{head: _changed_columns(holder, changes)})
         elif changes[0][0].index is not None:
             nodes = list(holder)
-            for place, value in changes:
-                assert place.index is not None
-                nodes[place.index] = _changed(nodes[place.index], place.path.partition(".")[2], value)
+            for number, value in changes:
+                assert number.index is not None
+                nodes[number.index] = _changed(nodes[number.index], number.path.partition(".")[2], value)
             facts = replace(facts, **{head: tuple(nodes)})
         else:
-            for place, value in changes:
-                facts = _changed(facts, place.path, value)
+            for number, value in changes:
+                facts = _changed(facts, number.path, value)
     return facts
 
 
-def declaration_at(facts: Node, place: Place) -> Item:
+def declaration_at(facts: Node, number: FactNumber) -> Item:
     """How the number is declared: its kind, its limits, whether it is whole."""
     node: type[Node] = type(facts)
     found: Item | Block | None = None
-    for word in place.path.split("."):
+    for word in number.path.split("."):
         if isinstance(found, Item):
             break
         found = declarations(node)[word]
         if isinstance(found, Block):
             node = found.node
-    assert isinstance(found, Item), place.path
+    assert isinstance(found, Item), number.path
     return found
 
 
-def span_at(facts: Node, place: Place) -> Span | None:
+def span_at(facts: Node, number: FactNumber) -> Span | None:
     """The line that the number was written on, or its block's."""
-    head, _, rest = place.path.partition(".")
-    node = facts if place.index is None else getattr(facts, head)[place.index]
-    words = (place.path if place.index is None else rest).split(".")
+    head, _, rest = number.path.partition(".")
+    node = facts if number.index is None else getattr(facts, head)[number.index]
+    words = (number.path if number.index is None else rest).split(".")
     for word in words:
         inner = getattr(node, word)
         if not isinstance(inner, Node):
@@ -95,13 +95,13 @@ def span_at(facts: Node, place: Place) -> Span | None:
     return node.span
 
 
-def label_of(facts: Node, place: Place) -> str:
+def label_of(facts: Node, number: FactNumber) -> str:
     """``deadline of sort``, ``size of cluster``."""
-    head, _, rest = place.path.partition(".")
+    head, _, rest = number.path.partition(".")
     words = [word for word in (rest or head).split(".") if word not in ("low", "high")]
     item = words[-1]
-    if place.index is not None:
-        return f"{item} of {names_of(getattr(facts, head))[place.index]}"
+    if number.index is not None:
+        return f"{item} of {names_of(getattr(facts, head))[number.index]}"
     return f"{item} of {words[-2] if len(words) > 1 else head}" if rest else item
 
 
@@ -125,10 +125,10 @@ def _changed(node: Any, path: str, value: float) -> Any:
     return replace(node, **{head: round(value) if whole else value})
 
 
-def _changed_columns(holder: Columns[Any], changes: Sequence[tuple[Place, float]]) -> Columns[Any]:
+def _changed_columns(holder: Columns[Any], changes: Sequence[tuple[FactNumber, float]]) -> Columns[Any]:
     values = dict(holder.values)
-    for path in dict.fromkeys(place.path.partition(".")[2] for place, _ in changes):
+    for path in dict.fromkeys(number.path.partition(".")[2] for number, _ in changes):
         values[path] = column(holder, path).copy()
-    for place, value in changes:
-        values[place.path.partition(".")[2]][place.index] = value
+    for number, value in changes:
+        values[number.path.partition(".")[2]][number.index] = value
     return Columns(holder.node_type, holder.names, values, holder.span_at)

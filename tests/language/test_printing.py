@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mrdsl.core.source import Span
 from mrdsl.families import SHIPPED, family
-from mrdsl.language.blocks import Place, resolve_block
+from mrdsl.language.blocks import BlockContext, resolve_block
 from mrdsl.language.evaluate import Report, Scope
 from mrdsl.language.items import Files
 from mrdsl.language.loading import load_file
@@ -132,5 +132,5 @@ def test_a_block_alone_reads_back() -> None:
 
     node = MapPhase(tasks=3, avg=0.1, max=1 / 3)
     document, _ = parse("tasks = 3, avg = 0.1 s, max = 0.3333333333333333 s", "x")
-    place = Place(Scope(FileNames(("x",)), Report(), lambda _: None), Files(ROOT), 0, "", "", resolve_repeated)
+    place = BlockContext(Scope(FileNames(("x",)), Report(), lambda _: None), Files(ROOT), 0, "", "", resolve_repeated)
     assert resolve_block(MapPhase, document.statements, place, "", Span("x", 1, 1, 1, 1)) == node

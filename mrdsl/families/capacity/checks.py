@@ -10,7 +10,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impos
 from mrdsl.core.source import Span
 from mrdsl.core.units import MINUTE, show
 from mrdsl.core.whole_numbers import ceiling, floor
-from mrdsl.families.capacity.class_bounds import promises_of
+from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.spec.matching import Reader, matching
@@ -36,7 +36,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     times = instance.earliest()
     for index in (~instance.kept()).nonzero()[0].tolist():
         node = spec.facts.classes[index]
-        deadline, earliest = float(instance.promise[index]), float(times[index])
+        deadline, earliest = float(instance.completion_limit[index]), float(times[index])
         how = (
             f"{show(earliest, 'time')} pass however many slots it gets"
             if node.coefficients is not None
@@ -108,16 +108,16 @@ def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
         )
 
 
-def _span_of_deadline(spec: Spec, node: JobClass, promise: float) -> Span | None:
+def _span_of_deadline(spec: Spec, node: JobClass, limit: float) -> Span | None:
     """The line of the deadline, or of the comparison that makes it tighter."""
-    if promise == node.deadline:
+    if limit == node.deadline:
         return node.span_of("deadline")
     return next(
         (
             constraint.span
             for constraint in spec.constraints
-            for bound in promises_of(replace(spec, constraints=(constraint,))).bounds
-            if (bound.name, bound.value) == (node.name, promise)
+            for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds
+            if (bound.name, bound.value) == (node.name, limit)
         ),
         None,
     )

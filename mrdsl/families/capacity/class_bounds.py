@@ -29,7 +29,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Promises:
+class ClassBounds:
     """The comparisons of ``subject to``: ``bounds`` on single classes, and the ``others``."""
 
     bounds: tuple[Bound, ...]
@@ -51,7 +51,7 @@ class Promises:
         return tightened
 
 
-def promises_of(spec: Spec) -> Promises:
+def class_bounds_of(spec: Spec) -> ClassBounds:
     """Splits ``subject to``: bounds on ``admitted(c)`` and upper bounds on ``completion(c)`` are of a class's own."""
     bounds: list[Bound] = []
     others: list[Constraint] = []
@@ -62,7 +62,7 @@ def promises_of(spec: Spec) -> Promises:
             bounds.extend(known)
         else:
             others.append(constraint)
-    return Promises(tuple(bounds), tuple(others))
+    return ClassBounds(tuple(bounds), tuple(others))
 
 
 def refuse_completion(spec: Spec, formulation: str) -> None:
@@ -91,7 +91,7 @@ def compares_completion(spec: Spec) -> bool:
 def _on_completion(spec: Spec) -> list[Constraint]:
     return [
         constraint
-        for constraint in promises_of(spec).others
+        for constraint in class_bounds_of(spec).others
         if any(
             quantity.name == "completion"
             for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.whole_numbers import ceiling, floor
-from mrdsl.families.capacity.class_bounds import promises_of
+from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.formulas import mapreduce, sizing
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
@@ -44,7 +44,8 @@ class Instance:
 
     ``work`` are A, B and C of the guaranteed estimate; ``estimates`` those of every estimate, NaN where unknown.
     ``limits`` are the slots of one job between which they hold.
-    ``deadline`` is what the spec says, ``promise`` the tighter of it and ``completion(c) <= ...`` in ``subject to``.
+    ``deadline`` is what the spec says, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in
+    ``subject to``.
     ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
     """
 
@@ -56,7 +57,7 @@ class Instance:
     map_per_vm: Floats
     reduce_per_vm: Floats
     deadline: Floats
-    promise: Floats
+    completion_limit: Floats
     low: Floats
     expected: Floats
     penalty: Floats
@@ -67,11 +68,11 @@ class Instance:
     @property
     def slack(self) -> Floats:
         """``-E = D - C``, what the deadline leaves to the phases; positive in every spec that can be kept."""
-        return self.promise - self.work.constant
+        return self.completion_limit - self.work.constant
 
     def kept(self) -> NDArray[np.bool_]:
         """Which promises slots within the limits keep."""
-        return sizing.kept(self.work, self.promise, self.limits)
+        return sizing.kept(self.work, self.completion_limit, self.limits)
 
     def earliest(self) -> Floats:
         """The time of one job with a slot for every task; in the limit of ever more slots where tasks are unknown."""
@@ -83,11 +84,11 @@ class Instance:
         Correction to the paper: within the limits of the estimates' range; infinite where the promise is not
         :meth:`kept`.
         """
-        return sizing.slots_per_job(self.work, self.promise, self.map_per_vm, self.reduce_per_vm, self.limits)
+        return sizing.slots_per_job(self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits)
 
     def time_of_one_job(self) -> Floats:
         """(4) on :meth:`slots_per_job`: the promise, or less where one slot of each kind is fast enough."""
-        return mapreduce.completion(self.work, np.ones_like(self.promise), *self.slots_per_job())
+        return mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job())
 
     def vms_per_job(self) -> Floats:
         """``gamma`` of equations (29) and (30): the VMs, as a fraction, that one admitted job takes."""
@@ -116,7 +117,7 @@ def instance_of(spec: Spec) -> Instance:
         map_per_vm=column(classes, "slots.map"),
         reduce_per_vm=column(classes, "slots.reduce"),
         deadline=deadline,
-        promise=promises_of(spec).tighten(names, "completion", deadline, at_most=True),
+        completion_limit=class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True),
         low=low,
         expected=expected,
         penalty=column(classes, "penalty"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from mrdsl.contracts.pipeline import Draft, Step, run_steps
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.units import HOUR, show
-from mrdsl.families.capacity.class_bounds import promises_of
+from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
 from mrdsl.families.capacity.methods import direct
@@ -42,7 +42,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     if not isinstance(plan, CapacityPlan):
         return ("There is no plan to explain.",)
     tables: list[Table | str] = [_reasons(spec, plan), *_reservations(spec, plan)]
-    if promises_of(spec).others:
+    if class_bounds_of(spec).others:
         tables.append(
             "The comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
         )
@@ -75,7 +75,7 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
 def marginal_price(spec: Spec) -> float:
     """The dual price of one VM in the relaxed P2, per period: between the reserved and the on-demand price."""
     draft = direct.fill(direct.prepare(Draft(replace(spec, constraints=_single(spec)), relax=True)))
-    return float(draft.work.price)
+    return float(draft.state.price)
 
 
 def worth_of_one_more(spec: Spec) -> float | None:
@@ -96,7 +96,7 @@ def _best(spec: Spec) -> Result:
 
 def _single(spec: Spec) -> tuple:  # type: ignore[type-arg]
     """The comparisons of ``subject to`` that bound one class alone."""
-    others = promises_of(spec).others
+    others = class_bounds_of(spec).others
     return tuple(constraint for constraint in spec.constraints if constraint not in others)
 
 

@@ -39,8 +39,8 @@ def kept(name: str, scale: str, method: str) -> tuple[JobUse, Spec] | None:
     for step in registry.find(method).pipelines["energy"].steps:
         if not step["call"].endswith(":report"):
             draft = function_named(step["call"])(draft, **{key: value for key, value in step.items() if key != "call"})
-    own = draft.work.jobs[0]
-    return None if own.kept is None else (job_use(draft.work.machines, own.job, own.share(own.kept)), spec)
+    own = draft.state.jobs[0]
+    return None if own.kept is None else (job_use(draft.state.machines, own.job, own.share(own.kept)), spec)
 
 
 def late(found: tuple[JobUse, Spec]) -> bool:
@@ -146,7 +146,7 @@ def two_machines(budget: float | None = None, deadline: float = 100.0) -> Draft:
 
 
 def attempt_of(draft: Draft) -> steps.Attempt:
-    (attempt,) = draft.work.jobs[0].attempts
+    (attempt,) = draft.state.jobs[0].attempts
     return attempt
 
 
@@ -160,7 +160,7 @@ def test_fill_slots_by_hand() -> None:
     assert filled.maps.tolist() == [1, 5]
     assert filled.reduces.tolist() == [1, 2]
     tight = steps.each_attempt(draft, lambda m, o, a: [replace(a, room=40.0)])
-    assert steps.fill_slots(tight).work.jobs[0].attempts == ()
+    assert steps.fill_slots(tight).state.jobs[0].attempts == ()
 
 
 def test_orders_follow_their_measures() -> None:
@@ -172,7 +172,7 @@ def test_orders_follow_their_measures() -> None:
 def test_value_orders_are_tried_once_each() -> None:
     """The slow VM has 1/5 of the cost per slot. It comes first for map tasks (5/3 of the energy) while alpha is below
     2/3, for reduce tasks (twice the energy) while it is below 8/13: three pairs of orders."""
-    attempts = steps.order_by_value(steps.deal_machines(two_machines())).work.jobs[0].attempts
+    attempts = steps.order_by_value(steps.deal_machines(two_machines())).state.jobs[0].attempts
     orders = [(a.map_order.tolist(), a.reduce_order.tolist()) for a in attempts]
     assert orders == [([0, 1], [0, 1]), ([0, 1], [1, 0]), ([1, 0], [1, 0])]
 
@@ -183,11 +183,11 @@ def test_late_tasks_move_to_the_cheaper_machine_until_the_budget_holds() -> None
     draft = steps.each_attempt(
         draft, lambda m, o, a: [replace(a, room=150.0, maps=np.array([0, 6]), reduces=np.array([0, 3]))]
     )
-    moved = moves.move_late_tasks(draft).work.jobs[0].attempts
+    moved = moves.move_late_tasks(draft).state.jobs[0].attempts
     assert moved
     assert all(a.maps.tolist() == [6, 0] and a.reduces.tolist() == [3, 0] for a in moved)
     short = steps.each_attempt(draft, lambda m, o, a: [replace(a, room=149.0)])
-    assert moves.move_late_tasks(short).work.jobs[0].attempts == ()
+    assert moves.move_late_tasks(short).state.jobs[0].attempts == ()
 
 
 def test_mspan_is_the_least_makespan_within_the_budget() -> None:

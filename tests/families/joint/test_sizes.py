@@ -55,6 +55,6 @@ def test_threshold_fill_equals_sorting(
 
 def test_a_draft_leaves_its_input_alone() -> None:
     draft = joint.serve_least(Draft(random_spec(3), relax=True))
-    before = draft.work.vms.copy()
+    before = draft.state.vms.copy()
     joint.fill_by_penalty(draft)
-    assert (draft.work.vms == before).all()
+    assert (draft.state.vms == before).all()

@@ -11,7 +11,7 @@ from mrdsl.families.bounds.estimates import estimates_of, guaranteed
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.formulas import plan_on
 from mrdsl.families.bounds.plan import BoundsPlan
-from mrdsl.formulas.completion_constraints import Work, completion, ratio
+from mrdsl.formulas.completion_constraints import completion, ratio
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
@@ -37,17 +37,16 @@ def build(spec: Spec, relax: bool) -> ConcreteModel:
     estimates = estimates_of(facts)
     work = guaranteed(facts, estimates)
     deadline, jobs = column(facts.classes, "deadline"), column(facts.classes, "jobs")
-    each = [Work(*map(float, parts)) for parts in zip(work.map_work, work.reduce_work, work.constant, strict=True)]
     tasks = (estimates.profile.map_tasks, estimates.profile.reduce_tasks)
     model = ConcreteModel(name=spec.title or "slots")
-    model.classes = Set(initialize=range(len(each)), ordered=True)
+    model.classes = Set(initialize=range(len(deadline)), ordered=True)
     model.map_slots = Var(model.classes, bounds=lambda _, i: (LEAST, float(tasks[0][i])))
     model.reduce_slots = Var(model.classes, bounds=lambda _, i: _reduce_bounds(facts, float(tasks[1][i])))
     model.completion = Expression(
-        model.classes, rule=lambda m, i: completion(each[i], 1, m.map_slots[i], m.reduce_slots[i])
+        model.classes, rule=lambda m, i: completion(work, i, 1, m.map_slots[i], m.reduce_slots[i])
     )
     model.deadline = Constraint(
-        model.classes, rule=lambda m, i: ratio(each[i], 1, m.map_slots[i], m.reduce_slots[i], float(deadline[i]))
+        model.classes, rule=lambda m, i: ratio(work, i, 1, m.map_slots[i], m.reduce_slots[i], float(deadline[i]))
     )
     model.slots = Objective(
         expr=sum(float(jobs[i]) * (model.map_slots[i] + model.reduce_slots[i]) for i in model.classes)

@@ -16,7 +16,7 @@ from mrdsl.core.diagnostics import MrdslError, error, impossible
 from mrdsl.core.result import Result, Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
-from mrdsl.families.capacity.class_bounds import promises_of, refuse_completion
+from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.plan import plan_of
 from mrdsl.formulas.knapsack import VmCost, exchange
@@ -24,7 +24,7 @@ from mrdsl.spec.spec import Spec
 
 
 @dataclass(frozen=True)
-class Work:
+class Admission:
     """The numbers that the steps share.
 
     ``gamma`` are the VMs that one job takes; ``low`` and ``high`` bound the admitted jobs, ``subject to`` included.
@@ -51,8 +51,8 @@ def prepare(draft: Draft) -> Draft:
     """
     spec = draft.spec
     refuse_completion(spec, "direct")
-    promises = promises_of(spec)
-    if promises.others:
+    class_bounds = class_bounds_of(spec)
+    if class_bounds.others:
         raise MrdslError(
             [
                 error(
@@ -61,12 +61,12 @@ def prepare(draft: Draft) -> Draft:
                     constraint.span,
                     "solve with --solver highs, or leave the choice to auto",
                 )
-                for constraint in promises.others
+                for constraint in class_bounds.others
             ]
         )
     instance = instance_of(spec)
-    low = promises.tighten(instance.names, "admitted", instance.low, at_most=False)
-    high = promises.tighten(instance.names, "admitted", instance.expected, at_most=True)
+    low = class_bounds.tighten(instance.names, "admitted", instance.low, at_most=False)
+    high = class_bounds.tighten(instance.names, "admitted", instance.expected, at_most=True)
     if not draft.relax:
         low, high = ceiling(low), floor(high)
     if bool((low > high).any()):
@@ -75,30 +75,36 @@ def prepare(draft: Draft) -> Draft:
     prices = instance.prices
     pays = prices.reserved < prices.on_demand
     vm_cost = VmCost(prices.reserved, prices.on_demand, float(prices.available) if pays else 0.0)
-    return replace(draft, work=Work(instance, vm_cost, instance.vms_per_job(), low, high))
+    return replace(draft, state=Admission(instance, vm_cost, instance.vms_per_job(), low, high))
 
 
 def fill(draft: Draft) -> Draft:
     """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
-    work: Work = draft.work
-    jobs, price = relaxed_optimum(work)
-    vms = float(work.gamma @ jobs)
-    bound = work.cost(jobs, vms)
-    draft = replace(draft, work=replace(work, admitted=jobs, price=price), bound=bound)
+    admission: Admission = draft.state
+    jobs, price = relaxed_optimum(admission)
+    vms = float(admission.gamma @ jobs)
+    bound = admission.cost(jobs, vms)
+    draft = replace(draft, state=replace(admission, admitted=jobs, price=price), bound=bound)
     if not draft.relax:
         return draft
-    plan = plan_of(work.instance, work.vm_cost.split(vms), jobs, relax=True)
+    plan = plan_of(admission.instance, admission.vm_cost.split(vms), jobs, relax=True)
     return replace(draft, plan=plan, value=plan.total, bound=plan.total, termination=Termination.OPTIMAL)
 
 
-def relaxed_optimum(work: Work) -> tuple[Floats, float]:
+def relaxed_optimum(admission: Admission) -> tuple[Floats, float]:
     """The jobs of the relaxed P2 and the dual price of one VM (Theorem 4.3: between rho and delta).
 
     At the price nu a class is admitted in full where ``p > nu gamma`` and at its least where ``p < nu gamma``. At
     the on-demand price no more than that is ever worth its VMs; where it leaves reserved VMs idle, classes follow by
     penalty per VM until those are used up or no class is worth the reserved price.
     """
-    penalty, gamma, low, high, vms = work.instance.penalty, work.gamma, work.low, work.high, work.vm_cost
+    penalty, gamma, low, high, vms = (
+        admission.instance.penalty,
+        admission.gamma,
+        admission.low,
+        admission.high,
+        admission.vm_cost,
+    )
     jobs = np.where(penalty > vms.on_demand * gamma, high, low)
     left = vms.available - float(gamma @ jobs)
     if left <= 0.0:
@@ -125,23 +131,23 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     """
     if draft.relax:
         return draft
-    work: Work = draft.work
-    assert work.admitted is not None
+    admission: Admission = draft.state
+    assert admission.admitted is not None
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
     found = exchange(
-        work.admitted,
-        work.price,
-        work.instance.penalty,
-        work.gamma,
-        work.low,
-        work.high,
-        work.vm_cost,
+        admission.admitted,
+        admission.price,
+        admission.instance.penalty,
+        admission.gamma,
+        admission.low,
+        admission.high,
+        admission.vm_cost,
         enough=gap * abs(draft.bound or 0.0),
         states=states,
         classes=classes,
         until=None if draft.limits.time is None else draft.started + draft.limits.time,
     )
-    plan = plan_of(work.instance, work.vm_cost.split(found.vms), found.jobs, relax=False)
+    plan = plan_of(admission.instance, admission.vm_cost.split(found.vms), found.jobs, relax=False)
     value = plan.total
     bound = min(value, (draft.bound or 0.0) + found.proven)
     if (relative_gap(value, bound) or 0.0) <= SAME_SUM:
@@ -153,7 +159,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
 
 def direct(spec: Spec, relax: bool) -> Result | None:
     """The outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
-    if promises_of(spec).others:
+    if class_bounds_of(spec).others:
         return None
     return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {})], Draft(spec, relax))
 
@@ -168,6 +174,6 @@ def _contradictions(spec: Spec, instance: Instance, flags: np.ndarray) -> tuple:
             "compare admitted(c) with a number inside the class's range of jobs",
         )
         for constraint in spec.constraints
-        for bound in promises_of(replace(spec, constraints=(constraint,))).bounds
+        for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds
         if bound.quantity == "admitted" and bound.name in names
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pyomo.core as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from mrdsl.families.capacity.class_bounds import promises_of, refuse_completion
+from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.spans import ModelSpans
@@ -117,7 +117,7 @@ def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dic
 def fixed_completion(model: pyo.ConcreteModel, spec: Spec, instance: Instance) -> dict[str, Any]:
     """The times on Theorem 4.1's slots: numbers, as expressions where ``subject to`` mentions them."""
     times: dict[str, Any] = dict(zip(instance.names, instance.time_of_one_job().tolist(), strict=True))
-    mentioned = {bound.name for bound in promises_of(spec).bounds if bound.quantity == "completion"}
+    mentioned = {bound.name for bound in class_bounds_of(spec).bounds if bound.quantity == "completion"}
     model.completion = pyo.Expression(
         [name for name in instance.names if name in mentioned], rule=lambda _, name: times[name]
     )

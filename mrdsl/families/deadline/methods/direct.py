@@ -19,7 +19,7 @@ from mrdsl.families.deadline.workload import Tasks, tasks_of
 
 
 @dataclass(frozen=True)
-class Work:
+class SlackSearch:
     """The tasks, their plain network, the contracted one with the same tasks, and the slacks once they are found."""
 
     tasks: Tasks
@@ -32,29 +32,29 @@ def prepare(draft: Draft) -> Draft:
     """Numbers the tasks and contracts their network."""
     tasks = tasks_of(draft.spec)
     network = network_of(tasks)
-    return replace(draft, work=Work(tasks, network, contracted(network)))
+    return replace(draft, state=SlackSearch(tasks, network, contracted(network)))
 
 
 def maximize_slack(draft: Draft, gap: float = 1e-6) -> Draft:
     """The goal ``slack`` by an interior point method, to ``gap`` unless the limits say otherwise."""
     if goal_of(draft.spec) != PRODUCT:
         return draft
-    work: Work = draft.work
+    search: SlackSearch = draft.state
     limits = draft.limits
     gap = gap if limits.gap is None else limits.gap
     ends = None if limits.time is None else draft.started + limits.time
-    slack = np.zeros(len(work.tasks))
+    slack = np.zeros(len(search.tasks))
     value, bound = 0.0, 0.0
-    for network, numbers in of_each_dag(work.small):
+    for network, numbers in of_each_dag(search.small):
         small, belongs = without_twins(network)
         found = maximize_product(small, gap, ends)
         slack[numbers] = found.slack[belongs]
         value, bound = value + found.value, bound + found.bound
-    proven = bound - value <= gap * scale_of(value, float(work.network.weight.sum()))
+    proven = bound - value <= gap * scale_of(value, float(search.network.weight.sum()))
     late = ends is not None and time.monotonic() >= ends
     unproven = Termination.TIME_LIMIT if late else Termination.COMPLETED
     return replace(
-        draft, work=replace(work, slack=slack), bound=bound, termination=Termination.OPTIMAL if proven else unproven
+        draft, state=replace(search, slack=slack), bound=bound, termination=Termination.OPTIMAL if proven else unproven
     )
 
 
@@ -63,26 +63,26 @@ def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
     goal = goal_of(draft.spec)
     if goal == PRODUCT:
         return draft
-    work: Work = draft.work
-    found = most_even(work.small, shares(goal, work.tasks), rounds)
-    return replace(draft, work=replace(work, slack=found.slack), bound=found.bound, termination=Termination.OPTIMAL)
+    search: SlackSearch = draft.state
+    found = most_even(search.small, shares(goal, search.tasks), rounds)
+    return replace(draft, state=replace(search, slack=found.slack), bound=found.bound, termination=Termination.OPTIMAL)
 
 
 def recover(draft: Draft) -> Draft:
     """The plan of the slacks, with delays that keep every deadline to the last digit."""
-    work: Work = draft.work
-    assert work.slack is not None
-    slack = kept(work.network, np.asarray(work.slack))
-    plan = plan_of(work.tasks, work.network, slack)
-    value = value_of(goal_of(draft.spec), work.tasks, work.network, plan.delay - work.network.duration)
+    search: SlackSearch = draft.state
+    assert search.slack is not None
+    slack = kept(search.network, np.asarray(search.slack))
+    plan = plan_of(search.tasks, search.network, slack)
+    value = value_of(goal_of(draft.spec), search.tasks, search.network, plan.delay - search.network.duration)
     return replace(draft, plan=plan, value=value, bound=_drawn_back(draft, value))
 
 
 def _drawn_back(draft: Draft, value: float) -> float | None:
     """The bound; that of a max-min goal at least the value, where they differ by what counts as no room."""
-    goal, work = goal_of(draft.spec), draft.work
+    goal, search = goal_of(draft.spec), draft.state
     if goal == PRODUCT or draft.bound is None:
         return draft.bound
-    share = shares(goal, work.tasks)
-    room = EXACT * float(work.network.deadlines.max()) / float(share[share > 0].min())
+    share = shares(goal, search.tasks)
+    room = EXACT * float(search.network.deadlines.max()) / float(share[share > 0].min())
     return max(draft.bound, value) if value <= draft.bound + room else draft.bound

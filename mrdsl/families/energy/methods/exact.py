@@ -12,7 +12,7 @@ from mrdsl.core.diagnostics import MrdslError, note, warning
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.energy.cluster import jobs_of, machines_of
 from mrdsl.families.energy.methods.spans import shortest_start
-from mrdsl.families.energy.methods.steps import Attempt, JobWork, Work, only_energy
+from mrdsl.families.energy.methods.steps import Attempt, Dealt, DealtJob, only_energy
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.families.energy.verify import measure
@@ -65,7 +65,7 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
     start = shortest_start(machines, replace(jobs[0], deadline=np.inf)) if len(jobs) == 1 else None
     if start is not None and start.share is not None and start.uptime <= start.bound * (1 + 1e-9):
         share = start.share
-        return replace(draft, work=Work(machines, (_kept(jobs[0], share.types, share.maps, share.reduces),)))
+        return replace(draft, state=Dealt(machines, (_kept(jobs[0], share.types, share.maps, share.reduces),)))
     limited = spec
     if start is not None and start.share is not None:
         limited = replace(spec, facts=replace(spec.facts, jobs=(replace(free[0], deadline=start.uptime * (1 + 1e-9)),)))
@@ -74,8 +74,8 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
     if works is None and start is not None and start.share is not None:
         works = (_kept(jobs[0], start.share.types, start.share.maps, start.share.reduces),)
     if works is None:
-        works = tuple(JobWork(job, np.zeros(0, dtype=np.int64)) for job in jobs)
-        return replace(draft, work=Work(machines, works))
+        works = tuple(DealtJob(job, np.zeros(0, dtype=np.int64)) for job in jobs)
+        return replace(draft, state=Dealt(machines, works))
     found = draft.diagnostics
     reached = plan.uptime if plan is not None else start.uptime if start is not None else np.inf
     known = max(answer.bound or 0.0, start.bound if start is not None else 0.0)
@@ -90,10 +90,10 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
                 "give it more with --time-limit",
             ),
         )
-    return replace(draft, work=Work(machines, works), diagnostics=found)
+    return replace(draft, state=Dealt(machines, works), diagnostics=found)
 
 
-def _works(spec: Spec, plan: EnergyPlan) -> tuple[JobWork, ...]:
+def _works(spec: Spec, plan: EnergyPlan) -> tuple[DealtJob, ...]:
     machines, jobs = machines_of(spec.facts), jobs_of(spec.facts)
     works = []
     for job in jobs:
@@ -109,8 +109,8 @@ def _works(spec: Spec, plan: EnergyPlan) -> tuple[JobWork, ...]:
     return tuple(works)
 
 
-def _kept(job: object, types: object, maps: object, reduces: object) -> JobWork:
-    return JobWork(job, types, kept=Attempt(maps=maps, reduces=reduces))  # type: ignore[arg-type]
+def _kept(job: object, types: object, maps: object, reduces: object) -> DealtJob:
+    return DealtJob(job, types, kept=Attempt(maps=maps, reduces=reduces))  # type: ignore[arg-type]
 
 
 def _solved(draft: Draft, spec: Spec, seconds: float) -> tuple[EnergyPlan | None, Answer]:

@@ -70,7 +70,7 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
     try:
         found = relaxation(machines, jobs, seconds=draft.seconds_left())
         if found is None:
-            return replace(draft, work=search, termination=Termination.INFEASIBLE)
+            return replace(draft, state=search, termination=Termination.INFEASIBLE)
         relaxed.append(found)
         draft = replace(draft, bound=found.energy)
     except UnsolvedError as cause:
@@ -80,7 +80,7 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
             fixed = relaxation(machines, jobs, part / parts, draft.seconds_left())
             relaxed += [fixed] if fixed is not None else []
     diagnostics = (*draft.diagnostics, *told)
-    return replace(draft, work=replace(search, relaxed=tuple(relaxed)), diagnostics=diagnostics)
+    return replace(draft, state=replace(search, relaxed=tuple(relaxed)), diagnostics=diagnostics)
 
 
 def _no_bound(draft: Draft, cause: UnsolvedError) -> Diagnostic:
@@ -93,7 +93,7 @@ def round_machines(draft: Draft) -> Draft:
 
     Makes the starts of the local search, best first; those without a plan come by what they lack.
     """
-    search: Search = draft.work
+    search: Search = draft.state
     states = [
         _rounded(search, relaxed, rounding) for relaxed in search.relaxed for rounding in (np.ceil, np.round, np.floor)
     ]
@@ -103,7 +103,7 @@ def round_machines(draft: Draft) -> Draft:
     found: dict[bytes, State] = {}
     for state in sorted(states, key=score):
         found.setdefault(b"".join(placement.vms.tobytes() for placement in state), state)
-    return replace(draft, work=replace(search, starts=tuple(found.values())))
+    return replace(draft, state=replace(search, starts=tuple(found.values())))
 
 
 def _rounded(search: Search, relaxed: Relaxed, rounding: Callable[[Floats], Floats]) -> State:
@@ -147,7 +147,7 @@ def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 1
     (``wide = 2``). Stops at ``limits.time``, and after
     ``most`` sets of machines have been looked at.
     """
-    search: Search = draft.work
+    search: Search = draft.state
     until = draft.started + draft.limits.time if draft.limits.time is not None and draft.started else inf
     search = replace(search, effort=Effort(until, most))
     narrow: list[Moves] = [singles, swaps]
@@ -164,7 +164,7 @@ def improve_machines(draft: Draft, starts: int = 4, wide: int = 2, most: int = 1
         best = min(best, _descend(search, state, broad), key=score)
     late = time.monotonic() > until
     return replace(
-        draft, work=replace(search, best=best), termination=Termination.TIME_LIMIT if late else draft.termination
+        draft, state=replace(search, best=best), termination=Termination.TIME_LIMIT if late else draft.termination
     )
 
 
@@ -208,7 +208,7 @@ def _clearly(new: tuple[float, float], old: tuple[float, float]) -> bool:
 
 def conclude(draft: Draft) -> Draft:
     """The plan of the best state, if all jobs have one."""
-    search: Search = draft.work
+    search: Search = draft.state
     state = search.best
     if state is None or score(state)[0] > 0:
         return draft

@@ -12,7 +12,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.whole_numbers import begun, floor
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.cluster import Floats, Ints, Machines
-from mrdsl.families.energy.methods.steps import SLACK, Attempt, JobWork, each_attempt, machine_cost, ordered
+from mrdsl.families.energy.methods.steps import SLACK, Attempt, DealtJob, each_attempt, machine_cost, ordered
 
 
 def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
@@ -25,7 +25,7 @@ def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
     in which no task moves ends the attempt: there is no plan on this way.
     """
 
-    def move(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+    def move(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         if not attempt.placed or _cost(machines, own, attempt) <= own.job.budget * (1 + SLACK):
             return [attempt]
         orders = [ordered(-cost)[np.isfinite(cost[ordered(-cost)])] for cost in machine_cost(machines, own)]
@@ -35,7 +35,7 @@ def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
     return each_attempt(draft, move)
 
 
-def _cost(machines: Machines, own: JobWork, attempt: Attempt) -> float:
+def _cost(machines: Machines, own: DealtJob, attempt: Attempt) -> float:
     return job_use(machines, own.job, own.share(attempt)).cost
 
 
@@ -73,7 +73,7 @@ class _Side:
         return moved
 
 
-def _move(machines: Machines, own: JobWork, attempt: Attempt, orders: list[Ints], share: float) -> Attempt | None:
+def _move(machines: Machines, own: DealtJob, attempt: Attempt, orders: list[Ints], share: float) -> Attempt | None:
     job = own.job
     assert attempt.maps is not None
     assert attempt.reduces is not None

@@ -52,7 +52,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class JobWork:
+class DealtJob:
     """One job: its data, the type of every VM dealt to it, the attempts, and the one that was kept."""
 
     job: JobData
@@ -68,11 +68,11 @@ class JobWork:
 
 
 @dataclass(frozen=True)
-class Work:
+class Dealt:
     """The state between steps."""
 
     machines: Machines
-    jobs: tuple[JobWork, ...]
+    jobs: tuple[DealtJob, ...]
 
 
 def only_energy(spec: Spec) -> None:
@@ -89,7 +89,7 @@ def deal_machines(draft: Draft) -> Draft:
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     stock = np.repeat(np.arange(len(machines)), machines.available)
     if len(jobs) == 1:
-        return replace(draft, work=Work(machines, (JobWork(jobs[0], stock),)))
+        return replace(draft, state=Dealt(machines, (DealtJob(jobs[0], stock),)))
     dealt: list[list[int]] = [[] for _ in jobs]
     slots = [0.0] * len(jobs)
     demand = [_demand(job) for job in jobs]
@@ -99,8 +99,8 @@ def deal_machines(draft: Draft) -> Draft:
             taker = max(able, key=lambda j: (demand[j] / (slots[j] + 1e-9 if slots[j] else 1e-9), -j))
             dealt[taker].append(kind)
             slots[taker] += float(machines.map_slots[kind])
-    works = tuple(JobWork(job, np.array(sorted(own), dtype=np.int64)) for job, own in zip(jobs, dealt, strict=True))
-    return replace(draft, work=Work(machines, works))
+    works = tuple(DealtJob(job, np.array(sorted(own), dtype=np.int64)) for job, own in zip(jobs, dealt, strict=True))
+    return replace(draft, state=Dealt(machines, works))
 
 
 def _demand(job: JobData) -> float:
@@ -111,13 +111,13 @@ def _demand(job: JobData) -> float:
     return work / job.deadline if np.isfinite(job.deadline) else work
 
 
-def each_job(draft: Draft, change: Callable[[Machines, JobWork], JobWork]) -> Draft:
+def each_job(draft: Draft, change: Callable[[Machines, DealtJob], DealtJob]) -> Draft:
     """The draft with every job's work changed."""
-    work: Work = draft.work
-    return replace(draft, work=replace(work, jobs=tuple(change(work.machines, own) for own in work.jobs)))
+    dealt: Dealt = draft.state
+    return replace(draft, state=replace(dealt, jobs=tuple(change(dealt.machines, own) for own in dealt.jobs)))
 
 
-def each_attempt(draft: Draft, change: Callable[[Machines, JobWork, Attempt], Sequence[Attempt]]) -> Draft:
+def each_attempt(draft: Draft, change: Callable[[Machines, DealtJob, Attempt], Sequence[Attempt]]) -> Draft:
     """The draft with every attempt replaced by those that ``change`` makes of it."""
     return each_job(
         draft,
@@ -133,7 +133,7 @@ def split_deadline(draft: Draft, parts: int = 10) -> Draft:
     Without a deadline there is one attempt with all the time in the world.
     """
 
-    def split(_: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+    def split(_: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         if not np.isfinite(own.job.deadline):
             return [attempt]
         return [replace(attempt, room=own.job.deadline * (1 - i / parts)) for i in range(1, parts + 1)]
@@ -141,18 +141,18 @@ def split_deadline(draft: Draft, parts: int = 10) -> Draft:
     return each_attempt(draft, split)
 
 
-def per_vm(values: Floats, own: JobWork) -> Floats:
+def per_vm(values: Floats, own: DealtJob) -> Floats:
     """A figure of VM types as one of VMs."""
     return values[own.types]
 
 
-def machine_energy(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
+def machine_energy(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
     """(12): the energy in which each VM would run all map tasks, and all reduce tasks; infinite where it cannot."""
     job = own.job
     return per_vm(job.map_energy * job.map_tasks, own), per_vm(job.reduce_energy * max(job.reduce_tasks, 1), own)
 
 
-def machine_cost(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
+def machine_cost(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
     """(13): what each VM would cost per slot if it ran all map tasks, and all reduce tasks."""
     job = own.job
     return (
@@ -161,14 +161,14 @@ def machine_cost(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
     )
 
 
-def machine_power(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
+def machine_power(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
     """Energy per unit time of a slot, as EMRSA ranks slots (the least over the tasks, or their mean)."""
     job = own.job
     with np.errstate(invalid="ignore"):
         return per_vm(job.map_energy / job.map_time, own), per_vm(job.reduce_energy / job.reduce_time, own)
 
 
-def machine_time(machines: Machines, own: JobWork) -> tuple[Floats, Floats]:
+def machine_time(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:
     """How long one task takes."""
     return per_vm(own.job.map_time, own), per_vm(own.job.reduce_time, own)
 
@@ -195,7 +195,7 @@ def order_machines(draft: Draft, by: str = "energy") -> Draft:
     (``mean_power``). Tasks of a kind are alike here, so both are the same figure and the two algorithms agree.
     """
 
-    def sort(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+    def sort(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         maps, reduces = MEASURES[by](machines, own)
         return [replace(attempt, map_order=ordered(maps), reduce_order=ordered(reduces))]
 
@@ -208,7 +208,7 @@ def order_by_value(draft: Draft, steps: int = 100) -> Draft:
     ``alpha`` runs from 0 to 1 in ``steps`` steps; values of it that give the same orders are tried once.
     """
 
-    def sort(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+    def sort(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         energy, cost = machine_energy(machines, own), machine_cost(machines, own)
         found: dict[bytes, Attempt] = {}
         for step in range(steps + 1):
@@ -244,7 +244,7 @@ def fill_slots(draft: Draft, deadline: bool = True) -> Draft:
     is and leave none for the reduce phase. ``deadline = false`` knows no limit (EM). Attempts that fail are dropped.
     """
 
-    def fill(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+    def fill(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         filled = _fill(machines, own, attempt, attempt.room if deadline else inf)
         return [] if filled is None else [filled]
 
@@ -275,7 +275,7 @@ class _Queue:
         return False
 
 
-def _fill(machines: Machines, own: JobWork, attempt: Attempt, room: float) -> Attempt | None:
+def _fill(machines: Machines, own: DealtJob, attempt: Attempt, room: float) -> Attempt | None:
     job, count = own.job, len(own.types)
     assert attempt.map_order is not None
     assert attempt.reduce_order is not None
@@ -310,7 +310,7 @@ def split_phases(draft: Draft, transfers: bool = False) -> Draft:
     ``split_deadline`` left of it.
     """
 
-    def split(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+    def split(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         job = own.job
         room = attempt.room if transfers else job.deadline
         maps = job.map_tasks * float(per_vm(job.map_time, own).min(initial=inf))
@@ -327,7 +327,7 @@ def pack_slots(draft: Draft) -> Draft:
     Alike tasks make this a whole number of waves per VM. Attempts that leave a task over are dropped.
     """
 
-    def pack(machines: Machines, own: JobWork, attempt: Attempt) -> Sequence[Attempt]:
+    def pack(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         job = own.job
         assert attempt.map_order is not None
         assert attempt.reduce_order is not None
@@ -363,7 +363,7 @@ def keep_best(draft: Draft, least: str = "energy", deadline: bool = True, budget
     ``deadline`` and ``budget`` say which promises the algorithm looks at.
     """
 
-    def keep(machines: Machines, own: JobWork) -> JobWork:
+    def keep(machines: Machines, own: DealtJob) -> DealtJob:
         best, lowest = None, inf
         for attempt in own.attempts:
             if not attempt.placed:
@@ -386,11 +386,11 @@ def keeps(job: JobData, use: JobUse, deadline: bool = True, budget: bool = True)
 
 def report(draft: Draft) -> Draft:
     """The plan, if every job has one and it passes the same check as a solver's plan; else why there is none."""
-    work: Work = draft.work
-    lost = [own.job.name for own in work.jobs if own.kept is None]
+    dealt: Dealt = draft.state
+    lost = [own.job.name for own in dealt.jobs if own.kept is None]
     if lost:
         return replace(draft, plan=None, diagnostics=(*draft.diagnostics, *(_no_placement(name) for name in lost)))
-    plan = plan_of(draft.spec, [own.share(own.kept) for own in work.jobs if own.kept is not None])
+    plan = plan_of(draft.spec, [own.share(own.kept) for own in dealt.jobs if own.kept is not None])
     broken = verify(draft.spec, plan)
     if broken:
         said = tuple(

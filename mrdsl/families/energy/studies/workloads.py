@@ -7,7 +7,7 @@ from mrdsl.contracts.study import Bench
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.energy.assignment import job_use
-from mrdsl.families.energy.methods.steps import Work, report
+from mrdsl.families.energy.methods.steps import Dealt, report
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.solving import registry
@@ -73,11 +73,11 @@ def decide(spec: Spec, method: str) -> JobUse | None:
         return None
     if isinstance(draft.plan, EnergyPlan):
         return next(iter(draft.plan.jobs.values()))
-    if not isinstance(draft.work, Work):
+    if not isinstance(draft.state, Dealt):
         return None
-    work: Work = draft.work
-    job = work.jobs[0]
-    return None if job.kept is None else job_use(work.machines, job.job, job.share(job.kept))
+    dealt: Dealt = draft.state
+    job = dealt.jobs[0]
+    return None if job.kept is None else job_use(dealt.machines, job.job, job.share(job.kept))
 
 
 def excess(value: float, limit: float | None) -> float:

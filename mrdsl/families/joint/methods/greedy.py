@@ -49,7 +49,7 @@ def serve_least(draft: Draft) -> Draft:
     if impossible:
         found = tuple(too_small(draft.spec, work, draft.relax))
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=draft.diagnostics + found)
-    return replace(draft, work=Allocation(work, vms, np.maximum(left, 0.0)))
+    return replace(draft, state=Allocation(work, vms, np.maximum(left, 0.0)))
 
 
 def fill_by_penalty(draft: Draft, states: int = 4096, units: int = 128) -> Draft:
@@ -58,15 +58,15 @@ def fill_by_penalty(draft: Draft, states: int = 4096, units: int = 128) -> Draft
     ``states`` and ``units`` limit the exchanges that whole jobs at once ask for; what they leave aside shows in the
     bound.
     """
-    allocation: Allocation = draft.work
+    allocation: Allocation = draft.state
     work, vms = allocation.work, allocation.vms.copy()
     if work.whole and not draft.relax:
         limits = draft.limits
         until = None if limits.time is None else draft.started + limits.time
-        return replace(draft, work=_fill_whole(allocation, Search(states, units, limits.gap or 0.0, until)))
+        return replace(draft, state=_fill_whole(allocation, Search(states, units, limits.gap or 0.0, until)))
     for (part, _), left in zip(parts(work), allocation.left, strict=True):
         vms[:, part] += further_vms(work, part, vms[:, part], left, draft.relax)
-    return replace(draft, work=replace(allocation, vms=vms))
+    return replace(draft, state=replace(allocation, vms=vms))
 
 
 def _fill_whole(allocation: Allocation, search: Search) -> Allocation:
@@ -86,7 +86,7 @@ def _fill_whole(allocation: Allocation, search: Search) -> Allocation:
 
 def recover(draft: Draft) -> Draft:
     """The plan of the allocation, (62)-(65), and its bound: its own value where nothing was left aside."""
-    allocation: Allocation = draft.work
+    allocation: Allocation = draft.state
     work = allocation.work
     plan = assemble(work, allocation.vms, work.served_by(allocation.vms, draft.relax), draft.relax)
     value = cost_of(work, plan)

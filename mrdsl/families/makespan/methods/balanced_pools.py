@@ -32,11 +32,13 @@ def balanced_pools(
     ``order`` is ``johnson`` or ``genetic``. A genetic search is spent only on pools that can still give a better
     makespan than the best one found; elsewhere Johnson's order decides which half of the interval goes on.
     """
-    work = work_of(draft)
-    if (stopped := cut_short(draft, work)) is not None:
+    progress = work_of(draft)
+    if (stopped := cut_short(draft, progress)) is not None:
         return stopped
     effort = Effort(population, generations, patience) if order == "genetic" else None
-    return offer(draft, work, divide(work.batch, effort, np.random.default_rng([draft.seed, 2]), work.bound).pools)
+    return offer(
+        draft, progress, divide(progress.batch, effort, np.random.default_rng([draft.seed, 2]), progress.bound).pools
+    )
 
 
 def divide(

@@ -14,7 +14,7 @@ from mrdsl.core.result import Termination
 from mrdsl.core.whole_numbers import begun
 from mrdsl.families.makespan.batch import Floats
 from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup, solve
-from mrdsl.families.makespan.methods.orders import Work, offer_schedule, work_of
+from mrdsl.families.makespan.methods.orders import Progress, offer_schedule, work_of
 from mrdsl.families.makespan.schedule import Schedule, in_order_of_start
 from mrdsl.simulation.waves import Phase, Wave
 from mrdsl.solving.request import Request
@@ -27,10 +27,10 @@ def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Dra
     Starts from the best schedule yet. One thread unless ``limits.threads`` says more: then a run may give another
     schedule of the same makespan. Times are counted in steps that divide all task times, which loses nothing.
     """
-    work = work_of(draft)
-    draft = replace(draft, work=work)
-    tasks = int(work.batch.map_tasks.sum() + work.batch.reduce_tasks.sum())
-    if work.proven or work.schedule is None:
+    progress = work_of(draft)
+    draft = replace(draft, state=progress)
+    tasks = int(progress.batch.map_tasks.sum() + progress.batch.reduce_tasks.sum())
+    if progress.proven or progress.schedule is None:
         return draft
     if tasks > most_tasks:
         told = note(
@@ -39,7 +39,7 @@ def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Dra
             hint="`--solver portfolio` has no such limit",
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told))
-    problem = _problem(work, work.schedule)
+    problem = _problem(progress, progress.schedule)
     seconds = draft.limits.time or seconds
     options = {
         "seconds": seconds,
@@ -48,10 +48,10 @@ def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Dra
         "gap": draft.limits.gap or 0.0,
     }
     reply = run_in_worker(solve, Request(model=problem, options=options), seconds, fresh=True)
-    return _understood(draft, work, problem, reply)
+    return _understood(draft, progress, problem, reply)
 
 
-def _understood(draft: Draft, work: Work, problem: CpProblem, reply: Reply) -> Draft:
+def _understood(draft: Draft, progress: Progress, problem: CpProblem, reply: Reply) -> Draft:
     if reply.termination in (Termination.ERROR, Termination.INFEASIBLE):
         why = reply.message or "it refutes a schedule that exists"
         return replace(
@@ -60,25 +60,27 @@ def _understood(draft: Draft, work: Work, problem: CpProblem, reply: Reply) -> D
             diagnostics=(*draft.diagnostics, error("solver-failed", f"cp-sat: {why}", draft.spec.span)),
         )
     if reply.bound is not None:
-        work = replace(work, bound=max(work.bound, begun(reply.bound) * work.batch.unit))
+        progress = replace(progress, bound=max(progress.bound, begun(reply.bound) * progress.batch.unit))
     stopped = draft.termination if reply.termination is Termination.OPTIMAL else reply.termination
-    draft = replace(draft, work=work, termination=stopped)
-    return draft if reply.values is None else offer_schedule(draft, work, _schedule(work, problem, reply.values))
+    draft = replace(draft, state=progress, termination=stopped)
+    return (
+        draft if reply.values is None else offer_schedule(draft, progress, _schedule(progress, problem, reply.values))
+    )
 
 
-def _problem(work: Work, known: Schedule) -> CpProblem:
-    batch, unit = work.batch, work.batch.unit
+def _problem(progress: Progress, known: Schedule) -> CpProblem:
+    batch, unit = progress.batch, progress.batch.unit
     return CpProblem(
-        tuple(_groups(work, known)),
+        tuple(_groups(progress, known)),
         batch.map_slots,
         batch.reduce_slots,
-        int(np.ceil(work.bound / unit)),
+        int(np.ceil(progress.bound / unit)),
         int(known.makespan / unit),
     )
 
 
-def _groups(work: Work, known: Schedule) -> Iterator[TaskGroup]:
-    batch, unit = work.batch, work.batch.unit
+def _groups(progress: Progress, known: Schedule) -> Iterator[TaskGroup]:
+    batch, unit = progress.batch, progress.batch.unit
     heads, tails = batch.phases(batch.map_slots, batch.reduce_slots)
     ceiling = int(known.makespan / unit)
     begun: dict[tuple[int, Phase], list[int]] = {}
@@ -108,8 +110,8 @@ def _groups(work: Work, known: Schedule) -> Iterator[TaskGroup]:
             )
 
 
-def _schedule(work: Work, problem: CpProblem, starts: Floats) -> Schedule:
-    unit, at = work.batch.unit, 0
+def _schedule(progress: Progress, problem: CpProblem, starts: Floats) -> Schedule:
+    unit, at = progress.batch.unit, 0
     waves = []
     for group in problem.groups:
         values, counts = np.unique(np.rint(starts[at : at + group.count]), return_counts=True)
@@ -118,4 +120,4 @@ def _schedule(work: Work, problem: CpProblem, starts: Floats) -> Schedule:
             Wave(group.job, "map" if group.is_map else "reduce", float(v) * unit, group.length * unit, int(c))
             for v, c in zip(values, counts, strict=True)
         ]
-    return in_order_of_start(work.batch, waves)
+    return in_order_of_start(progress.batch, waves)

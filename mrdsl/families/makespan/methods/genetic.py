@@ -43,10 +43,10 @@ class Effort:
 
 def genetic(draft: Draft, population: int = 40, generations: int = 60, patience: int = 15) -> Draft:
     """The best order of a genetic search on the whole cluster, started from Johnson's order and random ones."""
-    work = work_of(draft)
-    if (stopped := cut_short(draft, work)) is not None:
+    progress = work_of(draft)
+    if (stopped := cut_short(draft, progress)) is not None:
         return stopped
-    batch, n = work.batch, len(work.batch)
+    batch, n = progress.batch, len(progress.batch)
     slots = np.array([batch.map_slots]), np.array([batch.reduce_slots])
     orders, _ = search(
         batch,
@@ -54,9 +54,9 @@ def genetic(draft: Draft, population: int = 40, generations: int = 60, patience:
         *slots,
         Effort(population, generations, patience),
         np.random.default_rng([draft.seed, 1]),
-        target=work.bound,
+        target=progress.bound,
     )
-    return offer(draft, work, [PoolOrder(batch.map_slots, batch.reduce_slots, tuple(orders[0].tolist()))])
+    return offer(draft, progress, [PoolOrder(batch.map_slots, batch.reduce_slots, tuple(orders[0].tolist()))])
 
 
 def search(

@@ -34,20 +34,20 @@ Shares = tuple[Share, ...]
 
 def many_pools(draft: Draft, most_pools: int = 6, rounds: int = 60) -> Draft:
     """The best pools that a local search finds from the best ones yet, and from one pool of everything."""
-    work = work_of(draft)
-    if (stopped := cut_short(draft, work)) is not None:
+    progress = work_of(draft)
+    if (stopped := cut_short(draft, progress)) is not None:
         return stopped
-    batch = work.batch
+    batch = progress.batch
     everything: Shares = (Share(batch.map_slots, batch.reduce_slots, tuple(range(len(batch)))),)
-    known = work.schedule.pools if work.schedule is not None else ()
+    known = progress.schedule.pools if progress.schedule is not None else ()
     starts = [everything]
     if len(known) > 1:
         starts.append(tuple(Share(p.map_slots, p.reduce_slots, tuple(sorted(p.order))) for p in known))
     rng = np.random.default_rng([draft.seed, 4])
-    draft = replace(draft, work=work)
+    draft = replace(draft, state=progress)
     for start in starts:
         search = _Search(batch, most_pools, rng)
-        best = search.descend(start, rounds, work.bound)
+        best = search.descend(start, rounds, progress.bound)
         draft = offer(draft, work_of(draft), search.ordered(best))
     return draft
 

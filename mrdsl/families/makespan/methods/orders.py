@@ -17,7 +17,7 @@ from mrdsl.families.makespan.schedule import PoolOrder, Schedule, simulate, whol
 
 
 @dataclass(frozen=True)
-class Work:
+class Progress:
     """The batch, the best schedule yet, and the best proven lower bound, in ticks."""
 
     batch: Batch
@@ -30,13 +30,13 @@ class Work:
         return self.schedule is not None and self.schedule.makespan <= self.bound
 
 
-def work_of(draft: Draft) -> Work:
+def work_of(draft: Draft) -> Progress:
     """The draft's working state; the first step starts it."""
-    if draft.work is not None:
-        found: Work = draft.work
-        return found
+    if draft.state is not None:
+        progress: Progress = draft.state
+        return progress
     batch = batch_of(draft.spec)
-    return Work(batch, lower_bounds(batch).best)
+    return Progress(batch, lower_bounds(batch).best)
 
 
 def late(draft: Draft) -> bool:
@@ -45,23 +45,23 @@ def late(draft: Draft) -> bool:
     return limit is not None and time.monotonic() - draft.started >= limit
 
 
-def cut_short(draft: Draft, work: Work) -> Draft | None:
+def cut_short(draft: Draft, progress: Progress) -> Draft | None:
     """The draft as it stands where the time limit has passed and there is a schedule, else None: go on."""
-    if work.schedule is None or not late(draft):
+    if progress.schedule is None or not late(draft):
         return None
-    return replace(draft, work=work, termination=Termination.TIME_LIMIT)
+    return replace(draft, state=progress, termination=Termination.TIME_LIMIT)
 
 
-def offer(draft: Draft, work: Work, pools: Iterable[PoolOrder]) -> Draft:
+def offer(draft: Draft, progress: Progress, pools: Iterable[PoolOrder]) -> Draft:
     """The draft with these pools, where their makespan is less than the best yet."""
-    return offer_schedule(draft, work, simulate(work.batch, pools))
+    return offer_schedule(draft, progress, simulate(progress.batch, pools))
 
 
-def offer_schedule(draft: Draft, work: Work, schedule: Schedule) -> Draft:
+def offer_schedule(draft: Draft, progress: Progress, schedule: Schedule) -> Draft:
     """The draft with this schedule, where its makespan is less than the best yet."""
-    if work.schedule is not None and work.schedule.makespan <= schedule.makespan:
-        return replace(draft, work=work)
-    return replace(draft, work=replace(work, schedule=schedule))
+    if progress.schedule is not None and progress.schedule.makespan <= schedule.makespan:
+        return replace(draft, state=progress)
+    return replace(draft, state=replace(progress, schedule=schedule))
 
 
 def fifo(draft: Draft) -> Draft:
@@ -69,28 +69,28 @@ def fifo(draft: Draft) -> Draft:
 
     003, 5.3 prints 40 s as the FIFO makespan of (20 s, 2 s) and (2 s, 20 s); it is 42 s.
     """
-    work = work_of(draft)
-    return offer(draft, work, whole_cluster(work.batch, range(len(work.batch))))
+    progress = work_of(draft)
+    return offer(draft, progress, whole_cluster(progress.batch, range(len(progress.batch))))
 
 
 def johnson(draft: Draft) -> Draft:
     """The jobs by Johnson's rule (003, Algorithm 3) on their phase times, on the whole cluster."""
-    work = work_of(draft)
-    batch = work.batch
+    progress = work_of(draft)
+    batch = progress.batch
     order = johnson_order(*batch.phases(batch.map_slots, batch.reduce_slots))
-    return offer(draft, work, whole_cluster(batch, np.asarray(order).tolist()))
+    return offer(draft, progress, whole_cluster(batch, np.asarray(order).tolist()))
 
 
 def conclude(draft: Draft) -> Draft:
     """The plan of the best schedule, with its bound; the last step of every makespan pipeline."""
-    work = work_of(draft)
-    if work.schedule is None:
+    progress = work_of(draft)
+    if progress.schedule is None:
         return draft
-    batch, schedule = work.batch, work.schedule
+    batch, schedule = progress.batch, progress.schedule
     return replace(
         draft,
-        plan=plan_of(batch, schedule, work.bound),
+        plan=plan_of(batch, schedule, progress.bound),
         value=batch.seconds(schedule.makespan),
-        bound=batch.seconds(work.bound),
-        termination=Termination.OPTIMAL if work.proven else draft.termination,
+        bound=batch.seconds(progress.bound),
+        termination=Termination.OPTIMAL if progress.proven else draft.termination,
     )

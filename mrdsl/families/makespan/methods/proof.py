@@ -17,7 +17,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Limits, SolutionStatus, Termination
-from mrdsl.families.makespan.methods.orders import Work, offer_schedule, work_of
+from mrdsl.families.makespan.methods.orders import Progress, offer_schedule, work_of
 from mrdsl.families.makespan.models.time_indexed import grid_of, time_indexed, waves_of
 from mrdsl.families.makespan.schedule import Schedule, earlier
 from mrdsl.solving.checked_answer import solve_model
@@ -31,43 +31,45 @@ def prove(draft: Draft, solver: str = "highs", most_variables: int = 2000, nodes
     At most ``programs`` programs in whole numbers are solved, each to at most ``nodes`` nodes (or ``limits.nodes``),
     so that a run ends the same everywhere; ``limits.time`` ends it in any case.
     """
-    work = work_of(draft)
-    if work.schedule is None or work.proven:
-        return replace(draft, work=work)
-    batch, most_steps = work.batch, most_variables // (3 * len(work.batch))
+    progress = work_of(draft)
+    if progress.schedule is None or progress.proven:
+        return replace(draft, state=progress)
+    batch, most_steps = progress.batch, most_variables // (3 * len(progress.batch))
     if most_steps < FEWEST_STEPS:
-        return replace(draft, work=work)
-    unit = max(batch.unit, float(np.ceil(work.schedule.makespan / most_steps)))
-    return _Proof(replace(draft, work=work), work, solver, draft.limits.nodes or nodes, unit).run(programs)
+        return replace(draft, state=progress)
+    unit = max(batch.unit, float(np.ceil(progress.schedule.makespan / most_steps)))
+    return _Proof(replace(draft, state=progress), progress, solver, draft.limits.nodes or nodes, unit).run(programs)
 
 
 class _Proof:
     """One proof: its bound rises, and its schedule is found, as programs are solved."""
 
-    def __init__(self, draft: Draft, work: Work, solver: str, nodes: int, unit: float) -> None:
-        self.draft, self.work, self.solver, self.nodes = draft, work, solver, nodes
-        self.grid = grid_of(work.batch, unit)
+    def __init__(self, draft: Draft, progress: Progress, solver: str, nodes: int, unit: float) -> None:
+        self.draft, self.progress, self.solver, self.nodes = draft, progress, solver, nodes
+        self.grid = grid_of(progress.batch, unit)
         self.ends_at = draft.started + draft.limits.time if draft.limits.time is not None else None
         self.found: Schedule | None = None
 
     def run(self, programs: int) -> Draft:
         """The draft with what was proven."""
-        assert self.work.schedule is not None
-        known = self.grid.whole_steps(self.work.schedule.makespan)
-        low, high = self.grid.whole_steps(self.work.bound), known
+        assert self.progress.schedule is not None
+        known = self.grid.whole_steps(self.progress.schedule.makespan)
+        low, high = self.grid.whole_steps(self.progress.bound), known
         while low < high:
             middle = (low + high) // 2
             if self._refutes(middle, relaxed=True):
                 low = middle + 1
             else:
                 high = middle
-        programs = programs if self.grid.unit == self.work.batch.unit else 0
+        programs = programs if self.grid.unit == self.progress.batch.unit else 0
         while low < known and programs > 0 and self._refutes(low, relaxed=False):
             low, programs = low + 1, programs - 1
-        work = replace(self.work, bound=max(self.work.bound, low * self.grid.unit))
+        progress = replace(self.progress, bound=max(self.progress.bound, low * self.grid.unit))
         late = self._seconds_left() == 0.0
-        draft = replace(self.draft, work=work, termination=Termination.TIME_LIMIT if late else self.draft.termination)
-        return offer_schedule(draft, work, self.found) if self.found else draft
+        draft = replace(
+            self.draft, state=progress, termination=Termination.TIME_LIMIT if late else self.draft.termination
+        )
+        return offer_schedule(draft, progress, self.found) if self.found else draft
 
     def _refutes(self, steps: int, relaxed: bool) -> bool:
         """Whether no schedule takes so few steps; keeps the schedule where one is found instead."""
@@ -81,7 +83,7 @@ class _Proof:
             TransformationFactory("core.relax_integer_vars").apply_to(model)
         answer = solve_model(model, self.solver, Limits(time=seconds, gap=0.0, nodes=self.nodes, threads=1))
         if answer.solution is not SolutionStatus.NONE and not relaxed:
-            self.found = earlier(self.work.batch, waves_of(self.work.batch, model))
+            self.found = earlier(self.progress.batch, waves_of(self.progress.batch, model))
         return answer.termination is Termination.INFEASIBLE
 
     def _seconds_left(self) -> float | None:

@@ -16,7 +16,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
 from mrdsl.families.makespan.batch import Batch
-from mrdsl.families.makespan.methods.orders import Work, late, offer_schedule, work_of
+from mrdsl.families.makespan.methods.orders import Progress, late, offer_schedule, work_of
 from mrdsl.families.makespan.schedule import Schedule, ends, in_order_of_start, reduce_sequence
 from mrdsl.simulation.slots import Floats, Lists, free_makespans
 from mrdsl.simulation.waves import Tasks, Wave, run
@@ -42,18 +42,18 @@ def slot_search(
     ``heat`` is the share of the makespan by which a step may be worse at first. Where the lists are long there are
     fewer rounds, so that about ``placements`` list entries are placed in all, and none where that leaves under ten.
     """
-    work = work_of(draft)
-    if work.schedule is None or work.proven:
-        return replace(draft, work=work)
-    start = state_of(work.schedule.waves)
+    progress = work_of(draft)
+    if progress.schedule is None or progress.proven:
+        return replace(draft, state=progress)
+    start = state_of(progress.schedule.waves)
     rounds = min(rounds, placements // (neighbours * (len(start.maps) + 2 * len(start.reduces) + 1)))
     if rounds < FEWEST_ROUNDS:
-        return replace(draft, work=work)
+        return replace(draft, state=progress)
     rng = np.random.default_rng([draft.seed, 3])
-    best = _anneal(draft, work, start, rng, (rounds, neighbours, heat))
+    best = _anneal(draft, progress, start, rng, (rounds, neighbours, heat))
     if late(draft):
         draft = replace(draft, termination=Termination.TIME_LIMIT)
-    return offer_schedule(draft, work, schedule_of(work.batch, best))
+    return offer_schedule(draft, progress, schedule_of(progress.batch, best))
 
 
 def state_of(waves: Sequence[Wave]) -> State:
@@ -76,12 +76,14 @@ def schedule_of(batch: Batch, state: State) -> Schedule:
     return min(found, key=lambda schedule: schedule.makespan)
 
 
-def _anneal(draft: Draft, work: Work, start: State, rng: np.random.Generator, effort: tuple[int, int, float]) -> State:
-    batch, (rounds, neighbours, heat) = work.batch, effort
+def _anneal(
+    draft: Draft, progress: Progress, start: State, rng: np.random.Generator, effort: tuple[int, int, float]
+) -> State:
+    batch, (rounds, neighbours, heat) = progress.batch, effort
     state = best = start
     value = least = float(_judge(batch, [start])[0].min())
     for at in range(rounds):
-        if least <= work.bound or late(draft):
+        if least <= progress.bound or late(draft):
             break
         near = [_neighbour(state, rng) for _ in range(neighbours)]
         values, mapped = _judge(batch, near)

@@ -113,8 +113,8 @@ def _methods(spec: Spec, seed: int, hour: int, rounds: int) -> Iterator[tuple[tu
         (slot_search, {"rounds": rounds}),
     ]
     draft = last_draft(steps, Draft(spec, seed=seed))
-    yield ("slots", OURS), batch.seconds(draft.work.schedule.makespan)
-    yield ("slots", BOUND), batch.seconds(draft.work.bound)
+    yield ("slots", OURS), batch.seconds(draft.state.schedule.makespan)
+    yield ("slots", BOUND), batch.seconds(draft.state.bound)
 
 
 def _thesis_methods(batch: Batch, judge: Judge, seed: int) -> Iterator[tuple[str, float]]:

@@ -49,7 +49,7 @@ class Waves:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class PhaseDue:
     """When the map phase of a job that shall be in time must have ended, and the reduce slots still to be held."""
 
     map_due: float
@@ -149,9 +149,9 @@ class Frugal:
         if saving > 0.0 and self._may_be_late(saving):
             self._give_up(run)
         else:
-            run.note = Promise(sim.now + in_time.map * run.duration + boot, in_time.held)
+            run.note = PhaseDue(sim.now + in_time.map * run.duration + boot, in_time.held)
 
-    def _on_idle_slots(self, sim: Simulation, run: JobRun) -> Promise | None:
+    def _on_idle_slots(self, sim: Simulation, run: JobRun) -> PhaseDue | None:
         """For a job that is due before a new VM could end it: in time if the slots that are idle now stay so."""
         idle = [sum(self._idle(cohort, phase, run) for cohort in sim.fleet()) for phase in (MAP, REDUCE)]
         if any(tasks and not slots for tasks, slots in zip(run.job.tasks, idle, strict=True)):
@@ -160,7 +160,7 @@ class Frugal:
             -(-tasks // slots) * duration if tasks else 0.0
             for tasks, slots, duration in zip(run.job.tasks, idle, run.job.durations, strict=True)
         ]
-        return Promise(run.job.due - times[REDUCE], 0) if sim.now + sum(times) <= run.job.due else None
+        return PhaseDue(run.job.due - times[REDUCE], 0) if sim.now + sum(times) <= run.job.due else None
 
     def _may_be_late(self, saving: float) -> bool:
         """Whether the budget has room and the saving is among the largest that the budget can take.
@@ -215,7 +215,7 @@ class Frugal:
                     slots = cohort.busy(REDUCE).get(sim.now + sim.machine.boot, 0)
                 self._hold(cohort, run, min(left, slots))
                 left -= min(left, slots)
-        run.note = Promise(run.note.map_due, left)
+        run.note = PhaseDue(run.note.map_due, left)
         if not left:
             return
         at = run.until - sim.machine.boot
