@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,14 @@ COMMANDS = {
     "solve of a nonlinear model": ["solve", REFERENCE, "--formulation", "P0-cone"],
 }
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks at /proc")
+
+
+@pytest.fixture(autouse=True)
+def hang_ups_end() -> Iterator[None]:
+    """Under ``nohup`` programs are started that no hang-up ends: a test that sends one starts its own without that."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -31,7 +31,7 @@ def _program(name: str, arguments: list[str]) -> str:
         [found.path, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
         env={**os.environ, **found.environment},
     )
