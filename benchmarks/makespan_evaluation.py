@@ -20,7 +20,7 @@ from mrdsl.families.makespan.schedule import simulate, whole_cluster
 from mrdsl.families.makespan.studies.production import DISTRIBUTIONS
 from mrdsl.simulation.slots import makespans
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Slots
+from mrdsl.spec.blocks import MapReduceSlots
 
 ROUNDS = 5
 Tasks = list[tuple[int, float]]
@@ -43,7 +43,7 @@ def production(jobs: int, slots: int, seed: int = 1) -> Spec:
         )
         for j in range(jobs)
     )
-    cluster = Cluster(slots=Slots(map=slots, reduce=slots))
+    cluster = Cluster(slots=MapReduceSlots(map=slots, reduce=slots))
     return Spec(problem="makespan", facts=MakespanFacts(cluster=cluster, jobs=batch))
 
 

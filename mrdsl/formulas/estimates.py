@@ -12,8 +12,10 @@ from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.sizing import SlotLimits, limits_of_tasks
+from mrdsl.formulas.stages import stage_work
 from mrdsl.spec.blocks import GUARANTEES
 from mrdsl.spec.columns import column, words
+from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +42,7 @@ def _without(work: Coefficients, unknown: NDArray[np.bool_]) -> Coefficients:
         np.where(unknown, np.nan, work.map_work),
         np.where(unknown, np.nan, work.reduce_work),
         np.where(unknown, np.nan, work.constant),
+        work.path,
     )
 
 
@@ -51,18 +54,35 @@ def guaranteed(classes: Sequence[Any], estimates: Mapping[str, Coefficients]) ->
     def pick(part: str) -> Floats:
         return np.select(flags, [getattr(estimates[name], part) for name in GUARANTEES])
 
-    return Coefficients(pick("map_work"), pick("reduce_work"), pick("constant"))
+    path = np.where(chosen == "lower", estimates["lower"].path, 0.0)
+    return Coefficients(pick("map_work"), pick("reduce_work"), pick("constant"), path)
 
 
 def slot_limits(classes: Sequence[Any]) -> SlotLimits:
     """The slots of one job between which the estimates of its class hold: at least one, at most as many as tasks.
 
-    Coefficients do not tell how many tasks there are: their classes are limited from below alone, and have no reduce
-    slots where B is 0.
+    Jobs of stages have at most as many as tasks can run at once, and no reduce slots. Coefficients do not tell how many
+    tasks there are: their classes are limited from below alone, and have no reduce slots where B is 0.
     """
     reduce_work = column(classes, "coefficients.B")
     given = ~np.isnan(reduce_work)
     unknown = np.where(reduce_work == 0.0, 0.0, np.nan)
+    stages = stage_work(classes)
+    tasks = column(classes, "map.tasks")
     return limits_of_tasks(
-        column(classes, "map.tasks"), np.where(given, unknown, column(classes, "reduce.tasks", missing=0.0))
+        tasks if stages is None else np.where(np.isnan(stages.width), tasks, stages.width),
+        np.where(given, unknown, column(classes, "reduce.tasks", missing=0.0)),
     )
+
+
+def slots_per_vm(classes: Sequence[Any]) -> tuple[Floats, Floats]:
+    """What one VM hosts of each class: so many map slots, or so many reduce slots.
+
+    Classes of stages have slots of one kind, which stand in the place of map slots.
+    """
+    by_kind = column(classes, "slots.map"), column(classes, "slots.reduce")
+    if not any_stages(classes):
+        return by_kind
+    task = column(classes, "slots.task")
+    there = np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)
+    return np.where(there, task, by_kind[0]), np.where(there, task, by_kind[1])

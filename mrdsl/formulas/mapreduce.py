@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.formulas.stages import StageWork
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -24,6 +26,9 @@ class Profile:
 
     ``first_avg`` and ``first_max`` are the part of the first shuffle wave that does not overlap the map phase.
     Where ``reduce_tasks`` is 0, the shuffle and reduce times play no role and may be NaN.
+
+    A class of stages stands here as one phase: ``map_tasks`` are the most of its tasks that can run at once,
+    ``map_max`` is its longest path of longest tasks, and ``stages`` has the work; ``map_avg`` is NaN.
     """
 
     map_tasks: Floats
@@ -36,6 +41,18 @@ class Profile:
     reduce_tasks: Floats
     reduce_avg: Floats
     reduce_max: Floats
+    stages: StageWork | None = None
+
+    @property
+    def map_work(self) -> Floats:
+        """The work of one job before its reduce phase, in slot-seconds: N_M M_avg, or that of its stages."""
+        work = self.map_tasks * self.map_avg
+        return work if self.stages is None else np.where(np.isnan(self.stages.work), work, self.stages.work)
+
+    @property
+    def path(self) -> Floats:
+        """No job of stages ends before its longest path of average tasks does; 0 for other classes."""
+        return np.zeros_like(self.map_tasks) if self.stages is None else np.nan_to_num(self.stages.path_avg)
 
     @property
     def map_only(self) -> Flags:
@@ -47,24 +64,27 @@ class Profile:
 class Coefficients:
     """``T = map_work h/s_M + reduce_work h/s_R + constant``, equation (4): A, B and C in seconds.
 
-    A and B are slot-seconds of one job; h jobs run side by side on s_M map and s_R reduce slots.
+    A and B are slot-seconds of one job; h jobs run side by side on s_M map and s_R reduce slots. ``path``: besides, no
+    job ends before, whatever its slots; a maximum of both would not be of the form (4).
     """
 
     map_work: Floats
     reduce_work: Floats
     constant: Floats
+    path: Floats | float = 0.0
 
 
 def lower(profile: Profile) -> Coefficients:
     """The lower estimate, equation (1): A = N_M M_avg, B = N_R (Sh_avg + R_avg), C = Sh1_avg - Sh_avg.
 
-    C may be negative. Map-only classes have B = C = 0.
+    C may be negative. Map-only classes have B = C = 0, and classes of stages their work as A and a ``path`` besides.
     """
     p = profile
     return Coefficients(
-        p.map_tasks * p.map_avg,
+        p.map_work,
         _where_reducing(p, p.reduce_tasks * (p.shuffle_avg + p.reduce_avg)),
         _where_reducing(p, p.shuffle_first_avg - p.shuffle_avg),
+        p.path,
     )
 
 
@@ -72,6 +92,7 @@ def upper(profile: Profile) -> Coefficients:
     """The upper estimate, equation (2), with a correction for classes of few tasks.
 
     A = N_M M_avg - 2 M_max, B = N_R (Sh_avg + R_avg) - 2 (Sh_max + R_max), C = Sh1_max + 2 (Sh_max + M_max + R_max).
+    For a class of stages A = W - 2 P and C = 2 P, with its work W and its longest path P of longest tasks.
 
     Correction to the paper: where A or B comes out at or below zero (few tasks: N avg <= 2 max), the coefficient of
     the lower estimate takes its place beside the upper constant. That is a valid upper bound still, since it only
@@ -114,7 +135,7 @@ def _phase(work: Floats, jobs: Floats, slots: Floats) -> Floats:
 def _printed_upper_work(profile: Profile) -> tuple[Floats, Floats]:
     p = profile
     return (
-        p.map_tasks * p.map_avg - 2.0 * p.map_max,
+        p.map_work - 2.0 * p.map_max,
         _where_reducing(p, p.reduce_tasks * (p.shuffle_avg + p.reduce_avg) - 2.0 * (p.shuffle_max + p.reduce_max)),
     )
 

@@ -37,12 +37,18 @@ def profile_of(classes: Sequence[Any]) -> Profile:
     import numpy as np
 
     from mrdsl.formulas.mapreduce import Profile
+    from mrdsl.formulas.stages import stage_work
 
+    stages = stage_work(classes)
+    tasks, longest = column(classes, "map.tasks"), column(classes, "map.max")
+    if stages is not None:
+        tasks = np.where(np.isnan(stages.width), tasks, stages.width)
+        longest = np.where(np.isnan(stages.path_max), longest, stages.path_max)
     first_avg, first_max = column(classes, "shuffle.first_avg"), column(classes, "shuffle.first_max")
     return Profile(
-        map_tasks=column(classes, "map.tasks"),
+        map_tasks=tasks,
         map_avg=column(classes, "map.avg"),
-        map_max=column(classes, "map.max"),
+        map_max=longest,
         shuffle_first_avg=np.where(np.isnan(first_avg), first_max, first_avg),
         shuffle_first_max=first_max,
         shuffle_avg=column(classes, "shuffle.avg"),
@@ -50,6 +56,7 @@ def profile_of(classes: Sequence[Any]) -> Profile:
         reduce_tasks=column(classes, "reduce.tasks", missing=0.0),
         reduce_avg=column(classes, "reduce.avg"),
         reduce_max=column(classes, "reduce.max"),
+        stages=stages,
     )
 
 
@@ -96,14 +103,16 @@ def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
-    """What describes a class: a profile, or coefficients and no choice of an estimate beside them."""
+    """What describes a class: a profile, stages, or coefficients and no choice of an estimate beside them."""
     for index in matching(classes, lambda c: c.lacks("coefficients.A") & c.lacks("map.avg")):
         node = classes[index]
+        if node.stages:
+            continue
         yield error(
             "missing-block",
-            f"class {node.name} has neither a map phase nor coefficients",
+            f"class {node.name} has neither a map phase nor stages nor coefficients",
             node.span,
-            "add map { tasks = ..., avg = ..., max = ... }, or coefficients { A = ..., B = ..., C = ... }",
+            "add map { tasks = ..., avg = ..., max = ... }, stages, or coefficients { A = ..., B = ..., C = ... }",
         )
     for block, path in _PROFILE:
         for index in matching(classes, lambda c, path=path: c.has("coefficients.A") & c.has(path)):  # type: ignore[misc]

@@ -86,11 +86,15 @@ def fixed_reduce(
 
 def earliest(work: Coefficients, map_most: Floats, reduce_most: Floats) -> Floats:
     """The time of one job with a slot for every task: no deadline before it can be kept, whatever the cluster."""
-    return _phase(work.map_work, map_most) + _phase(work.reduce_work, reduce_most) + work.constant
+    return np.maximum(
+        _phase(work.map_work, map_most) + _phase(work.reduce_work, reduce_most) + work.constant, work.path
+    )
 
 
 def kept(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Flags:
     """Which deadlines some slots within the limits keep; one that is :func:`earliest` up to rounding is kept.
+
+    No slots keep one that is before ``work.path``.
 
     Where the most slots are not known, the deadline must leave time to the phases.
     """
@@ -100,7 +104,8 @@ def kept(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Flags:
     unlimited = (work.map_work > 0.0) & np.isinf(limits.map_most) | (work.reduce_work > 0.0) & np.isinf(
         limits.reduce_most
     )
-    return np.asarray(np.where(unlimited, spare > SAME_SUM * size, spare >= -SAME_SUM * size))
+    after_path = deadline - work.path >= -SAME_SUM * deadline
+    return np.asarray(np.where(unlimited, spare > SAME_SUM * size, spare >= -SAME_SUM * size) & after_path)
 
 
 def _limits(tasks: Floats) -> tuple[Floats, Floats]:

@@ -71,11 +71,16 @@ def collect(
     words = vocabulary(node_type)
     report = context.scope.report
     written: dict[str, Any] = {}
+    repeated: dict[str, list[tree.Block]] = {}
     for statement in statements:
         if isinstance(statement, tree.Assignment):
             _collect_item(words, statement, context, count, prefix, values, written, given)
         elif isinstance(statement, tree.Block):
-            _collect_block(words, statement, context, count, prefix, values, written, span, given, lacking)
+            word = tree.word_text(statement.words[0])
+            if word in words.repeated:
+                repeated.setdefault(word, []).append(statement)
+            else:
+                _collect_block(words, statement, context, count, prefix, values, written, span, given, lacking)
         else:
             report.add(
                 error(
@@ -85,6 +90,7 @@ def collect(
                     "write `name = value`",
                 )
             )
+    _collect_repeated(words, repeated, context, prefix, values, written)
     for path in given:
         if path.startswith(prefix):
             written.setdefault(path[len(prefix) :].split(".")[0], None)
@@ -174,23 +180,20 @@ def _collect_block(
             given,
             lacking,
         )
-    elif word in words.repeated:
-        _collect_repeated(words, word, block, context, prefix, values, written)
     else:
         context.scope.report.add(unknown_block(words, word, block, context))
 
 
 def _collect_repeated(
     words: Any,
-    word: str,
-    block: tree.Block,
+    repeated: dict[str, list[tree.Block]],
     context: BlockContext,
     prefix: str,
     values: dict[str, Any],
     written: dict[str, Any],
 ) -> None:
     """Repeated blocks inside a generated one are the same in all of them."""
-    field_name, declared = words.repeated[word]
-    written[field_name] = block
-    nodes = tuple(context.repeated(word, declared, [block], context))
-    values[prefix + field_name] = (*values.get(prefix + field_name, ()), *nodes)
+    for word, blocks in repeated.items():
+        field_name, declared = words.repeated[word]
+        written[field_name] = blocks[0]
+        values[prefix + field_name] = tuple(context.repeated(word, declared, blocks, context))

@@ -65,6 +65,21 @@ class Coefficients(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Slots(Node):
+    """How many tasks run side by side: map and reduce tasks, or tasks of stages."""
+
+    map: int | None = quantity(
+        "slots", "map tasks that run side by side", default=None, at_least=1, whole=True, symbol="c_M"
+    )
+    reduce: int | None = quantity(
+        "slots", "reduce tasks that run side by side", default=None, at_least=1, whole=True, symbol="c_R"
+    )
+    task: int | None = quantity(
+        "slots", "tasks of stages that run side by side", default=None, at_least=1, whole=True, symbol="c"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapReduceSlots(Node):
     """How many map and reduce tasks run side by side."""
 
     map: int = quantity("slots", "map tasks that run side by side", at_least=1, whole=True, symbol="c_M")

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, warning
-from mrdsl.families.bounds.facts import BoundsFacts, JobClass, is_fifo
+from mrdsl.families.bounds.facts import BoundsFacts, JobClass, is_common, is_fifo, sizes_of
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
+from mrdsl.spec.blocks import Slots
 from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import any_stages, stages_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,15 +166,20 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
             "add cluster { slots { map = 128, reduce = 128 } }, or ask minimize slots",
         )
         return
-    if cluster.pools == "common" and cluster.slots.map != cluster.slots.reduce:
+    told = list(_kinds(facts, cluster.slots))
+    yield from told
+    if has_errors(told):
+        return
+    maps, reduces = sizes_of(cluster.slots)
+    if cluster.pools == "common" and maps != reduces:
         yield error(
             "common-pool-differs",
-            f"with pools = common there is one pool, but map = {cluster.slots.map} and reduce = {cluster.slots.reduce}",
+            f"with pools = common there is one pool, but map = {maps} and reduce = {reduces}",
             cluster.slots.span or cluster.span,
             "write the size of the pool twice, or pools = separate",
         )
     jobs = int(column(facts.classes, "jobs").sum())
-    fewest = min(cluster.slots.map, cluster.slots.reduce)
+    fewest = min(maps, reduces)
     if jobs > fewest and cluster.scheduler != "fifo":
         yield error(
             "too-small-cluster",
@@ -184,6 +191,37 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
     if cluster.masters == "yes":
         yield from _masters(facts, jobs)
     yield from _overload(facts)
+
+
+def _kinds(facts: BoundsFacts, slots: Slots) -> Iterator[Diagnostic]:
+    """What tasks lack in slots: `task` where they are of stages, else `task` or both `map` and `reduce`."""
+    assert facts.cluster is not None
+    if slots.task is not None:
+        for kind in ("map", "reduce"):
+            if getattr(slots, kind) is not None:
+                yield warning(
+                    "unused",
+                    f"the cluster's slots say `task`, one pool for all tasks, and `{kind}` besides",
+                    slots.span_of(kind) or facts.cluster.span,
+                    f"leave `{kind}` out, or `task`",
+                )
+        return
+    lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(slots, kind) is None]
+    if any_stages(facts.classes):
+        node = next(node for node, stages in zip(facts.classes, stages_of(facts.classes), strict=True) if stages)
+        yield error(
+            "missing-item",
+            f"the tasks of class {node.name} have no slots: it consists of stages, and the cluster's slots lack `task`",
+            slots.span or facts.cluster.span,
+            "write slots { task = 192 }: one pool, which map and reduce tasks of other classes take too",
+        )
+    elif lacking:
+        yield error(
+            "missing-item",
+            f"the cluster's slots lack {' and '.join(lacking)}",
+            slots.span or facts.cluster.span,
+            "write slots { map = 128, reduce = 128 }, or slots { task = 128 } for one pool",
+        )
 
 
 def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
@@ -200,10 +238,10 @@ def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
             facts.classes[arriving[0]].span_of("arrivals"),
             "leave out arrivals, so that a fixed number of users submits jobs, or masters",
         )
-    elif jobs >= cluster.slots.map:
+    elif jobs >= (slots := sizes_of(cluster.slots)[0]):
         yield error(
             "too-small-cluster",
-            f"with masters = yes {jobs} jobs hold all {cluster.slots.map} slots and leave none for tasks",
+            f"with masters = yes {jobs} jobs hold all {slots} slots and leave none for tasks",
             cluster.slots.span or cluster.span,
             f"give more than {jobs} slots, or leave out masters",
         )
@@ -241,11 +279,12 @@ def _overload(facts: BoundsFacts) -> Iterator[Diagnostic]:
     assert facts.cluster.slots is not None
     rate = column(facts.classes, "arrivals", missing=0.0)
     work = mapreduce.lower(profile_of(facts.classes))
+    maps, reduces = sizes_of(facts.cluster.slots)
     loads = {
-        "map": float(rate @ work.map_work) / facts.cluster.slots.map,
-        "reduce": float(rate @ np.nan_to_num(work.reduce_work)) / facts.cluster.slots.reduce,
+        "map": float(rate @ work.map_work) / maps,
+        "reduce": float(rate @ np.nan_to_num(work.reduce_work)) / reduces,
     }
-    if facts.cluster.pools == "common":
+    if is_common(facts.cluster):
         loads = {"": sum(loads.values())}
     for kind, load in loads.items():
         if load >= 1.0:

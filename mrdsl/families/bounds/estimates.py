@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo, sizes_of
 from mrdsl.formulas import mapreduce, scaling
 from mrdsl.formulas import wave_estimates as wave_profiles
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
@@ -114,7 +114,8 @@ def slots_of_one_job(facts: BoundsFacts) -> tuple[Floats, Floats]:
     part = shares_of(facts) / column(facts.classes, "jobs")
     if is_fifo(facts):
         part = np.ones_like(part)
-    return part * cluster.slots.map, part * cluster.slots.reduce
+    maps, reduces = sizes_of(cluster.slots)
+    return part * maps, part * reduces
 
 
 def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:

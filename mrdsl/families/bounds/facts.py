@@ -119,6 +119,20 @@ class BoundsFacts(Node):
     simulation: Simulation | None = block(Simulation, "how long is simulated")
 
 
+def sizes_of(slots: Slots) -> tuple[int, int]:
+    """How many map and how many reduce tasks run side by side; where tasks have one pool, its size for both."""
+    if slots.task is not None:
+        return slots.task, slots.task
+    assert slots.map is not None
+    assert slots.reduce is not None
+    return slots.map, slots.reduce
+
+
+def is_common(cluster: Cluster) -> bool:
+    """Whether all tasks take any of the same slots."""
+    return cluster.pools == "common" or (cluster.slots is not None and cluster.slots.task is not None)
+
+
 def is_fifo(facts: BoundsFacts) -> bool:
     """Whether jobs run one after another on the whole cluster."""
     return facts.cluster is not None and facts.cluster.scheduler == "fifo"

@@ -14,7 +14,7 @@ from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import Estimates, estimates_of, growth_of, shares_of
-from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, Simulation, is_fifo
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, Simulation, is_common, is_fifo, sizes_of
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan, Observed
 from mrdsl.simulation.cluster import Pool
@@ -127,11 +127,11 @@ def _slots(spec: Spec, plan: BoundsPlan, cluster: Cluster) -> tuple[int, int]:
     if minimizes_slots(spec) or cluster.slots is None:
         whole = [ceiling(slots * plan.jobs).sum() for slots in (plan.map_slots, plan.reduce_slots)]
         return max(1, int(whole[0])), max(1, int(whole[1]))
-    return cluster.slots.map, cluster.slots.reduce
+    return sizes_of(cluster.slots)
 
 
 def _pools(facts: BoundsFacts, cluster: Cluster, sizes: tuple[int, int]) -> tuple[Pool, ...]:
-    chosen = sizes[:1] if cluster.pools == "common" else sizes
+    chosen = sizes[:1] if is_common(cluster) else sizes
     return tuple(Pool(slots, _queues(facts, cluster, slots)) for slots in chosen)
 
 

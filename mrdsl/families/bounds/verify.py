@@ -9,7 +9,7 @@ import numpy as np
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.bounds.estimates import estimates_of, promised_times
-from mrdsl.families.bounds.facts import BoundsFacts
+from mrdsl.families.bounds.facts import BoundsFacts, sizes_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.columns import column, names_of
@@ -26,10 +26,8 @@ def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
     assert facts.cluster.slots is not None
     if facts.cluster.scheduler == "fifo":
         return
-    for kind, slots, there in (
-        ("map", plan.map_slots, facts.cluster.slots.map),
-        ("reduce", plan.reduce_slots, facts.cluster.slots.reduce),
-    ):
+    maps, reduces = sizes_of(facts.cluster.slots)
+    for kind, slots, there in (("map", plan.map_slots, maps), ("reduce", plan.reduce_slots, reduces)):
         used = float(slots @ plan.jobs)
         if used > there * (1.0 + FEASIBILITY):
             yield error("broken-plan", f"the jobs share {used:g} {kind} slots, and there are {there}", spec.span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +13,33 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
+from mrdsl.formulas.stage_checks import check_few_tasks_of_stages, check_kinds_of_slots, check_stages
 from mrdsl.spec.matching import Reader, matching
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import any_stages, stages_of
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes and warnings; vectorised, so that 100,000 classes take well under a second."""
     facts: CapacityFacts = spec.facts
-    found = [*_vm_types(spec), *check_descriptions(facts.classes), *check_profiles(facts.classes), *_jobs(facts)]
+    found = [
+        *_vm_types(spec),
+        *check_descriptions(facts.classes),
+        *check_profiles(facts.classes),
+        *check_stages(facts.classes),
+        *check_kinds_of_slots(facts.classes),
+        *_jobs(facts),
+    ]
     yield from found
     if not has_errors(found):
         yield from check_few_tasks(facts.classes)
+        yield from check_few_tasks_of_stages(facts.classes)
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     """Deadlines that no slots keep for which the guaranteed estimate holds: see ``sizing.kept``."""
-    if not spec.constraints and not any(True for _ in matching(spec.facts.classes, _may_be_too_early)):
+    classes = spec.facts.classes
+    if not (spec.constraints or any(True for _ in matching(classes, _may_be_too_early)) or any(_long_stages(classes))):
         return
     from mrdsl.families.capacity.instance import instance_of
 
@@ -56,6 +67,13 @@ def _may_be_too_early(c: Reader) -> Any:
     """No estimate exceeds three longest tasks of each kind; a look at that spares most specs the exact arithmetic."""
     upper = c("shuffle.first_max", 0.0) + 3.0 * (c("map.max", 0.0) + c("shuffle.max", 0.0) + c("reduce.max", 0.0))
     return (c("deadline") <= upper * (1 + 1e-9)) | (c("deadline") <= c("coefficients.C") * (1 + 1e-9))
+
+
+def _long_stages(classes: Sequence[Any]) -> Iterator[bool]:
+    """The same of stages: no estimate exceeds three longest tasks of each."""
+    if any_stages(classes):
+        for node, stages in zip(classes, stages_of(classes), strict=True):
+            yield bool(stages) and node.deadline <= 3.0 * sum(stage.max for stage in stages) * (1 + 1e-9)
 
 
 def _vm_types(spec: Spec) -> Iterator[Diagnostic]:

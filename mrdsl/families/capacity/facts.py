@@ -17,6 +17,7 @@ from mrdsl.spec.blocks import (
     Slots,
 )
 from mrdsl.spec.schema import Node, Range, block, blocks, choice, quantity, value_range
+from mrdsl.spec.stages import Stage, stage_blocks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +35,11 @@ class JobClass(Node):
     map: MapPhase | None = block(MapPhase, "the map phase of one job")
     shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle of one job; not for map-only classes")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce phase of one job; left out for map-only classes")
+    stages: Sequence[Stage] = stage_blocks()
     coefficients: Coefficients | None = block(Coefficients, "A, B and C in place of a profile")
-    slots: Slots = block(Slots, "what one VM hosts: either so many map or so many reduce tasks", required=True)
+    slots: Slots = block(
+        Slots, "what one VM hosts: either so many map or so many reduce tasks, or tasks of stages", required=True
+    )
     jobs: Range = value_range(
         "jobs",
         "at least the low end is admitted, the high end is expected; whole jobs",

@@ -12,7 +12,7 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.formulas import mapreduce, sizing
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.spec.columns import column, names_of
@@ -108,14 +108,15 @@ def instance_of(spec: Spec) -> Instance:
     deadline = column(classes, "deadline")
     names = names_of(classes)
     estimates = estimates_of(classes)
+    map_per_vm, reduce_per_vm = slots_per_vm(classes)
     return Instance(
         names=names,
         prices=prices_of(facts),
         estimates=estimates,
         work=guaranteed(classes, estimates),
         limits=slot_limits(classes),
-        map_per_vm=column(classes, "slots.map"),
-        reduce_per_vm=column(classes, "slots.reduce"),
+        map_per_vm=map_per_vm,
+        reduce_per_vm=reduce_per_vm,
         deadline=deadline,
         completion_limit=class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True),
         low=low,

@@ -15,7 +15,7 @@ from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import prices_of, whole_jobs
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.formulas import mapreduce
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
@@ -146,9 +146,8 @@ def _slots(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
 def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     classes = spec.facts.classes
     prices = prices_of(spec.facts)
-    taken = float(
-        (plan.map_slots / column(classes, "slots.map") + plan.reduce_slots / column(classes, "slots.reduce")).sum()
-    )
+    map_per_vm, reduce_per_vm = slots_per_vm(classes)
+    taken = float((plan.map_slots / map_per_vm + plan.reduce_slots / reduce_per_vm).sum())
     rented = plan.on_demand + plan.reserved
     if taken > rented + FEASIBILITY * max(1.0, taken) or (taken > 0.0 and rented <= 0.0):
         yield error("broken-plan", f"the classes' slots take {taken:g} VMs, {rented:g} are rented", spec.span)
@@ -162,13 +161,8 @@ def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
 
 def _hosting(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     """What the slots take once they are whole for every class, as a scheduler is told them."""
-    classes = spec.facts.classes
-    needed = float(
-        (
-            ceiling(plan.map_slots) / column(classes, "slots.map")
-            + ceiling(plan.reduce_slots) / column(classes, "slots.reduce")
-        ).sum()
-    )
+    map_per_vm, reduce_per_vm = slots_per_vm(spec.facts.classes)
+    needed = float((ceiling(plan.map_slots) / map_per_vm + ceiling(plan.reduce_slots) / reduce_per_vm).sum())
     yield from told_of_sharing(needed, plan.on_demand + plan.reserved, spec.facts.vms[0].span)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrdsl.spec.blocks import OnDemand, Slots
+from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import Node, block, blocks, quantity
 
 
@@ -13,7 +13,7 @@ from mrdsl.spec.schema import Node, block, blocks, quantity
 class Vm(Node):
     """A VM type. Its slots run side by side: so many map tasks in the map phase, so many reduce tasks later."""
 
-    slots: Slots = block(Slots, "tasks that one VM of this type runs side by side", required=True)
+    slots: MapReduceSlots = block(MapReduceSlots, "tasks that one VM of this type runs side by side", required=True)
     on_demand: OnDemand = block(OnDemand, "what one VM of this type costs", required=True)
     available: int = quantity("vms", "how many VMs of this type can be had", at_least=0, whole=True)
 

@@ -10,6 +10,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impos
 from mrdsl.core.units import show
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
+from mrdsl.formulas.stage_checks import check_few_tasks_of_stages, check_kinds_of_slots, check_stages
 from mrdsl.spec.columns import column, names_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *_anything(spec),
         *check_descriptions(facts.classes),
         *check_profiles(facts.classes),
+        *check_stages(facts.classes),
+        *check_kinds_of_slots(facts.classes),
         *_names(facts),
         *_demand_given(spec),
         *_shifts(facts),
@@ -45,6 +48,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     yield from found
     if not has_errors(found):
         yield from check_few_tasks(facts.classes)
+        yield from check_few_tasks_of_stages(facts.classes)
         yield from _concurrency(facts.cluster)
         yield from _reuse(facts)
         if not has_errors(_unreachable(facts)):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import GUARANTEES, Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
+from mrdsl.spec.stages import Stage, stage_blocks
 
 DAYS = ("flat", "bimodal")
 
@@ -43,8 +44,11 @@ class JobClass(Node):
     map: MapPhase | None = block(MapPhase, "the map tasks of one job")
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job")
+    stages: Sequence[Stage] = stage_blocks()
     coefficients: Coefficients | None = block(Coefficients, "the execution time's coefficients, instead of a profile")
-    slots: Slots = block(Slots, "what one VM hosts: so many map tasks, or so many reduce tasks", required=True)
+    slots: Slots = block(
+        Slots, "what one VM hosts: so many map tasks, or so many reduce tasks, or tasks of stages", required=True
+    )
     jobs: Range | None = value_range(
         "jobs",
         "jobs of one period, run in period / deadline rounds: at least .. expected",

@@ -18,7 +18,7 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.quantities import response_limits
 from mrdsl.formulas import service
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits, slots_per_job
 from mrdsl.spec.columns import column, names_of
@@ -35,13 +35,14 @@ ROUNDING = 1e-9
 class Execution:
     """The classes' execution times ``A h / s_M + B h / s_R + C`` and what one VM hosts; arrays over classes.
 
-    ``reuse`` is Xi, how often in a period a VM takes new jobs. ``limits`` are the slots of one job between which the
-    estimates hold.
+    ``path``: no job ends before, whatever its slots. ``reuse`` is Xi, how often in a period a VM takes new jobs.
+    ``limits`` are the slots of one job between which the estimates hold.
     """
 
     A: Floats
     B: Floats
     C: Floats
+    path: Floats | float
     map_slots: Floats
     reduce_slots: Floats
     deadline: Floats
@@ -52,7 +53,11 @@ class Execution:
     def slots_per_job(self) -> tuple[Floats, Floats]:
         """Map and reduce slots of each job at once: Theorem 3.1 (23), (24) with h = 1, within the limits."""
         return slots_per_job(
-            Coefficients(self.A, self.B, self.C), self.deadline, self.map_slots, self.reduce_slots, self.limits
+            Coefficients(self.A, self.B, self.C, self.path),
+            self.deadline,
+            self.map_slots,
+            self.reduce_slots,
+            self.limits,
         )
 
     @cached_property
@@ -235,12 +240,14 @@ def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
     """The classes' execution times, by the estimate that each class chose."""
     work = guaranteed(classes, estimates_of(classes))
     deadline = column(classes, "deadline")
+    map_per_vm, reduce_per_vm = slots_per_vm(classes)
     return Execution(
         A=work.map_work,
         B=work.reduce_work,
         C=work.constant,
-        map_slots=column(classes, "slots.map"),
-        reduce_slots=column(classes, "slots.reduce"),
+        path=work.path,
+        map_slots=map_per_vm,
+        reduce_slots=reduce_per_vm,
         deadline=deadline,
         reuse=reuse_factor(cluster.period, deadline, cluster.concurrency == "whole" or cluster.reuse == "floor"),
         limits=slot_limits(classes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrdsl.spec.blocks import ShufflePhase, Slots
+from mrdsl.spec.blocks import MapReduceSlots, ShufflePhase
 from mrdsl.spec.schema import Node, block, blocks, quantity
 
 
@@ -55,7 +55,9 @@ class JobClass(Job):
 class Cluster(Node):
     """The machines that the batch shares."""
 
-    slots: Slots = block(Slots, "map and reduce slots of the whole cluster, held at once", required=True)
+    slots: MapReduceSlots = block(
+        MapReduceSlots, "map and reduce slots of the whole cluster, held at once", required=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

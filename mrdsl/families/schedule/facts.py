@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mrdsl.core.units import HOUR
 from mrdsl.exchange.registry import JOBS, names
-from mrdsl.spec.blocks import MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.blocks import MapPhase, MapReduceSlots, OnDemand, ReducePhase, ShufflePhase
 from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, choice, distribution, path, quantity, text
 
 UNIFORM_1_3 = Distribution("uniform", (1.0, 3.0))
@@ -50,7 +50,7 @@ class Billing(Node):
 class Vm(Node):
     """The VM type that is rented: it runs so many map tasks and so many reduce tasks at once."""
 
-    slots: Slots = block(Slots, "slots of one VM, both kinds at once", required=True)
+    slots: MapReduceSlots = block(MapReduceSlots, "slots of one VM, both kinds at once", required=True)
     on_demand: OnDemand = block(OnDemand, "the price on demand", required=True)
     spot: Spot | None = block(Spot, "the spot market")
     billing: Billing | None = block(Billing, "how its time is paid; default by the hour", short="period")

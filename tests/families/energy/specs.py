@@ -14,7 +14,7 @@ from mrdsl.contracts.subject_to import broken
 from mrdsl.core.resources import resource
 from mrdsl.families.energy.facts import EnergyFacts, Job, MapTasks, Network, OnVm, ReduceTasks, TaskProfile, Vm
 from mrdsl.spec import Goal, Spec
-from mrdsl.spec.blocks import OnDemand, Slots
+from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 
 SCALES = ("small", "medium", "large")
 NAMES = ("adjlist", "classif", "hismov", "invind", "raninvind", "selfjoin", "seqcou", "worcou")
@@ -30,7 +30,10 @@ def workload(name: str, scale: str) -> Spec:
 def vm(name: str, slots: int, price: float, available: int) -> Vm:
     """A VM type with as many reduce as map slots; price in USD per hour."""
     return Vm(
-        name=name, slots=Slots(map=slots, reduce=slots), on_demand=OnDemand(price=price / HOUR), available=available
+        name=name,
+        slots=MapReduceSlots(map=slots, reduce=slots),
+        on_demand=OnDemand(price=price / HOUR),
+        available=available,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Slots
+from mrdsl.spec.blocks import MapReduceSlots
 
 Row = tuple[str, int, float, int, float]
 
@@ -31,5 +31,5 @@ def spec(rows: Iterable[Row], map_slots: int, reduce_slots: int, **more: Any) ->
         )
         for name, maps, map_time, reduces, reduce_time in rows
     )
-    cluster = Cluster(slots=Slots(map=map_slots, reduce=reduce_slots))
+    cluster = Cluster(slots=MapReduceSlots(map=map_slots, reduce=reduce_slots))
     return Spec(problem="makespan", facts=MakespanFacts(cluster=cluster, jobs=jobs), **more)

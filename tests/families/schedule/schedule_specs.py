@@ -8,7 +8,7 @@ from typing import Any
 
 from mrdsl.families.schedule.facts import Arrivals, Billing, Policy, ScheduleFacts, Spot, Vm
 from mrdsl.simulation.jobs import Job
-from mrdsl.spec.blocks import OnDemand, Slots
+from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import Distribution, Source
 from mrdsl.spec.spec import Spec
 
@@ -35,7 +35,7 @@ def vm(
 ) -> Vm:
     return Vm(
         name="m3.medium",
-        slots=Slots(map=map_slots, reduce=reduce_slots),
+        slots=MapReduceSlots(map=map_slots, reduce=reduce_slots),
         billing=Billing(period=billing, broken_period=broken_period),
         on_demand=OnDemand(price=0.07 / HOUR),
         spot=spot or Spot(price=MIXTURE, every=300.0),

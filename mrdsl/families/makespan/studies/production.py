@@ -27,7 +27,7 @@ from mrdsl.families.makespan.methods.pool_rows import Judge, johnson_rows, makes
 from mrdsl.families.makespan.methods.slot_search import slot_search
 from mrdsl.reporting.drawing import Series, line_chart
 from mrdsl.reporting.study_tables import written
-from mrdsl.spec.blocks import Slots
+from mrdsl.spec.blocks import MapReduceSlots
 from mrdsl.spec.spec import Spec
 
 JOBS_AN_HOUR = 6
@@ -81,7 +81,7 @@ def batch_of_hour(slots: int, seed: int, hour: int) -> Spec:
         )
         for j in range(JOBS_AN_HOUR)
     )
-    cluster = Cluster(slots=Slots(map=slots, reduce=slots))
+    cluster = Cluster(slots=MapReduceSlots(map=slots, reduce=slots))
     return Spec(problem="makespan", facts=MakespanFacts(cluster=cluster, jobs=jobs), seed=seed)
 
 

@@ -12,7 +12,7 @@ from mrdsl.contracts.study import Bench
 from mrdsl.core.result import Limits, Table, Termination
 from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
 from mrdsl.reporting.study_tables import written
-from mrdsl.spec.blocks import Slots
+from mrdsl.spec.blocks import MapReduceSlots
 from mrdsl.spec.spec import Spec
 
 METHODS = (
@@ -58,7 +58,7 @@ def small_batch(seed: int, index: int) -> Spec:
         )
         for j in range(stream.randint(3, 6))
     )
-    cluster = Cluster(slots=Slots(map=map_slots, reduce=reduce_slots))
+    cluster = Cluster(slots=MapReduceSlots(map=map_slots, reduce=reduce_slots))
     return Spec(problem="makespan", facts=MakespanFacts(cluster=cluster, jobs=jobs), seed=index)
 
 

@@ -16,7 +16,7 @@ from mrdsl.families.schedule.facts import Arrivals, Billing, Policy, ScheduleFac
 from mrdsl.families.schedule.simulate import run_once
 from mrdsl.reporting.drawing.chart import bar_chart
 from mrdsl.simulation.sampling import stream
-from mrdsl.spec.blocks import OnDemand, Slots
+from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import Distribution, Source
 from mrdsl.spec.spec import Spec
 
@@ -71,7 +71,7 @@ def _instance(folder: Path, seed: int, number: int, kind: str) -> Spec:
     write_text(file, "\n".join(rows) + "\n", force=True)
     vm = Vm(
         name="small",
-        slots=Slots(map=1, reduce=1),
+        slots=MapReduceSlots(map=1, reduce=1),
         on_demand=OnDemand(price=0.07 / HOUR),
         billing=Billing(period=10.0, broken_period="paid"),
         spot=Spot(price=PRICES, every=4.0),

@@ -1,0 +1,205 @@
+"""What can be wrong with classes of stages, and with the slots that tasks of each kind take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.units import show
+from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
+from mrdsl.spec.columns import Columns
+from mrdsl.spec.matching import Reader, matching
+from mrdsl.spec.stages import Stage, any_stages, stages_of
+
+SHOWN = 12
+"""How many stages of a cycle a message names."""
+_PHASES = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
+
+
+def check_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    """Stages beside another description, unknown names, cycles, a longest time below the average."""
+    if not any_stages(classes):
+        return
+    yield from _beside_phases(classes)
+    seen: set[int] = set()
+    for index, stages in enumerate(stages_of(classes)):
+        if not stages or id(stages) in seen:
+            continue
+        seen.add(id(stages))
+        for found in _stages(classes[index].name, stages):
+            yield replace(found, path=f"classes[{index}].{found.path}") if found.span is None else found
+
+
+def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    """Classes of stages need slots for their tasks, others map and reduce slots; what else is given is unused."""
+    staged = _staged(classes)
+    for index in matching(classes, lambda c: c.lacks("slots.map") | c.lacks("slots.reduce")):
+        if not staged(index):
+            node = classes[index]
+            lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(node.slots, kind) is None]
+            yield _at(
+                error(
+                    "missing-item",
+                    f"the slots of class {node.name} lack {' and '.join(lacking)}",
+                    node.slots.span or node.span,
+                    "write how many tasks of each kind one VM hosts: slots { map = 2, reduce = 1 }",
+                ),
+                f"classes[{index}].slots",
+            )
+            if isinstance(classes, Columns) and not all(
+                f"slots.{kind}" in classes.values for kind in ("map", "reduce")
+            ):
+                break
+    for index in matching(classes, lambda c: c.has("slots.task") & c.has("slots.map") & c.has("slots.reduce")):
+        if not staged(index):
+            yield _unused(classes[index], "task", "it has no stages")
+    if not any_stages(classes):
+        return
+    for index in matching(classes, lambda c: c.lacks("slots.task")):
+        if staged(index):
+            node = classes[index]
+            yield _at(
+                error(
+                    "missing-item",
+                    f"the tasks of class {node.name} have no slots: it consists of stages, and its slots lack `task`",
+                    node.slots.span or node.span,
+                    "write how many tasks one VM hosts: slots { task = 4 }",
+                ),
+                f"classes[{index}].slots.task",
+            )
+    for kind in ("map", "reduce"):
+        for index in matching(classes, lambda c, kind=kind: c.has(f"slots.{kind}") & c.has("slots.task")):  # type: ignore[misc]
+            if staged(index):
+                yield _unused(classes[index], kind, "it consists of stages")
+
+
+def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    """Warnings where the upper estimate takes W in the place of W - 2 P: see mapreduce.upper."""
+    if not any_stages(classes):
+        return
+    rows = stages_of(classes)
+    for index in matching(classes, _promises_more_than_lower):
+        stages = rows[index]
+        if not stages:
+            continue
+        longest = [stage.max for stage in stages]
+        path = longest_path(parents_of(stages), longest)
+        if sum(stage.tasks * stage.avg for stage in stages) <= 2.0 * sum(longest[number] for number in path):
+            yield _at(
+                warning(
+                    "few-tasks",
+                    f"class {classes[index].name} has little work: no more than twice the longest tasks of its "
+                    f"critical path, {_arrow([stages[number].name for number in path])}; the upper estimate is looser",
+                    classes[index].span,
+                    "nothing to do: the deadline is kept, at a few slots more than strictly needed",
+                ),
+                f"classes[{index}]",
+            )
+
+
+def _promises_more_than_lower(c: Reader) -> Any:
+    return c.word("guarantee") != "lower"
+
+
+def _staged(classes: Sequence[Any]) -> Any:
+    """Whether the class of an index has stages, without a list where none has."""
+    if not any_stages(classes):
+        return lambda index: False
+    rows = stages_of(classes)
+    return lambda index: bool(rows[index])
+
+
+def _beside_phases(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    rows = stages_of(classes)
+    for block, path in (*_PHASES, ("coefficients", "coefficients.A")):
+        if block == "coefficients" and not hasattr(classes[0], "coefficients"):
+            continue
+        for index in matching(classes, lambda c, path=path: c.has(path)):  # type: ignore[misc]
+            if rows[index]:
+                node = classes[index]
+                yield _at(
+                    error(
+                        "stages-and-profile",
+                        f"class {node.name} consists of stages and has a {block} block: they say the same thing twice",
+                        getattr(node, block).span or node.span,
+                        f"keep the stages or the {block} block of {node.name}; a map phase and a reduce phase after "
+                        "it are two stages",
+                        Related("the stages begin here", rows[index][0].span),
+                    ),
+                    f"classes[{index}].{block}",
+                )
+
+
+def _stages(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
+    for number, stage in enumerate(stages):
+        if stage.max < stage.avg:
+            yield _at(
+                error(
+                    "max-below-avg",
+                    f"max of stage {stage.name} of class {owner} is {show(stage.max, 'time')}, below avg, "
+                    f"{show(stage.avg, 'time')}",
+                    stage.span_of("max"),
+                    f"the longest time is at least the average: write max = {show(stage.avg, 'time')} or more, or "
+                    "lower avg",
+                ),
+                f"stages[{number}].max",
+            )
+    yield from _unknown(owner, stages)
+    yield from _cycle(owner, stages)
+
+
+def _unknown(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
+    names = {stage.name: None for stage in stages}
+    for number, stage in enumerate(stages):
+        for name in stage.after:
+            if name not in names:
+                others = [other for other in names if other != stage.name]
+                yield _at(
+                    error(
+                        "unknown-name",
+                        f"stage {stage.name} comes after `{name}`, and class {owner} has no stage of that name",
+                        stage.span_of("after"),
+                        did_you_mean(name, others, "its stages: ") or "leave `after` out: it has no other stage",
+                    ),
+                    f"stages[{number}].after",
+                )
+
+
+def _cycle(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
+    cycle = [stages[number] for number in find_cycle(parents_of(stages))]
+    if not cycle:
+        return
+    first, last = cycle[0], cycle[-1]
+    if first is last:
+        said = f"stage {first.name} of class {owner} comes after itself"
+        hint = f"take {first.name} out of its own `after`"
+    else:
+        said = f"the stages of class {owner} wait for each other: {_arrow([s.name for s in (*cycle, first)])}"
+        hint = (
+            "no stage can run before itself: take one of these out of an `after`, for example "
+            f"{last.name} out of that of {first.name}"
+        )
+    yield _at(error("cycle", said, first.span_of("after"), hint), f"stages[{stages.index(first)}].after")
+
+
+def _unused(node: Any, kind: str, reason: str) -> Diagnostic:
+    return warning(
+        "unused",
+        f"the slots of class {node.name} say `{kind}`, and {reason}",
+        node.slots.span_of(kind) or node.span,
+        f"leave `{kind}` out",
+    )
+
+
+def _at(found: Diagnostic, path: str) -> Diagnostic:
+    return replace(found, path=path) if found.span is None else found
+
+
+def _arrow(names: Sequence[str]) -> str:
+    shown = list(names)
+    if len(shown) > SHOWN:
+        shown = [*shown[: SHOWN // 2], "...", *shown[-SHOWN // 2 :]]
+    return " -> ".join(shown)

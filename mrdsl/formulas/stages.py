@@ -1,0 +1,158 @@
+"""Work, critical path and width of jobs that are DAGs of stages.
+
+A stage is a set of alike tasks that may run side by side; it starts when the stages that it comes after have ended. Of
+a job, three numbers enter the estimates: its work ``W`` (tasks times their average, over all stages), its critical path
+``P`` (the longest path of one task a stage, by average or by longest tasks), and its width, the most tasks that can run
+at once. Sources: Graham 1969, *Bounds on Multiprocessing Timing Anomalies* (see :mod:`mrdsl.formulas.mapreduce` for
+what is made of them); Dilworth's theorem, weighted, for the width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mrdsl.spec.stages import Stage, any_stages, stages_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+Parents = tuple[tuple[int, ...], ...]
+"""For every stage the numbers of those that it comes after."""
+
+
+@dataclass(frozen=True)
+class StageWork:
+    """What the stages of one job come to, one element per class; NaN where a class has no stages.
+
+    ``work``: slot-seconds. ``path_avg``, ``path_max``: the longest path of one average and of one longest task a stage
+    [s]. ``beside``: the work beside the longest path of longest tasks. ``width``: the most tasks that can run at once.
+    """
+
+    work: Floats
+    path_avg: Floats
+    path_max: Floats
+    beside: Floats
+    width: Floats
+
+
+def stage_work(classes: Sequence[Any]) -> StageWork | None:
+    """Work, paths and width of every class; None where no class has stages. The stages must have passed their check."""
+    import numpy as np
+
+    if not any_stages(classes):
+        return None
+    rows = stages_of(classes)
+    known = {stages: _numbers(stages) if stages else (np.nan,) * 5 for stages in dict.fromkeys(rows)}
+    return StageWork(*np.array([known[stages] for stages in rows]).T)
+
+
+def parents_of(stages: Sequence[Stage]) -> Parents:
+    """For every stage the numbers of those that it comes after, each once; unknown names are left out."""
+    places = {stage.name: number for number, stage in enumerate(stages)}
+    return tuple(tuple(dict.fromkeys(places[name] for name in stage.after if name in places)) for stage in stages)
+
+
+def in_order(parents: Parents) -> list[int]:
+    """The stages, each after all that it comes after; those of a cycle, and what comes after them, are left out."""
+    followers: list[list[int]] = [[] for _ in parents]
+    for number, before in enumerate(parents):
+        for other in before:
+            followers[other].append(number)
+    waiting = [len(before) for before in parents]
+    ready = [number for number, count in enumerate(waiting) if not count]
+    for number in ready:
+        for follower in followers[number]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                ready.append(follower)
+    return ready
+
+
+def find_cycle(parents: Parents) -> list[int]:
+    """The stages of one cycle, each before the one that comes after it, the first of them first; [] where is none."""
+    left = set(range(len(parents))).difference(in_order(parents))
+    if not left:
+        return []
+    seen: dict[int, int] = {}
+    walk: list[int] = []
+    at = min(left)
+    while at not in seen:
+        seen[at] = len(walk)
+        walk.append(at)
+        at = next(before for before in parents[at] if before in left)
+    cycle = walk[seen[at] :][::-1]
+    turn = cycle.index(min(cycle))
+    return cycle[turn:] + cycle[:turn]
+
+
+def longest_path(parents: Parents, lengths: Sequence[float]) -> list[int]:
+    """The stages of the path whose lengths add up to most, in order; of equal ones the first in spec order."""
+    best: dict[int, float] = {}
+    before: dict[int, int | None] = {}
+    for number in in_order(parents):
+        last = max(parents[number], key=lambda other: (best[other], -other), default=None)
+        before[number] = last
+        best[number] = lengths[number] + (0.0 if last is None else best[last])
+    at: int | None = max(best, key=lambda other: (best[other], -other))
+    path: list[int] = []
+    while at is not None:
+        path.append(at)
+        at = before[at]
+    return path[::-1]
+
+
+@lru_cache(maxsize=1024)
+def width(tasks: tuple[int, ...], parents: Parents) -> int:
+    """The most tasks that can run at once: the heaviest set of stages none of which waits for another.
+
+    By Dilworth's theorem that is the least number of chains that hold every task: all tasks less the most that can
+    follow another within a chain, a maximum flow. A chain may pass a stage without taking a task of it.
+    """
+    import networkx as nx
+
+    network = nx.DiGraph()
+    network.add_nodes_from(("start", "end"))
+    for number, count in enumerate(tasks):
+        network.add_edge("start", ("out", number), capacity=count)
+        network.add_edge(("in", number), "end", capacity=count)
+        network.add_edge(("in", number), ("out", number))
+        network.add_edges_from((("out", before), ("in", number)) for before in parents[number])
+    return sum(tasks) - int(nx.maximum_flow_value(network, "start", "end"))
+
+
+def _numbers(stages: tuple[Stage, ...]) -> tuple[float, float, float, float, float]:
+    parents = parents_of(stages)
+    averages, longest = [stage.avg for stage in stages], [stage.max for stage in stages]
+    path = longest_path(parents, longest)
+    work = sum(stage.tasks * stage.avg for stage in stages)
+    path_max = sum(longest[number] for number in path)
+    return (
+        work,
+        sum(averages[number] for number in longest_path(parents, averages)),
+        path_max,
+        _beside(stages, set(path), work - path_max),
+        width(tuple(stage.tasks for stage in stages), parents),
+    )
+
+
+def _beside(stages: tuple[Stage, ...], path: set[int], left: float) -> float:
+    """The work beside one longest task of each stage of the path.
+
+    An average so small that a stage's work is below its longest task is no single job's; the other tasks then take at
+    most the longest time each.
+    """
+    short = [number in path and stage.tasks * stage.avg < stage.max for number, stage in enumerate(stages)]
+    if not any(short):
+        return left
+    return sum(
+        (stage.tasks - 1.0) * stage.max
+        if short[number]
+        else stage.tasks * stage.avg - (stage.max if number in path else 0.0)
+        for number, stage in enumerate(stages)
+    )

@@ -1,0 +1,46 @@
+"""Stages: jobs that are DAGs, as Spark runs them, in place of a map, a shuffle and a reduce phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mrdsl.spec.columns import Columns, parts_of
+from mrdsl.spec.schema import Node, blocks, quantity, references
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage(Node):
+    """Alike tasks of one job, which may all run side by side once the stages that it comes after have ended."""
+
+    tasks: int = quantity("number", "number of tasks of the stage in one job", at_least=1, whole=True, symbol="N_s")
+    avg: float = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
+    max: float = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
+    after: tuple[str, ...] = references("stages of the class that must have ended before this one starts")
+
+
+def stage_blocks() -> Any:
+    """The declaration of ``stage NAME { ... }`` in a class."""
+    return blocks(Stage, "stage", "a stage of one job, in place of map, shuffle and reduce")
+
+
+def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:
+    """The stages of every class, in spec order; () for a class without."""
+    found: list[tuple[Stage, ...]] = []
+    for part in parts_of(classes):
+        if isinstance(part, Columns):
+            found += [tuple(part.values.get("stages", ()))] * len(part)
+        else:
+            found += [tuple(getattr(node, "stages", ())) for node in part]
+    return found
+
+
+def any_stages(classes: Sequence[Any]) -> bool:
+    """Whether some class consists of stages; without a look at every row of a table."""
+    return any(
+        bool(part.values.get("stages"))
+        if isinstance(part, Columns)
+        else any(len(getattr(node, "stages", ())) for node in part)
+        for part in parts_of(classes)
+    )
