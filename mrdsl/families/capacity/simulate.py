@@ -59,6 +59,13 @@ def _run_once(
 
 
 def _unknown(node: JobClass) -> Diagnostic:
+    if node.stages:
+        return warning(
+            "not-simulated",
+            f"class {node.name} consists of stages, which are not simulated: it is left out",
+            node.stages[0].span or node.span,
+            "nothing to do: its plan stands",
+        )
     return warning(
         "not-simulated",
         f"class {node.name} is given by coefficients, which do not say what tasks its jobs have: it is not simulated",
