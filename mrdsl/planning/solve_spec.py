@@ -16,7 +16,7 @@ from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination,
 from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
-from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back
+from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back, failure
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.request import DEFAULT_GAP
@@ -225,7 +225,7 @@ def _decoded(
 ) -> Result:
     diagnostics: tuple[Diagnostic, ...] = ()
     if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
-        diagnostics = (error("solver-failed", f"{answer.solver}: {answer.message}", span),)
+        diagnostics = (failure(answer.solver, answer.message, span),)
     plan = None
     if answer.solution is not SolutionStatus.NONE:
         assert formulation.decode is not None, "a formulation that is one model says how its plan is read"

@@ -10,13 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mrdsl.core.answer import Answer, Reply
+from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
+from mrdsl.core.source import Span
 
 TOLERANCE = 1e-5
 """How far a value may lie beyond a true bound, relative to the goal's size: points hold to 1e-6 to 1e-5 only."""
 AGREE = 1e-6
 """How far the gap between value and bound may exceed what was asked for: their last digits."""
+CRASHED = "it crashed"
+"""What the message of a solver begins with whose process died of a signal of its own."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,12 @@ def answer_of(
         point.size,
     )
     return graded(answer, limits)
+
+
+def failure(solver: str, message: str, span: Span | None = None) -> Diagnostic:
+    """What is told of a solver that ended without an answer; a crash is its own fault, and not the spec's."""
+    own = f"this is a fault of {solver}, not of the spec; take another solver: `mrdsl solvers` lists them"
+    return error("solver-failed", f"{solver}: {message}", span, own if message.startswith(CRASHED) else "")
 
 
 def graded(answer: Answer, limits: Limits) -> Answer:

@@ -29,6 +29,7 @@ from typing import Any
 from mrdsl.core.answer import Reply
 from mrdsl.core.guarded import forget_group, guarded, nameless_file, watch_group
 from mrdsl.core.result import Termination
+from mrdsl.solving.claims import CRASHED
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import (
     begin_as_child,
@@ -243,7 +244,7 @@ def _explained(reply: Reply | None, code: int, output: Any) -> Reply:
     output.seek(0)
     printed = output.read().decode("utf-8", "replace").strip().splitlines()[-5:]
     if code < 0 and not reply.message and code != -signal.SIGKILL:
-        reason = f"it crashed ({signal.Signals(-code).name})"
+        reason = f"{CRASHED} ({signal.Signals(-code).name})"
     elif not reply.message:
         reason = "it was killed" if code == -signal.SIGKILL else f"it ended without an answer (exit code {code})"
     else:

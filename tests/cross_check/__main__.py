@@ -30,16 +30,20 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="write each spec that disagrees into this folder")
     given = parser.parse_args()
     families = given.family or list(DRAWN)
-    started, failed, done, took = time.monotonic(), Counter[str](), Counter[str](), Counter[str]()
+    started, failed, done, took, died = time.monotonic(), *(Counter[str]() for _ in range(4))
     for i in range(given.count):
         if given.seconds is not None and time.monotonic() - started > given.seconds:
             break
         family, seed = families[i % len(families)], given.seed + i // len(families)
         text = drawn(family, seed)
         begun = time.monotonic()
-        found = disagreements(text, not given.slow, Random(seed) if given.sample else None)
+        crashes: list[str] = []
+        found = disagreements(text, not given.slow, Random(seed) if given.sample else None, crashes)
         done[family] += 1
         took[family] += time.monotonic() - begun  # type: ignore[assignment]
+        died[family] += len(crashes)
+        for line in crashes:
+            print(f"# {family}, seed {seed}: a solver crashed: {line}", flush=True)
         if found:
             failed[family] += 1
             print(f"# {family}, seed {seed}\n{text}" + "".join(f"#   {line}\n" for line in found), flush=True)
@@ -47,9 +51,13 @@ def main() -> int:
                 given.keep.mkdir(parents=True, exist_ok=True)
                 (given.keep / f"{family}-{seed}.mrspec").write_text(text, encoding="utf-8")
     for family in families:
-        print(f"{family}: {done[family]} specs, {failed[family]} disagree, {took[family]:.0f} s")
+        print(
+            f"{family}: {done[family]} specs, {failed[family]} disagree, {died[family]} crashes of solvers, "
+            f"{took[family]:.0f} s"
+        )
     print(
-        f"{sum(done.values())} specs, {sum(failed.values())} whose answers disagree, {time.monotonic() - started:.0f} s"
+        f"{sum(done.values())} specs, {sum(failed.values())} whose answers disagree, "
+        f"{sum(died.values())} crashes of solvers, {time.monotonic() - started:.0f} s"
     )
     return 1 if failed else 0
 

@@ -15,6 +15,7 @@ from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.families import family as family_named
 from mrdsl.planning.solve_spec import goal_of
 from mrdsl.solving import registry
+from mrdsl.solving.claims import CRASHED
 from mrdsl.spec.spec import Spec
 from tests.cross_check import schedules
 from tests.cross_check.oracles import Known, known
@@ -88,20 +89,26 @@ _declared = cache(registry.find)
 _names = cache(registry.names)
 
 
-def disagreements(text: str, quick: bool = True, sample: Random | None = None) -> tuple[str, ...]:
-    """What is wrong with the answers to a spec, a line each; () where all agree. ``sample`` draws some of the ways."""
+def disagreements(
+    text: str, quick: bool = True, sample: Random | None = None, crashes: list[str] | None = None
+) -> tuple[str, ...]:
+    """What is wrong with the answers to a spec, a line each; () where all agree. ``sample`` draws some of the ways.
+
+    A solver whose own process died of a signal has not disagreed: that goes to ``crashes``.
+    """
+    crashes = [] if crashes is None else crashes
     with TemporaryDirectory() as folder:
         try:
             spec = schedules.loaded(text, Path(folder))
         except MrdslError as refusal:
             return tuple(f"the drawn spec is refused: {d.code}: {d.message}" for d in refusal.diagnostics)
         if spec.problem == "schedule":
-            return tuple(schedules.faults(spec, sample))
+            return tuple(schedules.faults(spec, sample, crashes))
     found: list[str] = []
     answers = {}
     asked = list(ways(spec, quick))
     for way in asked if sample is None else sample.sample(asked, min(SAMPLE, len(asked))):
-        answer = _asked(spec, way, found)
+        answer = _asked(spec, way, found, crashes)
         if answer is not None:
             answers[way] = answer
     for relax in (False, True):
@@ -118,7 +125,7 @@ def _as_answer(worth: Known) -> Result:
     return Result(Termination.OPTIMAL, SolutionStatus.FEASIBLE, plan=Plan(), value=worth.value, bound=worth.bound)
 
 
-def _asked(spec: Spec, way: Way, found: list[str]) -> Result | None:
+def _asked(spec: Spec, way: Way, found: list[str], crashes: list[str]) -> Result | None:
     try:
         result = mrdsl.solve(
             spec, way.solver, formulation=way.formulation or None, relax=way.relax, limits=Limits(time=SECONDS)
@@ -130,6 +137,9 @@ def _asked(spec: Spec, way: Way, found: list[str]) -> Result | None:
     except Exception as crash:
         found.append(f"{way}: crash: {type(crash).__name__}: {crash}")
         return None
+    if (died := crash_of(result)) is not None:
+        crashes.append(f"{way}: {died}")
+        return None
     told = () if way.nonlinear else ("objective-differs", "contradicted-claim")
     bad = [d for d in result.diagnostics if d.code in ("broken-plan", *told)]
     value, bound = result.objective.value, result.objective.bound
@@ -140,6 +150,12 @@ def _asked(spec: Spec, way: Way, found: list[str]) -> Result | None:
         found.append(f"{way}: it ends with an error")
     found.extend(f"{way}: {d.code}: {d.message}" for d in bad)
     return result
+
+
+def crash_of(result: Result) -> str | None:
+    """What is told of a solver whose process died of a signal of its own."""
+    failed = (d.message for d in result.diagnostics if d.code == "solver-failed")
+    return next((message for message in failed if CRASHED in message), None)
 
 
 def _compared(spec: Spec, answers: dict[Way, Result]) -> Iterator[str]:

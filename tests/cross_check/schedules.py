@@ -11,6 +11,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.families.schedule.plan import SchedulePlan
+from mrdsl.solving.claims import CRASHED
 from mrdsl.spec.spec import Spec
 from tests.cross_check.texts import ALGORITHMS, TABLE
 
@@ -26,7 +27,7 @@ def loaded(text: str, folder: Path) -> Spec:
     return mrdsl.loads(text, folder=folder)
 
 
-def faults(spec: Spec, sample: Random | None) -> Iterator[str]:
+def faults(spec: Spec, sample: Random | None, crashes: list[str]) -> Iterator[str]:
     """What is wrong with the policies and the offline optimum of a small schedule, a line each."""
     ends: dict[str, Result] = {}
     for algorithm in ALGORITHMS if sample is None else sample.sample(ALGORITHMS, 2):
@@ -52,6 +53,10 @@ def faults(spec: Spec, sample: Random | None) -> Iterator[str]:
             ]
         for optimum in least[share]:
             name = f"offline by {optimum.solver['name']} with {share:.0%} late"
+            died = [d.message for d in optimum.diagnostics if d.code == "solver-failed" and CRASHED in d.message]
+            if died:
+                crashes.extend(f"{name}: {message}" for message in died)
+                continue
             yield from (f"{name}: {d.code}: {d.message}" for d in optimum.diagnostics if d.code in BAD)
             if optimum.termination in (Termination.INFEASIBLE, Termination.ERROR):
                 yield f"{name}: {optimum.termination}, where {algorithm} has a plan"

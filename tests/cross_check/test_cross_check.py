@@ -5,11 +5,17 @@ All of it, or ten thousand: ``python -m tests.cross_check --count 10000 --seed 1
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+import mrdsl
+from mrdsl.core.result import Result, Termination
+from mrdsl.solving.claims import failure
+from mrdsl.spec.spec import Spec
 from tests.cross_check.__main__ import drawn
 from tests.cross_check.check import disagreements
 from tests.cross_check.texts import DRAWN
@@ -18,6 +24,13 @@ KEPT = sorted((Path(__file__).parent / "kept").glob("*.mrspec"))
 NOT_YET: frozenset[str] = frozenset()
 """Families with faults that are known and not mended yet."""
 SPECS = 6
+
+
+BAD = """problem makespan "x"
+cluster { slots { map = 1, reduce = 1 } }
+job a { map { tasks = 1, time = 5 s } }
+minimize makespan
+"""
 
 
 @pytest.mark.parametrize("first", range(0, 30, SPECS))
@@ -35,27 +48,30 @@ def test_answers_agree_on_specs_that_one_was_wrong_on(path: Path) -> None:
     assert not found, "\n".join(found)
 
 
+def test_a_solver_that_crashes_is_counted_and_does_not_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = mrdsl.solve
+
+    def crashing(spec: Spec, solver: str, **more: Any) -> Result:
+        if solver != "fifo":
+            return real(spec, solver, **more)
+        return Result(Termination.ERROR, diagnostics=(failure("fifo", "it crashed (SIGSEGV)"),))
+
+    monkeypatch.setattr(mrdsl, "solve", crashing)
+    crashes: list[str] = []
+    assert disagreements(BAD, crashes=crashes) == ()
+    assert crashes == ["--solver fifo: fifo: it crashed (SIGSEGV)"]
+
+
 def test_drawn_specs_are_the_same_everywhere() -> None:
     assert drawn("capacity", 7) == drawn("capacity", 7)
     assert len({drawn(family, seed) for family in DRAWN for seed in range(20)}) == 20 * len(DRAWN)
 
 
-BAD = """problem makespan "x"
-cluster { slots { map = 1, reduce = 1 } }
-job a { map { tasks = 1, time = 5 s } }
-minimize makespan
-"""
-
-
 def test_a_solver_that_lies_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check can fail: one method states a bound of 6 s where another has a plan of 5 s."""
-    from dataclasses import replace
-
-    import mrdsl
-
     real = mrdsl.solve
 
-    def lying(spec, solver, **more):  # type: ignore[no-untyped-def]
+    def lying(spec: Spec, solver: str, **more: Any) -> Result:
         result = real(spec, solver, **more)
         if solver == "fifo":
             return replace(result, bound=6.0)

@@ -15,6 +15,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
+import mrdsl
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
 from mrdsl.solving import worker
@@ -107,6 +108,17 @@ def test_a_worker_that_fails(solver: str, fault: Any, words: str, monkeypatch: p
     answer = solve_model(easy(), solver)
     assert (answer.termination, answer.solution, answer.value) == (Termination.ERROR, SolutionStatus.NONE, None)
     assert words in answer.message
+
+
+@pytest.mark.parametrize("solver", WORKERS)
+def test_a_crash_is_told_as_the_solvers_own_fault(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WORKERS[solver], "solve", abort)
+    result = mrdsl.solve(mrdsl.load("models/capacity/quickstart.mrspec"), solver, formulation="P2")
+    assert (result.termination, result.solution, result.plan) == (Termination.ERROR, SolutionStatus.NONE, None)
+    (told,) = [d for d in result.diagnostics if d.severity == "error"]
+    assert (told.code, told.message) == ("solver-failed", f"{solver}: it crashed (SIGABRT)")
+    assert told.hint is not None
+    assert told.hint.startswith(f"this is a fault of {solver}, not of the spec")
 
 
 @pytest.mark.parametrize("noise", [b"", b"\x00\x00\x00\x04junk", b"\xff" * 64])

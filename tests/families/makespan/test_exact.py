@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from heapq import heapify, heapreplace
 from importlib.util import find_spec
@@ -13,15 +14,18 @@ from hypothesis import strategies as st
 
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.answer import Reply
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.makespan.batch import batch_of
 from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
+from mrdsl.families.makespan.methods import constraint_programming
 from mrdsl.families.makespan.methods import orders as steps
 from mrdsl.families.makespan.methods.constraint_programming import cp_sat
 from mrdsl.families.makespan.methods.proof import prove
 from mrdsl.families.makespan.models.time_indexed import grid_of, time_indexed
 from mrdsl.families.makespan.verify import verify
 from mrdsl.solving.checked_answer import solve_model
+from mrdsl.solving.request import Request
 
 from .batches import TABLE_5_1, Row, spec
 
@@ -94,6 +98,22 @@ def test_cp_sat_agrees_with_brute_force(number: int) -> None:
     result = mrdsl.solve(problem, "cp-sat")
     assert result.solution is SolutionStatus.OPTIMAL
     assert result.objective.value == pytest.approx(brute_force(rows, 2, 2))
+
+
+@pytest.mark.parametrize(("used", "asked"), [(0.0, True), (45.0, True), (60.0, False)])
+def test_cp_sat_gets_what_is_left_of_the_time_limit(monkeypatch: pytest.MonkeyPatch, used: float, asked: bool) -> None:
+    given: list[float] = []
+
+    def unanswered(call: object, request: Request, seconds: float, fresh: bool) -> Reply:
+        given.extend([seconds, request.options["seconds"]])
+        return Reply(Termination.TIME_LIMIT)
+
+    monkeypatch.setattr(constraint_programming, "run_in_worker", unanswered)
+    begun = Draft(spec(TABLE_5_1, 30, 30), limits=Limits(time=60.0), started=time.monotonic() - used)
+    ended = cp_sat(steps.johnson(begun))
+    assert ended.termination is Termination.TIME_LIMIT
+    assert bool(given) is asked
+    assert all(seconds <= 60.0 - used for seconds in given)
 
 
 @pytest.mark.skipif(find_spec("ortools") is None, reason="OR-tools is not installed")

@@ -15,10 +15,10 @@ import numpy as np
 
 from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.answer import Answer
-from mrdsl.core.diagnostics import error
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.families.joint.plan import assemble, cost_of
 from mrdsl.families.joint.workload import Floats, Workload, workload
+from mrdsl.solving.claims import failure
 from mrdsl.spec.spec import Spec
 
 PROVEN = 2e-6
@@ -83,7 +83,7 @@ def _together(work: Workload, parts: Sequence[_Part], allowed: float, relax: boo
     """The plan of all pieces at its true cost, which a solver's tolerances may have made look lower."""
     failed = next((part.answer for part in parts if part.allocation is None), None)
     if failed is not None:
-        told = (error("solver-failed", f"{failed.solver}: {failed.message}"),) if failed.message else ()
+        told = (failure(failed.solver, failed.message),) if failed.message else ()
         return Result(failed.termination, diagnostics=told)
     held = [part.allocation for part in parts if part.allocation is not None]
     vms, demand = (np.concatenate(rows) for rows in zip(*held, strict=True))

@@ -9,20 +9,21 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.answer import Reply
-from mrdsl.core.diagnostics import error, note
+from mrdsl.core.diagnostics import note
 from mrdsl.core.result import Termination
 from mrdsl.core.whole_numbers import begun
 from mrdsl.families.makespan.batch import Floats
 from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup, solve
-from mrdsl.families.makespan.methods.orders import Progress, offer_schedule, work_of
+from mrdsl.families.makespan.methods.orders import Progress, cut_short, offer_schedule, work_of
 from mrdsl.families.makespan.schedule import Schedule, in_order_of_start
 from mrdsl.simulation.waves import Phase, Wave
+from mrdsl.solving.claims import failure
 from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker
 
 
 def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Draft:
-    """The optimum, or the best schedule and bound after ``limits.time`` or else ``seconds`` seconds.
+    """The optimum, or the best schedule and bound within what is left of ``limits.time``, or else ``seconds`` seconds.
 
     Starts from the best schedule yet. One thread unless ``limits.threads`` says more: then a run may give another
     schedule of the same makespan. Times are counted in steps that divide all task times, which loses nothing.
@@ -39,8 +40,10 @@ def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Dra
             hint="`--solver portfolio` has no such limit",
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told))
+    if (stopped := cut_short(draft, progress)) is not None:
+        return stopped
     problem = _problem(progress, progress.schedule)
-    seconds = draft.limits.time or seconds
+    seconds = draft.seconds_left() or seconds
     options = {
         "seconds": seconds,
         "threads": draft.limits.threads or 1,
@@ -57,7 +60,7 @@ def _understood(draft: Draft, progress: Progress, problem: CpProblem, reply: Rep
         return replace(
             draft,
             termination=Termination.ERROR,
-            diagnostics=(*draft.diagnostics, error("solver-failed", f"cp-sat: {why}", draft.spec.span)),
+            diagnostics=(*draft.diagnostics, failure("cp-sat", why, draft.spec.span)),
         )
     if reply.bound is not None:
         progress = replace(progress, bound=max(progress.bound, begun(reply.bound) * progress.batch.unit))
