@@ -298,29 +298,35 @@ def _responses(facts: JointFacts) -> Iterator[Diagnostic]:
 def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:
     """The least demand of some period is more than the cluster, or than its part, holds: by how much, per period.
 
-    A plan with fractional VMs may exist where one with whole VMs does not.
+    A plan with fractional VMs may exist where one with whole VMs does not: what it needs is told beside.
     """
     from mrdsl.families.joint.workload import ROUNDING, parts
 
     for part, size in parts(work):
-        least = (work.need_low if relax else work.whole_vms(work.low))[:, part].sum(axis=1)
+        relaxed = work.need_low[:, part].sum(axis=1)
+        least = relaxed if relax else work.whole_vms(work.low)[:, part].sum(axis=1)
         short = _indices(least > size + ROUNDING * size)
         if short:
-            yield _shortage(spec, work, part, size, least, short)
+            yield _shortage(spec, work, part, size, least, relaxed, short)
 
 
-def _shortage(spec: Spec, work: Workload, part: slice, size: float, least: Floats, short: list[int]) -> Diagnostic:
+def _shortage(
+    spec: Spec, work: Workload, part: slice, size: float, least: Floats, relaxed: Floats, short: list[int]
+) -> Diagnostic:
     cluster = spec.facts.cluster
     worst = max(short, key=lambda t: least[t])
     whole = part == slice(0, len(work.worth))
     name = "the cluster" if whole else f"the part for the {'classes' if part.start == 0 else 'services'}"
     said = f"the least demand does not fit: {name} has {size:g} VMs and needs {least[worst]:g}"
+    said += f" ({relaxed[worst]:.3g} with `--relax`)" if relaxed[worst] < least[worst] * (1.0 - 1e-9) else ""
     if work.periods > 1:
         told = ", ".join(f"{t} ({least[t] - size:g})" for t in short[:MOST_TOLD])
         said += f" in period {worst}; VMs are missing in periods (how many) {told}"
         said += ", ..." if len(short) > MOST_TOLD else ""
     missing = f"{least[worst] - size:g} VM{'' if least[worst] - size == 1 else 's'}"
-    hint = f"take size = {least[worst]:g} vms or more, or lower what must be served by {missing}"
+    enough, enough_relaxed = ceiling(least[worst]), ceiling(relaxed.max())
+    also = f" ({enough_relaxed:g} with `--relax`)" if enough_relaxed < enough else ""
+    hint = f"take size = {enough:g} vms or more{also}, or lower what must be served by {missing}"
     if not whole:
         hint = f"take a larger cluster, lower what must be served by {missing}, or share the cluster"
     return impossible("too-small-cluster", said, cluster.span_of("size"), hint)
