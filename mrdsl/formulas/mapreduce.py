@@ -123,13 +123,14 @@ def completion(work: Coefficients, jobs: Floats, map_slots: Floats, reduce_slots
     A phase without work takes no time, whatever its slots; work without slots never ends (infinity); without jobs
     there is no completion time (NaN).
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        time = _phase(work.map_work, jobs, map_slots) + _phase(work.reduce_work, jobs, reduce_slots) + work.constant
+    time = phase(work.map_work, jobs, map_slots) + phase(work.reduce_work, jobs, reduce_slots) + work.constant
     return np.where(jobs > 0.0, time, np.nan)
 
 
-def _phase(work: Floats, jobs: Floats, slots: Floats) -> Floats:
-    return np.where(work > 0.0, work * jobs / slots, work)
+def phase(work: Floats, jobs: Floats | float, slots: Floats) -> Floats:
+    """The time of one phase of (4): none without work, infinite where there is work and no slot."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(work > 0.0, work * jobs / slots, work)
 
 
 def _printed_upper_work(profile: Profile) -> tuple[Floats, Floats]:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.core.tolerances import SAME_SUM
-from mrdsl.formulas.mapreduce import Coefficients, Flags, Floats
+from mrdsl.formulas.mapreduce import Coefficients, Flags, Floats, phase
+from mrdsl.formulas.single_job import fewest_vms
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,8 @@ def slots_per_job(
     """
     a, b = work.map_work, work.reduce_work
     left = deadline - work.constant
-    ratio = map_per_vm / reduce_per_vm
     with np.errstate(divide="ignore", invalid="ignore"):
-        map_slots, reduce_slots = (np.sqrt(a * b * ratio) + a) / left, (np.sqrt(a * b / ratio) + b) / left
+        map_slots, reduce_slots = fewest_vms(a, b, left, map_per_vm / reduce_per_vm)
         beside_fewest, beside_most = (_beside(a, left, b, s) for s in (limits.reduce_least, limits.reduce_most))
         limited = np.minimum(np.minimum(map_slots, beside_fewest), limits.map_most)
         limited = np.maximum(np.maximum(limited, beside_most), limits.map_least)
@@ -86,9 +86,8 @@ def fixed_reduce(
 
 def earliest(work: Coefficients, map_most: Floats, reduce_most: Floats) -> Floats:
     """The time of one job with a slot for every task: no deadline before it can be kept, whatever the cluster."""
-    return np.maximum(
-        _phase(work.map_work, map_most) + _phase(work.reduce_work, reduce_most) + work.constant, work.path
-    )
+    phases = phase(work.map_work, 1.0, map_most) + phase(work.reduce_work, 1.0, reduce_most)
+    return np.maximum(phases + work.constant, work.path)
 
 
 def kept(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Flags:
@@ -98,7 +97,7 @@ def kept(work: Coefficients, deadline: Floats, limits: SlotLimits) -> Flags:
 
     Where the most slots are not known, the deadline must leave time to the phases.
     """
-    phases = _phase(work.map_work, limits.map_most) + _phase(work.reduce_work, limits.reduce_most)
+    phases = phase(work.map_work, 1.0, limits.map_most) + phase(work.reduce_work, 1.0, limits.reduce_most)
     size = phases + np.abs(work.constant) + deadline
     spare = deadline - work.constant - phases
     unlimited = (work.map_work > 0.0) & np.isinf(limits.map_most) | (work.reduce_work > 0.0) & np.isinf(
@@ -115,7 +114,7 @@ def _limits(tasks: Floats) -> tuple[Floats, Floats]:
 def _beside(work: Floats, left: Floats, other_work: Floats, other_slots: Floats) -> Floats:
     """The slots that this phase needs where the other one has ``other_slots``: infinite where no time is left."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        time = left - _phase(other_work, other_slots)
+        time = left - phase(other_work, 1.0, other_slots)
         return np.where(work > 0.0, np.where(time > 0.0, work / time, np.inf), 0.0)
 
 
@@ -124,8 +123,3 @@ def _within(possible: Flags, map_slots: Floats, reduce_slots: Floats, limits: Sl
         np.where(possible, np.clip(map_slots, limits.map_least, limits.map_most), np.inf),
         np.where(possible, np.clip(reduce_slots, limits.reduce_least, limits.reduce_most), np.inf),
     )
-
-
-def _phase(work: Floats, slots: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(work > 0.0, work / slots, 0.0)

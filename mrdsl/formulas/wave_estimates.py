@@ -14,6 +14,7 @@ import numpy as np
 from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
+from mrdsl.formulas.single_job import reduce_phase, smooth
 
 
 @dataclass(frozen=True)
@@ -70,18 +71,15 @@ def completion(profile: Profile, times: WaveTimes, map_slots: Floats, reduce_slo
     """
     map_waves = _waves(profile.map_tasks, map_slots)
     reduce_waves = _waves(np.where(profile.map_only, 1.0, profile.reduce_tasks), reduce_slots)
-    reducing = times.first_shuffle + (reduce_waves - 1.0) * times.shuffle + reduce_waves * times.reduce
+    reducing = reduce_phase(reduce_waves, times.first_shuffle, times.shuffle, times.reduce)
     return map_waves * times.map + np.where(profile.map_only, 0.0, reducing)
 
 
 def coefficients(profile: Profile, times: WaveTimes) -> Coefficients:
     """A, B and C of the smooth form (3.15), in which waves may be fractions."""
-    reducing = ~profile.map_only
-    return Coefficients(
-        profile.map_tasks * times.map,
-        np.where(reducing, profile.reduce_tasks * (times.shuffle + times.reduce), 0.0),
-        np.where(reducing, times.first_shuffle - times.shuffle, 0.0),
-    )
+    p = profile
+    a, b, c = smooth(p.map_tasks, times.map, p.reduce_tasks, times.first_shuffle, times.shuffle, times.reduce)
+    return Coefficients(a, np.where(p.map_only, 0.0, b), np.where(p.map_only, 0.0, c))
 
 
 def _waves(tasks: Floats, slots: Floats) -> Floats:
@@ -100,7 +98,7 @@ def least_slots(
     """
     typical = (np.where(profile.map_only, 0.0, part) for part in (times.first_shuffle, times.shuffle, times.reduce))
     found = [
-        _least(int(n), int(r), float(m), (float(f - s), float(s + t)), float(d), one_reduce_wave)
+        _least(int(n), int(r), float(m), np.array([f, s, t]), float(d), one_reduce_wave)
         for n, r, m, f, s, t, d in zip(
             profile.map_tasks,
             np.where(profile.map_only, 0, profile.reduce_tasks),
@@ -114,12 +112,12 @@ def least_slots(
 
 
 def _least(
-    maps: int, reduces: int, map_time: float, reduce_time: tuple[float, float], deadline: float, one_reduce_wave: bool
+    maps: int, reduces: int, map_time: float, reduce_times: Floats, deadline: float, one_reduce_wave: bool
 ) -> tuple[float, float]:
-    """Slots of one job; its reduce phase takes ``reduce_time[0]`` and ``reduce_time[1]`` for every wave."""
+    """Slots of one job; ``reduce_times`` are those of the first shuffle, of a later one and of a reduce task."""
     map_slots = _useful(maps)
     reduce_slots = np.array([float(reduces)]) if one_reduce_wave or reduces == 0 else _useful(reduces)
-    reducing = reduce_time[0] + np.ceil(reduces / reduce_slots) * reduce_time[1] if reduces else np.zeros(1)
+    reducing = reduce_phase(np.ceil(reduces / reduce_slots), *reduce_times) if reduces else np.zeros(1)
     left = deadline * (1.0 + SAME_SUM) - np.ceil(maps / map_slots) * map_time
     places = len(reducing) - np.searchsorted(reducing[::-1], left, side="right")
     fits = places < len(reducing)

@@ -8,9 +8,10 @@ the map phase, the others in full.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.formulas.single_job import fewest_vms, reduce_phase, smooth
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +89,14 @@ def reduce_time(profile: WaveProfile, slots: int) -> WaveTimes:
     rounds = waves(profile.reduce_tasks, slots)
     if rounds == 0:
         return WaveTimes(0.0, 0.0, 0.0)
-    lower = profile.first_shuffle_min + (rounds - 1) * profile.shuffle_min + rounds * profile.reduce_min
-    upper = profile.first_shuffle_max + (rounds - 1) * profile.shuffle_max + rounds * profile.reduce_max
-    later = (rounds - 1) * (profile.shuffle_min + profile.shuffle_max) / 2
-    average = profile.first_shuffle_avg + later + rounds * (profile.reduce_min + profile.reduce_max) / 2
-    return WaveTimes(lower, average, upper)
+    p = profile
+    return WaveTimes(
+        reduce_phase(rounds, p.first_shuffle_min, p.shuffle_min, p.reduce_min),
+        reduce_phase(
+            rounds, p.first_shuffle_avg, (p.shuffle_min + p.shuffle_max) / 2, (p.reduce_min + p.reduce_max) / 2
+        ),
+        reduce_phase(rounds, p.first_shuffle_max, p.shuffle_max, p.reduce_max),
+    )
 
 
 def completion(profile: WaveProfile, map_slots: int, reduce_slots: int) -> WaveTimes:
@@ -108,12 +112,17 @@ def shortest(profile: WaveProfile) -> float:
 
 def coefficients(profile: WaveProfile) -> tuple[float, float, float]:
     """A, B and C of (3.15): mean completion = A / map slots + B / reduce slots + C, waves taken as fractions."""
-    a = profile.map_tasks * (profile.map_min + profile.map_max) / 2
-    if profile.reduce_tasks == 0:
-        return a, 0.0, 0.0
-    shuffle = (profile.shuffle_min + profile.shuffle_max) / 2
-    b = profile.reduce_tasks * (shuffle + (profile.reduce_min + profile.reduce_max) / 2)
-    return a, b, profile.first_shuffle_avg - shuffle
+    p = profile
+    map_middle, shuffle = (p.map_min + p.map_max) / 2, (p.shuffle_min + p.shuffle_max) / 2
+    a, b, c = smooth(
+        p.map_tasks, map_middle, p.reduce_tasks, p.first_shuffle_avg, shuffle, (p.reduce_min + p.reduce_max) / 2
+    )
+    return (a, b, c) if p.reduce_tasks else (a, 0.0, 0.0)
+
+
+def slots_within(work: float, left: float) -> float:
+    """The slots that end so much work in the time that is left; infinite where none is."""
+    return work / left if left > 0.0 else inf
 
 
 def slots_with_fixed_reduce(profile: WaveProfile, deadline: float) -> SlotCounts:
@@ -125,7 +134,7 @@ def slots_with_fixed_reduce(profile: WaveProfile, deadline: float) -> SlotCounts
     a, b, c = coefficients(profile)
     reduce_slots = float(profile.reduce_tasks)
     left = deadline - c - (b / reduce_slots if reduce_slots else 0.0)
-    return SlotCounts(a / left if left > 0.0 else inf, reduce_slots)
+    return SlotCounts(slots_within(a, left), reduce_slots)
 
 
 def least_slots(profile: WaveProfile, deadline: float) -> SlotCounts:
@@ -137,8 +146,7 @@ def least_slots(profile: WaveProfile, deadline: float) -> SlotCounts:
     left = deadline - c
     if left <= 0.0:
         return SlotCounts(inf, inf if b else 0.0)
-    total = (sqrt(a) + sqrt(b)) / left
-    return SlotCounts(sqrt(a) * total, sqrt(b) * total)
+    return SlotCounts(*fewest_vms(a, b, left, 1.0))
 
 
 def whole_slots(wanted: float, tasks: int) -> int:

@@ -6,8 +6,7 @@ from hypothesis import given as where
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from mrdsl.formulas import wave_estimates as wave_profiles
-from mrdsl.formulas import waves
+from mrdsl.formulas import wave_estimates, waves
 from mrdsl.formulas.mapreduce import Profile, completion
 
 TIMES = st.tuples(st.floats(0, 5), st.floats(0, 5), st.floats(0, 5))
@@ -39,11 +38,13 @@ def test_many_classes_agree_with_one_job(maps, reduces, times, map_slots, reduce
     profile, one, (map_min, first_min, shuffle_min, reduce_min) = both(maps, reduces, times)
     expected = waves.completion(one, map_slots, reduce_slots)
     on = arrays(map_slots, reduce_slots)
-    middle = wave_profiles.midpoints(profile, map_min, shuffle_min, reduce_min)
-    low = wave_profiles.shortest(profile, map_min, first_min, shuffle_min, reduce_min)
-    found = [wave_profiles.completion(profile, each, *on)[0] for each in (low, middle, wave_profiles.longest(profile))]
+    middle = wave_estimates.midpoints(profile, map_min, shuffle_min, reduce_min)
+    low = wave_estimates.shortest(profile, map_min, first_min, shuffle_min, reduce_min)
+    found = [
+        wave_estimates.completion(profile, each, *on)[0] for each in (low, middle, wave_estimates.longest(profile))
+    ]
     assert found == pytest.approx([expected.lower, expected.average, expected.upper])
-    smooth = wave_profiles.coefficients(profile, middle)
+    smooth = wave_estimates.coefficients(profile, middle)
     assert [float(part[0]) for part in (smooth.map_work, smooth.reduce_work, smooth.constant)] == pytest.approx(
         list(waves.coefficients(one))
     )
@@ -51,13 +52,13 @@ def test_many_classes_agree_with_one_job(maps, reduces, times, map_slots, reduce
 
 def test_the_smooth_form_is_exact_for_whole_waves():
     profile = Profile(*arrays(60, 10, 12, 3, 4, 5, 6, 20, 7, 8))
-    times = wave_profiles.midpoints(profile, NAN, NAN, NAN)
+    times = wave_estimates.midpoints(profile, NAN, NAN, NAN)
     on = arrays(12, 5)
-    whole = wave_profiles.completion(profile, times, *on)
-    assert completion(wave_profiles.coefficients(profile, times), np.ones(1), *on) == pytest.approx(whole)
+    whole = wave_estimates.completion(profile, times, *on)
+    assert completion(wave_estimates.coefficients(profile, times), np.ones(1), *on) == pytest.approx(whole)
 
 
 def test_the_least_time_defaults_to_the_mirror_of_the_longest_but_not_below_zero():
     avg, most, given = np.array([30.0, 5.0, 5.0]), np.array([42.0, 16.0, 16.0]), np.array([np.nan, np.nan, 2.0])
-    found = wave_profiles.least(avg, most, given)
+    found = wave_estimates.least(avg, most, given)
     assert found.tolist() == [18.0, 0.0, 2.0]

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo, sizes_of
-from mrdsl.formulas import mapreduce, scaling
-from mrdsl.formulas import wave_estimates as wave_profiles
+from mrdsl.formulas import mapreduce, scaling, wave_estimates
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.wave_estimates import WaveTimes
@@ -35,7 +34,7 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
     """
     classes, growth = facts.classes, growth_of(facts)
     profile = scaling.scaled(profile_of(classes), growth) if (growth != 1.0).any() else profile_of(classes)
-    times = wave_profiles.midpoints(
+    times = wave_estimates.midpoints(
         profile,
         column(classes, "map.min"),
         growth * column(classes, "shuffle.min"),
@@ -60,7 +59,7 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
             "lower": low,
             "average": middle,
             "upper": high,
-            "fractional_waves": wave_profiles.coefficients(profile, times),
+            "fractional_waves": wave_estimates.coefficients(profile, times),
         },
     )
 
@@ -126,7 +125,7 @@ def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -
         for name, work in estimates.by_name.items()
         if name != "fractional_waves"
     }
-    found["waves"] = wave_profiles.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
+    found["waves"] = wave_estimates.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
     return found
 
 
@@ -148,5 +147,5 @@ def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
 def promised_times(facts: BoundsFacts, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> Floats:
     """The time of one job by the estimate that its class guarantees; waves are whole, unless fractional by name."""
     smooth = mapreduce.completion(guaranteed(facts, estimates), np.ones_like(map_slots), map_slots, reduce_slots)
-    in_waves = wave_profiles.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
+    in_waves = wave_estimates.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
     return np.where(words(facts.classes, "guarantee", "average") == "waves", in_waves, smooth)

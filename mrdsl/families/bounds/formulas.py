@@ -8,8 +8,7 @@ from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import Estimates, completions, estimates_of, guaranteed, slots_of_one_job
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.plan import BoundsPlan
-from mrdsl.formulas import sizing
-from mrdsl.formulas import wave_estimates as wave_profiles
+from mrdsl.formulas import sizing, wave_estimates
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.spec import Spec
@@ -46,5 +45,5 @@ def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Float
     in_waves = words(facts.classes, "guarantee", "average") == "waves"
     if not in_waves.any():
         return smooth
-    whole = wave_profiles.least_slots(profile, estimates.times, deadline, facts.sizing == "fixed_reduce")
+    whole = wave_estimates.least_slots(profile, estimates.times, deadline, facts.sizing == "fixed_reduce")
     return np.where(in_waves, whole[0], smooth[0]), np.where(in_waves, whole[1], smooth[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 
 from mrdsl.formulas import waves
 from mrdsl.formulas.waves import SlotCounts, WaveProfile
@@ -31,10 +30,10 @@ def _held_within_tasks(profile: WaveProfile, time: float, wanted: SlotCounts) ->
         return wanted
     if wanted.map > profile.map_tasks:
         left = time - c - a / profile.map_tasks
-        return SlotCounts(profile.map_tasks, b / left if left > 0.0 else inf)
+        return SlotCounts(profile.map_tasks, waves.slots_within(b, left))
     if wanted.reduce > profile.reduce_tasks:
         left = time - c - b / profile.reduce_tasks
-        return SlotCounts(a / left if left > 0.0 else inf, profile.reduce_tasks)
+        return SlotCounts(waves.slots_within(a, left), profile.reduce_tasks)
     return wanted
 
 
