@@ -10,6 +10,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs
+from mrdsl.cli.progress import bytes_read
 
 
 @click.command()
@@ -53,7 +54,7 @@ def profile(
     outputs.check(*(Path(path) for path in paths if path != "-" and Path(path).is_file()))
     if not paths:
         raise MrdslError([error("no-logs", "no log is named", None, "write `mrdsl profile logs/ -o night.mrspec`")])
-    found = run(paths, by=by, classes=classes, cluster=cluster, seed=seed, longest=longest, sort=sort)
+    found = run(paths, by=by, classes=classes, cluster=cluster, seed=seed, longest=longest, sort=sort, watch=bytes_read)
     print_diagnostics(found.diagnostics, {})
     if job_table is not None:
         outputs.write("--jobs", csv_text(tables.JOB_COLUMNS, tables.job_rows(found.every_job)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error
-from mrdsl.exchange.logs.reading import Log, find_logs, read_logs
+from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
 from mrdsl.exchange.logs.telling import Telling
 from mrdsl.profiling.classes import MAX, P95, Cluster, Gathered, JobClass, LeftOut, features, gather
@@ -55,6 +56,10 @@ class Profiles:
         return text
 
 
+def _unwatched(_: int) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 def profile(
     paths: Sequence[str | Path],
     *,
@@ -64,25 +69,26 @@ def profile(
     seed: int = 0,
     longest: str = MAX,
     sort: str = "reduce",
-    progress: Callable[[Log], None] | None = None,
+    watch: Callable[[int], AbstractContextManager[Callable[[int], None] | None]] = _unwatched,
 ) -> Profiles:
     """Profiles of the jobs in logs: files, folders, globs, ``-`` for standard input.
 
     ``by`` is ``name``, ``queue``, ``user`` or a regular expression; ``cluster`` groups by k-means instead, into
     ``classes`` or as many as set themselves apart. ``longest`` is ``max`` or ``p95``, ``sort`` whether sorting counts
-    as ``reduce`` or ``shuffle``. What cannot be read is told in the result. Raises MrdslError where nothing could be
-    saved, or an option is wrong.
+    as ``reduce`` or ``shuffle``. ``watch`` takes the bytes that lie there and gives what is called with those read.
+    What cannot be read is told in the result. Raises MrdslError where nothing could be saved, or an option is wrong.
     """
     _check(longest, sort, classes)
     telling = Telling()
     jobs: list[MapReduceJob] = []
     applications: list[SparkApplication] = []
     logs = find_logs(paths, telling)
-    for run in read_logs(logs, telling, progress=progress):
-        if isinstance(run, MapReduceJob):
-            jobs.append(run)
-        else:
-            applications.append(run)
+    with watch(sum(log.size for log in logs)) as progress:
+        for run in read_logs(logs, telling, progress=progress):
+            if isinstance(run, MapReduceJob):
+                jobs.append(run)
+            else:
+                applications.append(run)
     found = telling.diagnostics()
     if not jobs and not applications:
         raise MrdslError(

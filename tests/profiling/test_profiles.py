@@ -187,3 +187,16 @@ def test_mistakes_are_told(arguments: list[str]) -> None:
     done = CliRunner().invoke(cli, ["profile", *arguments], standalone_mode=False)
     assert isinstance(done.exception, MrdslError)
     assert done.exception.exit_code == 2
+
+
+def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from mrdsl.cli.progress import bytes_read
+
+    with bytes_read(10) as nobody:
+        assert nobody is None
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with bytes_read(10) as told:
+        assert told is not None
+        told(5)
+    assert "5/10 bytes" in capsys.readouterr().err

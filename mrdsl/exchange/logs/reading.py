@@ -6,18 +6,19 @@ import glob
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
+from mrdsl.exchange.logs.expanding import MissingLibraryError, UnreadableLogError
 from mrdsl.exchange.logs.hadoop_history import is_history, read_history
 from mrdsl.exchange.logs.hadoop_text_history import is_text_history, read_text_history
 from mrdsl.exchange.logs.job_configuration import configuration_beside
-from mrdsl.exchange.logs.opening import EXPANDED_AT_MOST, MissingLibraryError, UnreadableLogError, chunks, open_log
+from mrdsl.exchange.logs.opening import EXPANDED_AT_MOST, Readable, chunks, lines, numbered, open_log
 from mrdsl.exchange.logs.records import MapReduceJob, Run
 from mrdsl.exchange.logs.rumen import read_rumen
 from mrdsl.exchange.logs.sls import read_sls
-from mrdsl.exchange.logs.spark_events import is_event_log, read_events
+from mrdsl.exchange.logs.spark_events import SKIPPED, is_event_log, read_events
 from mrdsl.exchange.logs.telling import Telling
 
 STANDARD_INPUT = "-"
@@ -32,6 +33,11 @@ class Log:
 
     name: str
     parts: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes as they lie there; 0 for standard input, and for what is not there any more."""
+        return sum(Path(part).stat().st_size for part in self.parts if Path(part).is_file())
 
 
 def find_logs(paths: Sequence[str | Path], telling: Telling) -> tuple[Log, ...]:
@@ -71,14 +77,15 @@ def read_logs(
     telling: Telling,
     *,
     limit: int = EXPANDED_AT_MOST,
-    progress: Callable[[Log], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Iterator[Run]:
-    """Every job and application of the logs, one after the other; what cannot be read is told and left out."""
+    """Every job and application of the logs, one after the other; what cannot be read is told and left out.
+
+    ``progress`` is called with the number of bytes whenever some were read, as they lie in the file.
+    """
     for log in logs:
-        if progress is not None:
-            progress(log)
         try:
-            yield from _read(log, telling, limit)
+            yield from _read(log, telling, limit, progress)
         except MissingLibraryError as cause:
             telling.fail("missing-extra", str(cause), log.name, 1, "install the extra `logs`")
         except UnreadableLogError as cause:
@@ -87,20 +94,19 @@ def read_logs(
             telling.fail("unreadable-log", f"it cannot be read: {cause.strerror or cause}", log.name)
 
 
-def _read(log: Log, telling: Telling, limit: int) -> Iterator[Run]:
-    stream = _open(log.parts[0])
-    try:
-        source, kept = chunks(stream, limit), _Kept()
+def _read(log: Log, telling: Telling, limit: int, progress: Callable[[int], None] | None) -> Iterator[Run]:
+    with ExitStack() as opened:
+        source, kept = chunks(_open(log.parts[0], opened, progress), limit), _Kept()
         head = kept.first(source)
         if not head.strip():
             telling.fail("empty-log", "this file is empty", log.name, 1, "take another file")
         elif is_history(head):
-            for job in read_history(_lines(kept.all(source)), log.name, telling):
+            for job in read_history(lines(kept.all(source)), log.name, telling):
                 yield replace(job, configuration=configuration_beside(log.name, job.job))
         elif is_text_history(head):
-            yield from read_text_history(_lines(kept.all(source)), log.name, telling)
+            yield from read_text_history(lines(kept.all(source)), log.name, telling)
         elif is_event_log(head):
-            yield from read_events(_numbered(log, kept.all(source), telling, limit), log.name, telling)
+            yield from read_events(_parts(log, kept.all(source), limit, opened, progress), log.name, telling)
         elif b'"jobID"' in head or b'"mapTasks"' in head:
             yield from read_rumen(kept.all(source), log.name, telling)
         elif b'"job.tasks"' in head or b'"container.type"' in head or b'"am.type"' in head:
@@ -113,13 +119,22 @@ def _read(log: Log, telling: Telling, limit: int) -> Iterator[Run]:
                 1,
                 "it reads job history (.jhist), Rumen and SLS traces, and event logs of Spark",
             )
-    finally:
-        if stream is not sys.stdin.buffer:
-            stream.close()
 
 
-def _open(path: str) -> BinaryIO:
-    return sys.stdin.buffer if path == STANDARD_INPUT else open_log(path)
+def _open(path: str, opened: ExitStack, progress: Callable[[int], None] | None) -> Readable:
+    stream = sys.stdin.buffer if path == STANDARD_INPUT else opened.enter_context(open_log(path))
+    return stream if progress is None else _Watched(stream, progress)
+
+
+@dataclass(frozen=True)
+class _Watched:
+    stream: Readable
+    progress: Callable[[int], None]
+
+    def read(self, size: int) -> bytes:
+        found = self.stream.read(size)
+        self.progress(len(found))
+        return found
 
 
 class _Kept:
@@ -127,46 +142,38 @@ class _Kept:
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
+        self.broken: UnreadableLogError | None = None
 
     def first(self, source: Iterator[bytes]) -> bytes:
         """Enough of the beginning to tell what it is; a stream that breaks there says so when it is read on."""
         size = 0
-        for chunk in source:
-            self.chunks.append(chunk)
-            size += len(chunk)
-            if size >= _HEAD:
-                break
+        try:
+            for chunk in source:
+                self.chunks.append(chunk)
+                size += len(chunk)
+                if size >= _HEAD:
+                    break
+        except UnreadableLogError as cause:
+            if not size:
+                raise
+            self.broken = cause
         return b"".join(self.chunks)[:_HEAD]
 
     def all(self, source: Iterator[bytes]) -> Iterator[bytes]:
         yield from self.chunks
         self.chunks = []
+        if self.broken is not None:
+            raise self.broken
         yield from source
 
 
-def _lines(source: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
-    for chunk in source:
-        parts = (rest + chunk).split(b"\n")
-        rest = parts.pop()
-        yield from parts
-    if rest:
-        yield rest
-
-
-def _numbered(log: Log, first: Iterator[bytes], telling: Telling, limit: int) -> Iterator[tuple[str, int, bytes]]:
-    """The lines of all parts with file and number; a part that breaks off is told, the next one read."""
-    for position, path in enumerate(log.parts):
-        stream = None if position == 0 else _open(path)
-        number = 0
-        try:
-            for number, line in enumerate(_lines(first if stream is None else chunks(stream, limit)), 1):
-                yield path, number, line
-        except UnreadableLogError as cause:
-            telling.warn("cut-log", str(cause), path, max(1, number), "what came before it is used")
-        finally:
-            if stream is not None:
-                stream.close()
+def _parts(
+    log: Log, first: Iterator[bytes], limit: int, opened: ExitStack, progress: Callable[[int], None] | None
+) -> Iterator[tuple[str, Iterator[tuple[int, memoryview]]]]:
+    """Each part of a log with its lines that may matter."""
+    yield log.parts[0], numbered(first, SKIPPED)
+    for path in log.parts[1:]:
+        yield path, numbered(chunks(_open(path, opened, progress), limit), SKIPPED)
 
 
 def is_mapreduce(run: Run) -> bool:

@@ -5,9 +5,11 @@ Times are milliseconds since 1970 as the logs have them; what a log does not say
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import sub
 
 
 class TaskKind(StrEnum):
@@ -73,8 +75,8 @@ class MapReduceJob:
 class StageRun:
     """One attempt at a stage of a Spark application, its tasks summed up.
 
-    ``durations`` are the milliseconds of its successful tasks, in the order of their end, ``launches`` and
-    ``finishes`` when they began and ended; ``parents`` are ids of stages; ``skipped`` ones were never submitted.
+    ``launches`` and ``finishes`` are when its successful tasks began and ended, in the order of the log; ``parents``
+    are ids of stages; ``skipped`` ones were never submitted.
     """
 
     stage: int
@@ -82,9 +84,8 @@ class StageRun:
     name: str
     task_type: str
     parents: tuple[int, ...]
-    durations: tuple[int, ...]
-    launches: tuple[int, ...]
-    finishes: tuple[int, ...]
+    launches: array[int]
+    finishes: array[int]
     failed: int = 0
     killed: int = 0
     planned: int | None = None
@@ -92,6 +93,11 @@ class StageRun:
     shuffle_read: int = 0
     shuffle_write: int = 0
     skipped: bool = False
+
+    @property
+    def durations(self) -> tuple[int, ...]:
+        """Milliseconds of its successful tasks."""
+        return tuple(map(sub, self.finishes, self.launches))
 
 
 @dataclass(frozen=True, slots=True)

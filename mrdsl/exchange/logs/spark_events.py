@@ -9,16 +9,19 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from mrdsl.exchange.logs.expanding import UnreadableLogError
 from mrdsl.exchange.logs.records import SparkApplication, StageRun
 from mrdsl.exchange.logs.telling import Telling
 
 if TYPE_CHECKING:
     from mrdsl.exchange.logs.spark_structs import Event, StageInfo
 
+Part = tuple[str, Iterable[tuple[int, memoryview]]]
+"""A file of a log, and its lines with their numbers."""
 _HEAD = b'{"Event":"'
-_SKIPPED = tuple(
+SKIPPED = tuple(
     _HEAD + name
     for name in (
         b"SparkListenerTaskStart",
@@ -39,8 +42,11 @@ def is_event_log(head: bytes) -> bool:
     return text.startswith((_HEAD, b'{"Event" :')) or (text.startswith(b"{") and b'"Event"' in text[:200])
 
 
-def read_events(lines: Iterable[tuple[str, int, bytes]], source: str, telling: Telling) -> Iterator[SparkApplication]:
-    """The one application of a log, whose ``lines`` come with their file and number; what is broken is told."""
+def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterator[SparkApplication]:
+    """The one application of a log; what is broken is told, and of a part that breaks off, what came before is used.
+
+    ``parts`` are the files of the log in order, each with its numbered lines but the :data:`SKIPPED` ones.
+    """
     try:
         from mrdsl.exchange.logs.spark_structs import decoder, mistakes
     except ImportError:
@@ -48,22 +54,25 @@ def read_events(lines: Iterable[tuple[str, int, bytes]], source: str, telling: T
         return
     decode, broken = decoder(), mistakes()
     application = _Application(source)
-    last: tuple[str, int] = source, 1
-    for path, number, line in lines:
-        last = path, number
-        if line.startswith(_SKIPPED) or not line.strip():
-            continue
+    path, number = source, 1
+    for path, lines in parts:
+        number = 1
         try:
-            event = decode(line)
-        except broken as cause:
-            telling.warn("broken-log", f"this event is broken: {cause}", path, number)
-            continue
-        application.take(event)
+            for number, line in lines:
+                try:
+                    event = decode(line)
+                except broken as cause:
+                    if line.tobytes().strip():
+                        telling.warn("broken-log", f"this event is broken: {cause}", path, number)
+                    continue
+                application.take(event)
+        except UnreadableLogError as cause:
+            telling.warn("cut-log", str(cause), path, number, "what came before it is used")
     if application.lines == 0:
-        telling.fail("empty-log", "there is no event in this log", *last, "take another file")
+        telling.fail("empty-log", "there is no event in this log", path, number, "take another file")
         return
     if application.finished is None:
-        telling.warn("cut-log", "the log ends before its application does", *last, "what it has is used")
+        telling.warn("cut-log", "the log ends before its application does", path, number, "what it has is used")
     yield application.whole()
 
 
@@ -72,8 +81,8 @@ class _Tasks:
     """The tasks of one attempt at a stage."""
 
     task_type: str = ""
-    launches: Any = field(default_factory=lambda: array("q"))
-    finishes: Any = field(default_factory=lambda: array("q"))
+    launches: array[int] = field(default_factory=lambda: array("q"))
+    finishes: array[int] = field(default_factory=lambda: array("q"))
     failed: int = 0
     killed: int = 0
     input_bytes: int = 0
@@ -138,18 +147,19 @@ class _Application:
         tasks = self.tasks.get(key)
         if tasks is None:
             tasks = self.tasks[key] = _Tasks(event.task_type)
-        info, reason = event.task_info, event.reason.reason if event.reason is not None else ""
-        metrics = event.metrics
-        if metrics is not None and metrics.shuffle_read is not None:
-            tasks.shuffle_read += metrics.shuffle_read.remote + metrics.shuffle_read.local
-        if metrics is not None and metrics.shuffle_write is not None:
-            tasks.shuffle_write += metrics.shuffle_write.written
-        if metrics is not None and metrics.input is not None:
-            tasks.input_bytes += metrics.input.read
-        if reason == "Success" and info is not None and not info.failed and not info.killed:
+        info, reason, metrics = event.task_info, event.reason, event.metrics
+        if metrics is not None:
+            if (read := metrics.shuffle_read) is not None:
+                tasks.shuffle_read += read.remote + read.local
+            if (write := metrics.shuffle_write) is not None:
+                tasks.shuffle_write += write.written
+            if (taken := metrics.input) is not None:
+                tasks.input_bytes += taken.read
+        ended = "" if reason is None else reason.reason
+        if ended == "Success" and info is not None and not info.failed and not info.killed:
             tasks.launches.append(info.launch)
             tasks.finishes.append(info.finish)
-        elif reason == "TaskKilled" or (info is not None and info.killed):
+        elif ended == "TaskKilled" or (info is not None and info.killed):
             tasks.killed += 1
         else:
             tasks.failed += 1
@@ -176,16 +186,14 @@ class _Application:
 
     def _stage(self, key: tuple[int, int]) -> StageRun:
         info, tasks = self.stages.get(key), self.tasks.get(key, _Tasks())
-        launches, finishes = tuple(tasks.launches), tuple(tasks.finishes)
         return StageRun(
             key[0],
             key[1],
             info.name if info is not None else "",
             tasks.task_type,
             tuple(info.parents) if info is not None else (),
-            tuple(finish - launch for launch, finish in zip(launches, finishes, strict=True)),
-            launches,
-            finishes,
+            tasks.launches,
+            tasks.finishes,
             tasks.failed,
             tasks.killed,
             info.tasks if info is not None else None,

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 
-class TaskInfo(Struct):
+class TaskInfo(Struct, gc=False):
     """``Task Info``."""
 
     launch: int = field(name="Launch Time", default=0)
@@ -18,32 +18,32 @@ class TaskInfo(Struct):
     killed: bool = field(name="Killed", default=False)
 
 
-class Reason(Struct):
+class Reason(Struct, gc=False):
     """``Task End Reason``."""
 
     reason: str = field(name="Reason", default="")
 
 
-class ShuffleRead(Struct):
+class ShuffleRead(Struct, gc=False):
     """``Shuffle Read Metrics``: bytes fetched from other executors and from the own one."""
 
     remote: int = field(name="Remote Bytes Read", default=0)
     local: int = field(name="Local Bytes Read", default=0)
 
 
-class ShuffleWrite(Struct):
+class ShuffleWrite(Struct, gc=False):
     """``Shuffle Write Metrics``."""
 
     written: int = field(name="Shuffle Bytes Written", default=0)
 
 
-class Input(Struct):
+class Input(Struct, gc=False):
     """``Input Metrics``."""
 
     read: int = field(name="Bytes Read", default=0)
 
 
-class Metrics(Struct):
+class Metrics(Struct, gc=False):
     """``Task Metrics``."""
 
     shuffle_read: ShuffleRead | None = field(name="Shuffle Read Metrics", default=None)
@@ -51,7 +51,7 @@ class Metrics(Struct):
     input: Input | None = field(name="Input Metrics", default=None)
 
 
-class StageInfo(Struct):
+class StageInfo(Struct, gc=False):
     """``Stage Info``."""
 
     stage: int = field(name="Stage ID")
@@ -61,13 +61,13 @@ class StageInfo(Struct):
     parents: list[int] = field(name="Parent IDs", default_factory=list)
 
 
-class ExecutorInfo(Struct):
+class ExecutorInfo(Struct, gc=False):
     """``Executor Info``."""
 
     cores: int = field(name="Total Cores", default=0)
 
 
-class Event(Struct):
+class Event(Struct, gc=False):
     """Any event: the fields of those that matter."""
 
     event: str = field(name="Event")
@@ -100,7 +100,7 @@ class Event(Struct):
         return {}
 
 
-def decoder() -> Callable[[bytes], Event]:
+def decoder() -> Callable[[bytes | memoryview], Event]:
     """The function from a line to its event."""
     return msgspec.json.Decoder(Event).decode
 

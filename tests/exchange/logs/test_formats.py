@@ -6,6 +6,8 @@ import gzip
 import io
 import json
 import random
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrdsl.exchange.logs import opening
+from mrdsl.exchange.logs.ahead import ahead
 from mrdsl.exchange.logs.concatenated import objects
-from mrdsl.exchange.logs.opening import UnreadableLogError, chunks
+from mrdsl.exchange.logs.expanding import PIECE, UnreadableLogError
+from mrdsl.exchange.logs.opening import chunks, numbered
 from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
 from mrdsl.exchange.logs.telling import Telling
@@ -85,6 +90,63 @@ def test_a_cut_stream_is_told(wrapping: str, tmp_path: Path) -> None:
 def test_what_expands_too_far_is_refused() -> None:
     with pytest.raises(UnreadableLogError, match="expands to more than 1,000,000 bytes"):
         list(chunks(io.BytesIO(gzip.compress(bytes(50_000_000))), limit=1_000_000))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd], ids=["gzip", "zstd"])
+def test_a_bomb_expands_piece_by_piece(pack: Any) -> None:
+    """64 MiB of zeros are some KB; no piece of them is larger than others."""
+    packed = pack(bytes(2**26))
+    assert len(packed) < 2**17
+    assert max(len(piece) for piece in chunks(io.BytesIO(packed))) <= PIECE
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "LONGEST_LINE", 10_000)
+    with pytest.raises(UnreadableLogError, match="a line is longer than 10,000 bytes"):
+        list(numbered([b"a" * 4000] * 4))
+
+
+@given(st.lists(st.sampled_from([b"", b"a", b"skip me", b"longer than a piece"])), st.integers(1, 12))
+def test_lines_are_the_same_however_they_are_cut(texts: list[bytes], size: int) -> None:
+    data = b"\n".join(texts)
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    found = [(number, bytes(line)) for number, line in numbered(pieces, (b"skip",))]
+    whole = texts[:-1] if texts and not texts[-1] else texts
+    assert found == [(number, text) for number, text in enumerate(whole, 1) if not text.startswith(b"skip")]
+
+
+def test_what_a_small_cut_log_had_is_used(tmp_path: Path) -> None:
+    """It breaks where the kind of log is still looked for."""
+    noise = random.Random(1).randbytes(3000).hex().encode()
+    data = gzip.compress(spark_log(40) + b"\n" + noise)
+    (found,), told = read(tmp_path, data[:-1000])
+    assert len(found.stages[0].launches) == 36
+    assert any("stream is cut" in d.message and d.span is not None and d.span.line > 1 for d in told)
+
+
+def test_the_thread_that_expands_ends_with_its_reader() -> None:
+    before = threading.active_count()
+    pieces = ahead(iter([b"x"] * 1000))
+    assert next(pieces) == b"x"
+    pieces.close()
+    assert threading.active_count() == before
+
+    def broken() -> Iterator[bytes]:
+        yield b"a"
+        raise UnreadableLogError("here")
+
+    taken = []
+    with pytest.raises(UnreadableLogError, match="here"):
+        taken.extend(ahead(broken()))
+    assert threading.active_count() == before
+
+
+def test_every_byte_read_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(gzip.compress(spark_log(400)))
+    (log,) = find_logs([tmp_path], Telling())
+    counted: list[int] = []
+    assert len(list(read_logs([log], Telling(), progress=counted.append))) == 1
+    assert sum(counted) == log.size == (tmp_path / "log").stat().st_size
 
 
 @pytest.mark.parametrize("encode", [as_json, as_binary])
