@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, warning
 from mrdsl.core.source import Span
+from mrdsl.core.whole_numbers import floor
 from mrdsl.exchange.mistakes import EmptyFileError, FormatError
 from mrdsl.exchange.registry import BYTE_TRACES, named
 from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm
 from mrdsl.families.schedule.market import recorded_prices
-from mrdsl.families.schedule.stream import class_times, lines, shortest
+from mrdsl.families.schedule.stream import class_times, jobs, lines, shortest
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 
@@ -31,12 +32,29 @@ def check(spec: Spec) -> Iterable[Diagnostic]:
 
 
 def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
-    """Deadlines that are shorter than one wave of map and one of reduce tasks: no cluster meets them."""
+    """Deadlines that are shorter than one wave of map and one of reduce tasks: no cluster meets them.
+
+    No plan keeps them where more jobs are so than may be late; a warning says it where they are fewer.
+    """
     facts: ScheduleFacts = spec.facts
+    found = list(_too_early(facts))
+    if not found:
+        return
+    late, count = _late_whatever_is_rented(facts, spec.seed or 0)
+    share = facts.policy.tardy_share
+    if late > floor(share * count):
+        told = f": {late} of {count} jobs are late whatever is rented, and {share:.3g} of them may be" if share else ""
+        yield from (impossible("impossible-deadline", said + told, span, hint) for said, span, hint in found)
+    elif late:
+        told = f": {late} of {count} jobs are late whatever is rented; as many may be"
+        yield from (warning("short-deadline", said + told, span, hint) for said, span, hint in found)
+
+
+def _too_early(facts: ScheduleFacts) -> Iterator[tuple[str, Span | None, str]]:
+    """What makes all its jobs due too early: in words, where it is, and what to write instead."""
     factor = facts.arrivals.deadline_factor if facts.arrivals else None
     if isinstance(factor, float | int) and factor < 1.0 and facts.arrivals is not None:
-        yield impossible(
-            "impossible-deadline",
+        yield (
             f"every job is due after {factor:g} times its shortest completion",
             facts.arrivals.span_of("deadline_factor"),
             "write a factor of 1 or more",
@@ -46,14 +64,26 @@ def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
         least = shortest(map_time, shuffle, reduce)
         deadline = each.deadline if each.deadline is not None else _largest(each.deadline_factor) * least
         if deadline < least:
-            span = each.span_of("deadline" if each.deadline is not None else "deadline_factor")
-            yield impossible(
-                "impossible-deadline",
+            yield (
                 f"class {each.name} is due {deadline:g} s after its arrival, and "
                 f"one map wave and one reduce wave take {least:g} s",
-                span,
+                each.span_of("deadline" if each.deadline is not None else "deadline_factor"),
                 f"write {least:g} s or more",
             )
+
+
+def _late_whatever_is_rented(facts: ScheduleFacts, seed: int) -> tuple[int, int]:
+    """How many jobs are due before one wave of each phase can end, and how many there are.
+
+    Where none may be late, the first decides.
+    """
+    late = count = 0
+    for job in jobs(facts, seed):
+        count += 1
+        late += job.submit + sum(d for d, n in zip(job.durations, job.tasks, strict=True) if n) > job.punctual_until
+        if late and not facts.policy.tardy_share:
+            break
+    return late, count
 
 
 def _check_vms(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:

@@ -13,6 +13,7 @@ import pytest
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table, Termination
 from mrdsl.families.schedule.methods.sizing import slots_for
+from mrdsl.families.schedule.models.offline import build as build_offline
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.simulate import SimulatedSchedule, simulate, watch
 from mrdsl.families.schedule.stream import jobs
@@ -21,6 +22,7 @@ from mrdsl.formulas import waves
 from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.language.printing import print_spec
 from mrdsl.planning.solve_spec import solve
+from mrdsl.solving.checked_answer import solve_model
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 from tests.families.schedule import schedule_specs
@@ -289,3 +291,43 @@ def test_the_commands(tmp_path: Path) -> None:
     )
     assert json.loads(simulated.stdout)["plan"]["runs"] == 2
     assert trace.read_text(encoding="utf-8").startswith("time [s],what,job")
+
+
+@pytest.mark.parametrize(("share", "enough"), [(0, False), (60, False), (67, True)])
+def test_jobs_that_are_late_whatever_is_rented_may_be_within_the_share(
+    tmp_path: Path, share: int, enough: bool
+) -> None:
+    """Two of three jobs have half the time that they need at least; the offline optimum says the same."""
+    table = "name,submit [s],map.tasks,map.avg [s],reduce.tasks,shuffle.avg [s],reduce.avg [s],deadline [s]\n"
+    (tmp_path / "jobs.csv").write_text(table + "a,0,2,4,0,0,0,\nb,2,1,6,1,0,2,\nc,3,1,4,0,0,0,9\n", encoding="utf-8")
+    loaded = load_text(
+        'problem schedule "x"\nseed = 1\n'
+        "vm m { slots { map = 1, reduce = 1 }, on_demand { price = 1 USD/h }, billing = 10 s }\n"
+        'arrivals from "jobs.csv" { deadline_factor = 0.5 }\n'
+        f"policy {{ algorithm = frugal, instances = on_demand, tardy_share = {share}% }}\nminimize cost\n",
+        folder=tmp_path,
+    )
+    assert loaded.spec is not None
+    (told,) = loaded.diagnostics
+    assert (told.code, told.impossible) == (("short-deadline", False) if enough else ("impossible-deadline", True))
+    assert ("2 of 3 jobs are late whatever is rented" in told.message) is (share > 0)
+    answer = solve_model(build_offline(loaded.spec, False), "highs")
+    assert (answer.termination is Termination.OPTIMAL) is enough
+    result = solve(loaded.spec)
+    assert (result.plan is not None) is enough
+    if enough:
+        assert isinstance(result.plan, SchedulePlan)
+        assert result.plan.jobs.tardy == 2
+
+
+def test_a_deadline_of_just_one_wave_a_phase_is_not_too_early() -> None:
+    """0.1 s + 0.2 s is more than 0.3 s on a computer."""
+    loaded = load_text(
+        'problem schedule "x"\nseed = 1\nhorizon = 10 h\n'
+        "vm m { slots { map = 1, reduce = 1 }, on_demand { price = 1 USD/h } }\n"
+        "class a { rate = 1/h, map { tasks = 2, avg = 0.1 s, max = 0.1 s }\n"
+        "reduce { tasks = 1, avg = 0.2 s, max = 0.2 s }\n"
+        "shuffle { first_max = 0 s, avg = 0 s, max = 0 s }, deadline = 0.3 s }\n"
+        "policy { algorithm = frugal, instances = on_demand }\nminimize cost\n"
+    )
+    assert loaded.diagnostics == ()
