@@ -25,7 +25,7 @@ class Pool:
     """Slots that run tasks of one stage, or of both: how many, and a queue for every class, or one for all."""
 
     slots: int
-    queues: Sequence[Queue]
+    queues: Sequence[Queue[Job]]
 
 
 class Simulation:
@@ -169,7 +169,7 @@ class Simulation:
             else:
                 self._start(index, queue, job, free.pop())
 
-    def _start(self, index: int, queue: Queue, job: Job, slot: int) -> None:
+    def _start(self, index: int, queue: Queue[Job], job: Job, slot: int) -> None:
         job.pending -= 1
         job.running += 1
         queue.running += 1

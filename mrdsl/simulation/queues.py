@@ -9,38 +9,57 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from math import inf
-from typing import Protocol
-
-from mrdsl.simulation.tasks import Job
+from typing import Generic, Protocol, TypeVar
 
 
-class Order(Protocol):
+class Claimant(Protocol):
+    """A job as an order sees it: what runs, what waits, how much may run at once.
+
+    ``number`` is its place in the order of submission. ``stage`` changes when what was put before no longer holds;
+    ``queued`` is for the order's own notes.
+    """
+
+    number: int
+    stage: int
+    running: int
+    pending: int
+    limit: float
+    queued: set[int]
+
+
+C = TypeVar("C", bound=Claimant)
+
+
+class Order(Protocol[C]):
     """The order in which the jobs of one queue get slots."""
 
-    def put(self, job: Job) -> None:
+    def put(self, job: C) -> None:
         """Tells that the job may take a slot in its present state; harmless where it is known already."""
 
-    def best(self) -> Job | None:
+    def best(self) -> C | None:
         """The job that is to get the next slot; it stays until its state changes."""
 
-    def continues(self, job: Job) -> bool:
+    def continues(self, job: C) -> bool:
         """Whether a job that ends a task now and has more is surely the one to get the slot; False where in doubt."""
 
+    def alone(self, job: C) -> bool:
+        """Whether the best job would be so again after having got a slot; False where in doubt."""
 
-class FewestRunning:
+
+class FewestRunning(Generic[C]):
     """Fair sharing: the job with the fewest running tasks, the older one where they tie."""
 
     def __init__(self) -> None:
-        self.heap: list[tuple[int, int, int, Job]] = []
+        self.heap: list[tuple[int, int, int, C]] = []
 
-    def put(self, job: Job) -> None:
+    def put(self, job: C) -> None:
         """One entry per job and number of running tasks, so that entries do not pile up."""
         running = job.running
         if running not in job.queued and running < job.limit:
             job.queued.add(running)
             heappush(self.heap, (running, job.number, job.stage, job))
 
-    def best(self) -> Job | None:
+    def best(self) -> C | None:
         """Drops entries of a state or a stage that has passed on its way."""
         heap = self.heap
         while heap:
@@ -52,7 +71,7 @@ class FewestRunning:
             heappop(heap)
         return None
 
-    def continues(self, job: Job) -> bool:
+    def continues(self, job: C) -> bool:
         """No other may have as few running tasks as this one then has; entries of the past count, to be quick."""
         if not self.heap:
             return True
@@ -60,20 +79,24 @@ class FewestRunning:
         mine = job.running - 1
         return running > mine or (running == mine and number >= job.number)
 
+    def alone(self, job: C) -> bool:
+        """Nothing is noted but of this job."""
+        return len(self.heap) == len(job.queued)
 
-class OldestFirst:
+
+class OldestFirst(Generic[C]):
     """First come, first served: the job submitted first."""
 
     def __init__(self) -> None:
-        self.heap: list[tuple[int, int, Job]] = []
+        self.heap: list[tuple[int, int, C]] = []
 
-    def put(self, job: Job) -> None:
+    def put(self, job: C) -> None:
         """One entry per job."""
         if not job.queued:
             job.queued.add(0)
             heappush(self.heap, (job.number, job.stage, job))
 
-    def best(self) -> Job | None:
+    def best(self) -> C | None:
         """Drops jobs that have nothing to start, or may not start more, until they are put again."""
         heap = self.heap
         while heap:
@@ -85,12 +108,16 @@ class OldestFirst:
             heappop(heap)
         return None
 
-    def continues(self, job: Job) -> bool:
+    def continues(self, job: C) -> bool:
         """No older job is known to wait."""
         return not self.heap or self.heap[0][0] >= job.number
 
+    def alone(self, job: C) -> bool:
+        """The oldest stays so."""
+        return True
 
-class Queue:
+
+class Queue(Generic[C]):
     """Jobs that share a part of the slots: ``weight`` against other queues, ``minimum`` slots first, at most ``limit``.
 
     ``limit`` is what makes a queue leave slots idle that it could use: infinite in a work-conserving cluster.
@@ -98,7 +125,7 @@ class Queue:
 
     __slots__ = ("limit", "minimum", "order", "running", "weight")
 
-    def __init__(self, order: Order, weight: float = 1.0, minimum: float = 0.0, limit: float = inf) -> None:
+    def __init__(self, order: Order[C], weight: float = 1.0, minimum: float = 0.0, limit: float = inf) -> None:
         self.order = order
         self.weight = weight
         self.minimum = minimum
@@ -106,9 +133,9 @@ class Queue:
         self.running = 0
 
 
-def next_queue(queues: Sequence[Queue]) -> tuple[Queue, Job] | None:
+def next_queue(queues: Sequence[Queue[C]]) -> tuple[Queue[C], C] | None:
     """The queue furthest below its minimum, else the one with the fewest running tasks per weight, and its job."""
-    chosen: tuple[Queue, Job] | None = None
+    chosen: tuple[Queue[C], C] | None = None
     least = (2, 0.0)
     for queue in queues:
         running = queue.running

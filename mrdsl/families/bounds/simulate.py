@@ -23,7 +23,7 @@ from mrdsl.simulation.queues import FewestRunning, OldestFirst, Order, Queue
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.statistics import summarize
 from mrdsl.simulation.task_times import exponential, read_times, recorded
-from mrdsl.simulation.tasks import TaskRun, Work
+from mrdsl.simulation.tasks import Job, TaskRun, Work
 from mrdsl.simulation.users import Submitters, observe
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
@@ -135,12 +135,12 @@ def _pools(facts: BoundsFacts, cluster: Cluster, sizes: tuple[int, int]) -> tupl
     return tuple(Pool(slots, _queues(facts, cluster, slots)) for slots in chosen)
 
 
-def _queues(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[Queue]:
+def _queues(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[Queue[Job]]:
     """One queue for all where jobs are alike; otherwise one per class, weighed by its share."""
     kept = cluster.work_conserving == "no"
     if is_fifo(facts) or not (by_class(facts) or kept):
         return [Queue(OldestFirst() if is_fifo(facts) else FewestRunning())]
-    order: Callable[[], Order] = OldestFirst if cluster.scheduler == "capacity" else FewestRunning
+    order: Callable[[], Order[Job]] = OldestFirst if cluster.scheduler == "capacity" else FewestRunning
     minima = column(facts.classes, "minimum_share", missing=0.0)
     return [
         Queue(order(), float(share), float(minimum) * slots, max(1, int(floor(float(share * slots)))) if kept else inf)

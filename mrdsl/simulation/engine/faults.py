@@ -1,0 +1,347 @@
+"""What goes wrong: attempts fail, machines go, slow tasks are run twice, tasks are killed for others' shares."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Sequence
+from functools import partial
+from math import inf
+from typing import Any
+
+from mrdsl.simulation.engine.engine import OTHER, Engine, place
+from mrdsl.simulation.engine.state import Job, Pool, Presence, Redo, Running, StageRun
+from mrdsl.simulation.engine.world import Faults, Loss
+from mrdsl.simulation.preemption import EPSILON, Claim, fair_shares
+
+
+class FaultyEngine(Engine):
+    """The engine with single tasks, each of which may fail, be lost, be copied or be killed.
+
+    ``losses`` come by time and are read one ahead; one of a machine that is gone already is passed over.
+    """
+
+    def __init__(self, *world: Any, faults: Faults, losses: Iterable[Loss] = (), **more: Any) -> None:
+        super().__init__(*world, **more)
+        self.plain = False
+        self.faults = faults
+        self.losses = iter(losses)
+        self.held: dict[int, Running] = {}
+        self.gone: set[int] = set()
+        self.present: dict[int, Job] = {}
+        self.starts = 0
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._expect_loss()
+
+    def stop(self) -> None:
+        """Ends the run after the present event."""
+        super().stop()
+        self.losses = iter(())
+
+    # Jobs and stages
+
+    def _open(self, run: StageRun) -> None:
+        self.present[run.job.number] = run.job
+        patience, pool, new = self.faults.patience, run.presence.pool, run.startable > 0
+        super()._open(run)
+        if patience is not None and new and not pool.idle:
+            self._push(self.now + patience, OTHER, partial(self._claim_shares, pool))
+
+    def _close(self, run: StageRun) -> None:
+        """No more tasks of a stage may start until its parents are done again."""
+        if run.open:
+            run.open = False
+            count = run.startable
+            if count:
+                run.presence.ready.remove(run)
+                run.presence.pending -= count
+
+    def _complete(self, job: Job) -> None:
+        del self.present[job.number]
+        super()._complete(job)
+
+    # Attempts
+
+    def _start(self, presence: Presence, run: StageRun, group: int, alone: bool) -> None:
+        """Starts one task: first those that ran before, then new ones, then copies."""
+        slot, redo, index = self.free[group].pop(), None, run.begun
+        if run.again:
+            redo = run.again.pop()
+        elif run.fresh:
+            run.fresh -= 1
+            run.begun += 1
+        else:
+            redo = run.copies.pop(0)
+        task = Running(run, group, [slot], index if redo is None else redo.task, self.now, redo=redo)
+        self.starts += 1
+        task.number = self.starts
+        if redo is not None and redo.twin is not None:
+            task.twin, redo.twin.twin, redo.twin.copy = redo.twin, task, None
+        self.held[slot] = task
+        run.attempts[task] = None
+        self._taken(presence, run, 1)
+        if run.waiting:
+            run.early.append(task)
+        else:
+            self._goes(task, self._duration(task, run))
+
+    def _goes(self, task: Running, duration: float) -> None:
+        super()._goes(task, duration)
+        if task.run.ended_times:
+            self._look_at_slow(task.run)
+
+    def _duration(self, task: Running, run: StageRun) -> float:
+        """With the part of it after which the attempt fails, if it does."""
+        times = None if task.redo is None else task.redo.times
+        if times is None:
+            duration = super()._duration(task, run)
+            luck = run.block.luck[task.task] if run.block is not None and run.block.luck is not None else 1.0
+        else:
+            duration, luck = times[0] / self.speed[task.group] + times[1], times[2]
+        if luck < self.faults.share:
+            task.fails = True
+            return duration * luck / self.faults.share
+        return duration
+
+    def _end(self, task: Running) -> None:
+        if task.dead:
+            return
+        run = task.run
+        self._off(task, "failed" if task.fails else "done")
+        if task.fails:
+            self._failed(task)
+            return
+        self.tasks += 1
+        run.left -= 1
+        run.ended = True
+        self._drop_other(task)
+        if not self.faults.shuffle_service and run.job.what.children[run.index]:
+            run.outputs.setdefault(self.vm_of[task.slots[0]], []).append(task.task)
+        if self.faults.speculation is not None:
+            insort(run.ended_times, self.now - task.since)
+        if run.left == 0:
+            self._stage_done(run)
+            return
+        if run.watched:
+            self._look_at_children(run)
+        if self.faults.speculation is not None:
+            self._look_at_slow(run)
+
+    def _off(self, task: Running, outcome: str) -> None:
+        """Takes an attempt off its slot."""
+        self._vacate(task)
+        del self.held[task.slots[0]]
+        del task.run.attempts[task]
+        if self.record is not None:
+            self._note(task, outcome)
+
+    def _kill(self, task: Running, outcome: str) -> None:
+        """Stops an attempt before its end; what it did is lost."""
+        task.dead = True
+        busy, kind = self.busy, task.run.job.kind
+        if task.duration < inf:
+            busy[kind] -= task.since + task.duration - self.now
+        else:
+            busy[kind] += self.now - task.start
+            task.run.early.remove(task)
+        self._off(task, outcome)
+
+    def _stopped(self, task: Running, outcome: str) -> None:
+        """Kills an attempt through no fault of its own: its task waits again, with the times that it had."""
+        self._kill(task, outcome)
+        if not self._other_goes_on(task):
+            self._put_back(task.run, Redo(task.task, None if task.redo is None else task.redo.times))
+
+    def _failed(self, task: Running) -> None:
+        run = task.run
+        failures = run.failures[task.task] = run.failures.get(task.task, 0) + 1
+        if failures > self.faults.retries:
+            self._give_up(run.job)
+        elif not self._other_goes_on(task):
+            self._put_back(run, Redo(task.task, self.draws.again(run.job.kind, run.index)))
+
+    def _put_back(self, run: StageRun, redo: Redo) -> None:
+        run.again.append(redo)
+        self._more(run)
+        for index in run.job.what.children[run.index]:
+            child = run.job.runs[index]
+            if child.stage.slowstart < 1.0:
+                run.watched = True
+                if child.open and child.waiting and child.stage.pool == run.stage.pool:
+                    self._withdraw(child)
+
+    def _withdraw(self, run: StageRun) -> None:
+        """Tasks that started early give their slots to what they wait for."""
+        self._close(run)
+        for task in tuple(run.early):
+            self._kill(task, "killed")
+            run.again.append(Redo(task.task, None if task.redo is None else task.redo.times))
+
+    def _more(self, run: StageRun) -> None:
+        """One more task of a stage may start."""
+        if not run.open:
+            return
+        presence = run.presence
+        if run.startable == 1:
+            insort(presence.ready, run, key=place)
+        presence.pending += 1
+        presence.queue.order.put(presence)
+        self.changed.add(presence.pool.index)
+
+    def _give_up(self, job: Job) -> None:
+        """A task has failed too often: the job ends."""
+        job.failed = True
+        for run in job.runs:
+            self._close(run)
+            for task in tuple(run.attempts):
+                self._kill(task, "killed")
+            if run.block is None:
+                self.draws.forget(job.kind, job.nth, run.index)
+        self._complete(job)
+
+    # Copies
+
+    def _look_at_slow(self, run: StageRun) -> None:
+        """Copies tasks that have run for long, or asks to be called when the first of them will have."""
+        rule, times = self.faults.speculation, run.ended_times
+        if rule is None or not times or run.left == 0 or run.job.failed or not run.open:
+            return
+        if run.stage.tasks - run.left < rule.quantile * run.stage.tasks:
+            return
+        long = rule.factor * times[len(times) // 2]
+        for task in run.attempts:  # in the order in which they began to work
+            if task.twin is not None or task.copy is not None or task.duration == inf:
+                continue
+            due = task.since + long
+            if due > self.now:
+                if due != run.checked:
+                    run.checked = due
+                    self._push(due, OTHER, partial(self._look_at_slow, run))
+                break
+            task.copy = Redo(task.task, self.draws.again(run.job.kind, run.index), task)
+            run.copies.append(task.copy)
+            self._more(run)
+
+    def _drop_other(self, task: Running) -> None:
+        """A task has ended: its copy, running or waiting, is not needed."""
+        if task.twin is not None:
+            self._kill(task.twin, "killed")
+        self._drop_waiting(task)
+
+    def _drop_waiting(self, task: Running) -> None:
+        run = task.run
+        if task.copy is not None:
+            run.copies.remove(task.copy)
+            task.copy = None
+            if run.open:
+                run.presence.pending -= 1
+                if not run.startable:
+                    run.presence.ready.remove(run)
+
+    def _other_goes_on(self, task: Running) -> bool:
+        """Whether the other of two copies still runs, where one is stopped; a copy that only waits is dropped."""
+        self._drop_waiting(task)
+        if task.twin is None:
+            return False
+        task.twin.twin = None
+        self._look_at_slow(task.run)
+        return True
+
+    # Machines
+
+    def _expect_loss(self) -> None:
+        loss = next(self.losses, None)
+        if loss is not None:
+            self._push(max(loss.time, self.now), OTHER, partial(self._lose, loss))
+
+    def _lose(self, loss: Loss) -> None:
+        self._expect_loss()
+        if loss.vm in self.gone:
+            return
+        self.gone.add(loss.vm)
+        slots = [slot for slot, vm in enumerate(self.vm_of) if vm == loss.vm]
+        for slot in slots:
+            if slot in self.held:
+                self._stopped(self.held[slot], "lost")
+        group = self._group_of(slots[0])
+        self.free[group] = [slot for slot in self.free[group] if self.vm_of[slot] != loss.vm]
+        self.pools[self.machines[group].pool].idle -= len(slots)
+        for job in tuple(self.present.values()):
+            self._lose_outputs(job, loss.vm)
+        if loss.back < inf:
+            self._push(max(loss.back, self.now), OTHER, partial(self._return, loss.vm, group, slots))
+
+    def _return(self, vm: int, group: int, slots: Sequence[int]) -> None:
+        self.gone.discard(vm)
+        pool = self.pools[self.machines[group].pool]
+        self.free[group] += reversed(slots)
+        pool.idle += len(slots)
+        self.changed.add(pool.index)
+
+    def _group_of(self, slot: int) -> int:
+        for group, machines in enumerate(self.machines):
+            slot -= machines.vms * machines.slots
+            if slot < 0:
+                return group
+        raise ValueError("no such slot")
+
+    def _lose_outputs(self, job: Job, vm: int) -> None:
+        """Ended tasks whose output went with a machine run again, where a stage that needs it has not ended."""
+        for run in reversed(job.runs):
+            run.missing += run.outputs.pop(vm, ())
+            children = [job.runs[index] for index in job.what.children[run.index]]
+            if run.missing and any(child.left for child in children):
+                self._reopen(run, children)
+
+    def _reopen(self, run: StageRun, children: Sequence[StageRun]) -> None:
+        missing, run.missing = sorted(run.missing), []
+        done = run.left == 0
+        run.left += len(missing)
+        self.tasks -= len(missing)
+        if done:
+            run.job.left += 1
+            for child in children:
+                child.waiting += 1
+                if child.waiting == 1:
+                    self._close(child)
+        for task in missing:
+            self._put_back(run, Redo(task))
+
+    # Shares
+
+    def _claim_shares(self, pool: Pool) -> None:
+        """Kills the youngest tasks of queues (jobs, where there is one queue) above their share, for those below."""
+        parties = self._parties(pool)
+        entitled = fair_shares({key: claim for key, (claim, _) in parties.items()}, pool.slots)
+        owed = {key: min(int(entitled[key] + EPSILON), claim.demand) for key, (claim, _) in parties.items()}
+        missing = sum(max(0.0, owed[key] - _running(present)) for key, (_, present) in parties.items())
+        while missing >= 1:
+            above = [
+                (_running(present) - entitled[key], key)
+                for key, (_, present) in parties.items()
+                if _running(present) >= entitled[key] + 1.0 - EPSILON
+            ]
+            if not above:
+                break
+            present = parties[max(above)[1]][1]
+            held = (task for p in present for r in p.job.runs if r.presence is p for task in r.attempts)
+            self._stopped(max(held, key=lambda task: task.number), "killed")
+            missing -= 1
+        self.changed.add(pool.index)
+
+    def _parties(self, pool: Pool) -> dict[int, tuple[Claim, list[Presence]]]:
+        present = [p for job in self.present.values() for p in job.presences.values() if p.pool is pool]
+        if len(pool.queues) == 1:
+            return {p.number: (Claim(1.0, 0.0, p.running + p.pending), [p]) for p in present}
+        found: dict[int, tuple[Claim, list[Presence]]] = {}
+        for kind, queue in enumerate(pool.queues):
+            mine = [p for p in present if p.kind == kind]
+            if mine:
+                demand = min(sum(p.running + p.pending for p in mine), queue.limit)
+                found[kind] = Claim(queue.weight, queue.minimum, demand), mine
+        return found
+
+
+def _running(present: Sequence[Presence]) -> int:
+    return sum(p.running for p in present)
