@@ -27,22 +27,22 @@ SUFFIX = ".mrspec"
 def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
     """Report every mistake in FILES; a folder stands for all .mrspec files below it."""
     values = parameters(defines, data)
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     texts: dict[str, str] = {}
     paths = list(specs_below(files))
     for path in paths:
         loaded = load_file(path, values, outside=allow_outside)
-        found.extend(loaded.diagnostics)
+        diagnostics.extend(loaded.diagnostics)
         texts.update(loaded.texts)
     if form == "json":
-        click.echo(as_json(found))
+        click.echo(as_json(diagnostics))
     elif form == "github":
-        click.echo(as_github(found), nl=False)
+        click.echo(as_github(diagnostics), nl=False)
     else:
         style = colour if sys.stdout.isatty() and "NO_COLOR" not in os.environ else plain
-        click.echo(as_text(found, texts, style), nl=False)
-        click.echo(_summary(len(paths), found), err=True)
-    return exit_code(found)
+        click.echo(as_text(diagnostics, texts, style), nl=False)
+        click.echo(_summary(len(paths), diagnostics), err=True)
+    return exit_code(diagnostics)
 
 
 def specs_below(files: Iterable[Path]) -> Iterable[Path]:
@@ -54,17 +54,17 @@ def specs_below(files: Iterable[Path]) -> Iterable[Path]:
             yield path
 
 
-def exit_code(found: Iterable[Diagnostic]) -> int:
+def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
     """2 for a mistake, 1 for a promise that no plan can keep, 0 otherwise."""
-    errors = [d for d in found if d.severity is Severity.ERROR]
+    errors = [d for d in diagnostics if d.severity is Severity.ERROR]
     if not errors:
         return PLAN
     return NO_PLAN_EXISTS if all(d.impossible for d in errors) else WRONG_INPUT
 
 
-def _summary(count: int, found: list[Diagnostic]) -> str:
-    errors = sum(d.severity is Severity.ERROR for d in found)
-    warnings = sum(d.severity is Severity.WARNING for d in found)
+def _summary(count: int, diagnostics: list[Diagnostic]) -> str:
+    errors = sum(d.severity is Severity.ERROR for d in diagnostics)
+    warnings = sum(d.severity is Severity.WARNING for d in diagnostics)
     files = f"{count} file{'' if count == 1 else 's'} checked"
     if not errors and not warnings:
         return f"{files}: no problems"

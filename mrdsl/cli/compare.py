@@ -35,19 +35,19 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None, force
     outputs.check(first, second, options["data"])
     results = [_solve(path, options, outputs) for path in (first, second)]
     try:
-        found = put_beside(results[0], results[1], _names(first, second))
+        comparison = put_beside(results[0], results[1], _names(first, second))
     except ValueError as problem:
         raise MrdslError([error("different-problems", str(problem), None, "compare plans of one kind")]) from None
     if outputs.to_standard_output is None:
-        outputs.write("-o", to_json(found.document()))
+        outputs.write("-o", to_json(comparison.document()))
     if as_json or outputs.to_standard_output is not None:
-        click.echo(to_json(found.document()), nl=False)
+        click.echo(to_json(comparison.document()), nl=False)
     else:
-        click.echo(print_tables(found.tables()))
-        for name, result in zip(found.names, results, strict=True):
+        click.echo(print_tables(comparison.tables()))
+        for name, result in zip(comparison.names, results, strict=True):
             click.echo(f"{name}: {status_text(result)}", nl=False)
-        if found.equal:
-            click.echo(f"{found.equal} numbers are the same in both plans")
+        if comparison.equal:
+            click.echo(f"{comparison.equal} numbers are the same in both plans")
     return max(exit_code(result) for result in results)
 
 

@@ -56,11 +56,11 @@ def _stop(number: int, frame: object) -> None:
 
 def _studies(kind: str) -> tuple[Experiment, ...]:
     try:
-        found = family(kind)
+        named = family(kind)
     except MrdslError as broken:
-        print_diagnostics([replace(found, severity=Severity.WARNING) for found in broken.diagnostics], {})
+        print_diagnostics([replace(named, severity=Severity.WARNING) for named in broken.diagnostics], {})
         return ()
-    return found.experiments if found is not None else ()
+    return named.experiments if named is not None else ()
 
 
 def _options(study: Experiment, settings: tuple[str, ...]) -> dict[str, Any]:

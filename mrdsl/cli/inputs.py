@@ -50,7 +50,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 
     try:
         text = read_bytes(path, budgets.DOCUMENT_BYTES, own_descriptors=True).decode("utf-8-sig")
-        found = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        values = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except RecursionError:
         raise MrdslError(
             [error("wrong-value", f"`{path}` is nested too deeply", None, "write `peak = 1.1`, one param a line")]
@@ -66,7 +66,7 @@ def _from_file(path: Path) -> dict[str, Any]:
                 )
             ]
         ) from None
-    if not isinstance(found, dict) or not all(_is_plain(value) for value in found.values()):
+    if not isinstance(values, dict) or not all(_is_plain(value) for value in values.values()):
         raise MrdslError(
             [
                 error(
@@ -77,7 +77,7 @@ def _from_file(path: Path) -> dict[str, Any]:
                 )
             ]
         )
-    return found
+    return values
 
 
 def _is_plain(value: object) -> bool:

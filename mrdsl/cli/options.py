@@ -53,8 +53,8 @@ def _measure(text: str | None, dimension: units.Dimension, parameter: click.Para
         raise click.BadParameter(f"write {example}", param=parameter)
     if number < 0:
         name = parameter.opts[0]
-        found = error("out-of-range", f"`{name}` is {text}, but must be at least 0", hint=f"write {example}")
-        raise MrdslError([replace(found, path=name)])
+        mistake = error("out-of-range", f"`{name}` is {text}, but must be at least 0", hint=f"write {example}")
+        raise MrdslError([replace(mistake, path=name)])
     return number
 
 

@@ -82,9 +82,9 @@ class Outputs:
                 ]
             )
         read = [path for path in inputs if path is not None]
-        found = [each for path in named.values() for each in refusals(path, force=self.force, inputs=read)]
-        if found:
-            raise MrdslError(found)
+        refused = [each for path in named.values() for each in refusals(path, force=self.force, inputs=read)]
+        if refused:
+            raise MrdslError(refused)
 
     def write(self, option: str, text: str) -> None:
         """Writes the text where the option asks for it. Raises MrdslError."""

@@ -50,12 +50,12 @@ def simulate(
         failure = MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
         return fail(failure, loaded, outputs, parsed)
     try:
-        outcome = _run(loaded, options)
+        observed = _run(loaded, options)
     except MrdslError as problem:
         return fail(problem, loaded, outputs, parsed)
     seconds = {**parsed, "simulate": time.perf_counter() - started - parsed["parse"]}
-    diagnostics = tuple(sort((*loaded.diagnostics, *outcome.diagnostics)))
-    result = replace(outcome, diagnostics=diagnostics, seconds=seconds)
+    diagnostics = tuple(sort((*loaded.diagnostics, *observed.diagnostics)))
+    result = replace(observed, diagnostics=diagnostics, seconds=seconds)
     show(result, loaded, outputs, verbose)
     return write_files(result, outputs, {"--gantt": drawn_chart, "--trace": _csv})
 
@@ -69,8 +69,8 @@ def _run(loaded: Loaded, options: dict[str, Any]) -> Result:
 
 def _csv(result: Result) -> str:
     assert result.plan is not None
-    found = result.plan.trace()
-    rows = list(found.rows)
+    trace = result.plan.trace()
+    rows = list(trace.rows)
     if not rows:
         raise nothing_to_write("no trace", result, "no events")
-    return csv_text(found.columns, rows)
+    return csv_text(trace.columns, rows)

@@ -63,8 +63,8 @@ def solve(
         result = _solve(loaded, options)
     except MrdslError as failure:
         return fail(failure, loaded, outputs, parsed)
-    found = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
-    result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=found)
+    diagnostics = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
+    result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=diagnostics)
     show(result, loaded, outputs, verbose)
     return write_files(result, outputs, {"--gantt": drawn_chart, "--graph": drawn_graph})
 
@@ -92,11 +92,11 @@ def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool])
     from mrdsl.explain.infeasibility import explain
     from mrdsl.explain.wording import as_diagnostic
 
-    found = explain(spec, *method, seconds=EXPLAIN_FOR)
+    explanation = explain(spec, *method, seconds=EXPLAIN_FOR)
     said = tuple(d for d in result.diagnostics if d.code != "no-plan")
-    if has_errors(said) and found.repair is None:
+    if has_errors(said) and explanation.repair is None:
         return replace(result, diagnostics=said)
-    return replace(result, diagnostics=(*said, as_diagnostic(spec, found)))
+    return replace(result, diagnostics=(*said, as_diagnostic(spec, explanation)))
 
 
 def exit_code(result: Result) -> int:

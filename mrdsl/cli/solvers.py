@@ -21,25 +21,25 @@ def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
     from mrdsl.planning.solver_inventory import entries
     from mrdsl.reporting.document import to_json
 
-    found, problems = entries(name, try_out)
+    listed, problems = entries(name, try_out)
     if as_json:
-        click.echo(to_json({"format": 1, "solvers": found}), nl=False)
+        click.echo(to_json({"format": 1, "solvers": listed}), nl=False)
     else:
-        click.echo(_text(found, name is not None), nl=False)
+        click.echo(_text(listed, name is not None), nl=False)
         print_diagnostics(problems, {})
-    return _exit_code(found, problems)
+    return _exit_code(listed, problems)
 
 
-def _exit_code(found: list[dict[str, Any]], problems: tuple[Diagnostic, ...]) -> int:
+def _exit_code(listed: list[dict[str, Any]], problems: tuple[Diagnostic, ...]) -> int:
     if problems:
         return WRONG_INPUT
-    complaints = [entry for entry in found if entry["complaints"]]
+    complaints = [entry for entry in listed if entry["complaints"]]
     return SOLVER_FAILED if complaints else PLAN
 
 
-def _text(found: list[dict[str, Any]], everything: bool) -> str:
+def _text(listed: list[dict[str, Any]], everything: bool) -> str:
     lines = []
-    for entry in found:
+    for entry in listed:
         state = entry["version"] or "yes" if entry["installed"] else "not installed"
         lines.append(f"{entry['name']:<24} {state:<16} {entry['summary']}")
         if entry["kind"] == "solver":

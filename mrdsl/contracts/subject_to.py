@@ -86,15 +86,15 @@ def pushed_up(spec: Spec) -> frozenset[str]:
     A model that bounds a quantity from below alone must hold it from above as well where it is among these. What a
     comparison multiplies or divides by anything but a constant counts as asked for in both directions.
     """
-    found: set[str] = set()
+    quantities: set[str] = set()
     for constraint in spec.constraints:
         if constraint.comparison != ">=":
-            found.update(name for name, sign in _signs(constraint.right, 1) if sign > 0)
-            found.update(name for name, sign in _signs(constraint.left, 1) if sign < 0)
+            quantities.update(name for name, sign in _signs(constraint.right, 1) if sign > 0)
+            quantities.update(name for name, sign in _signs(constraint.left, 1) if sign < 0)
         if constraint.comparison != "<=":
-            found.update(name for name, sign in _signs(constraint.left, 1) if sign > 0)
-            found.update(name for name, sign in _signs(constraint.right, 1) if sign < 0)
-    return frozenset(found)
+            quantities.update(name for name, sign in _signs(constraint.left, 1) if sign > 0)
+            quantities.update(name for name, sign in _signs(constraint.right, 1) if sign < 0)
+    return frozenset(quantities)
 
 
 def _signs(expression: Expression, sign: int) -> Iterator[tuple[str, int]]:
@@ -112,9 +112,9 @@ def _signs(expression: Expression, sign: int) -> Iterator[tuple[str, int]]:
             known = [operand.value for operand in operands if isinstance(operand, Constant)]
             turned = sign * (-1) ** sum(value < 0 for value in known)
             directions = (turned,) if len(known) == len(operands) - 1 and _multiplies(expression) else (1, -1)
-            yield from (found for each in directions for operand in operands for found in _signs(operand, each))
+            yield from (signed for each in directions for operand in operands for signed in _signs(operand, each))
         case Operation(_, operands):
-            yield from (found for operand in operands for found in _signs(operand, sign))
+            yield from (signed for operand in operands for signed in _signs(operand, sign))
 
 
 def _multiplies(expression: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""No NaN and no infinity leaves in a plan: checked on every outcome, whoever made it.
+"""No NaN and no infinity leaves in a plan: checked on every result, whoever made it.
 
 A plan whose field may lack numbers says so itself, by ``mrdsl.core.result.lacking``; there NaN means "none".
 """
@@ -15,25 +15,25 @@ from mrdsl.core.diagnostics import error
 from mrdsl.core.result import LACKS, Plan, Result, Termination
 
 
-def finite(outcome: Result) -> Result:
-    """The outcome itself, or, where its plan or value holds a NaN or an infinity, an error in place of the plan.
+def finite(result: Result) -> Result:
+    """The result itself, or, where its plan or value holds a NaN or an infinity, an error in place of the plan.
 
     A bound that is not finite says nothing and is left out.
     """
-    if outcome.bound is not None and not isfinite(outcome.bound):
-        outcome = replace(outcome, bound=None)
-    if outcome.plan is None:
-        return outcome
-    place = "its value" if outcome.value is not None and not isfinite(outcome.value) else unfinite(outcome.plan)
+    if result.bound is not None and not isfinite(result.bound):
+        result = replace(result, bound=None)
+    if result.plan is None:
+        return result
+    place = "its value" if result.value is not None and not isfinite(result.value) else unfinite(result.plan)
     if not place:
-        return outcome
+        return result
     told = error(
         "broken-plan",
         f"the plan holds what is no number: {place}",
         None,
         "this is a fault of the solver or of mrdsl: try another solver, and report the spec",
     )
-    return Result(Termination.ERROR, diagnostics=(*outcome.diagnostics, told))
+    return Result(Termination.ERROR, diagnostics=(*result.diagnostics, told))
 
 
 def unfinite(plan: Plan) -> str:

@@ -68,8 +68,8 @@ class LinearProgram:
         if len(duals) != len(self.row_lower):
             return None
         program = self.minimized()
-        found = [program._weak_bound(sign * np.asarray(duals, dtype=float)) for sign in (1.0, -1.0)]
-        known = [bound for bound in found if bound is not None]
+        bounds = [program._weak_bound(sign * np.asarray(duals, dtype=float)) for sign in (1.0, -1.0)]
+        known = [bound for bound in bounds if bound is not None]
         return (-max(known) if self.maximize else max(known)) if known else None
 
     def _weak_bound(self, prices: Array) -> float | None:

@@ -32,11 +32,11 @@ class UnreadableError(Exception):
 def problem_of(path: str | Path, limit: int = budgets.TABLE_BYTES) -> str:
     """Why a file would not be read, in words; "" where nothing is known against it. It is not opened."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError) as failure:
         return reason(failure)
     refused = "" if os.access(path, os.R_OK) else "permission denied"
-    return _kind(found) or refused or _too_large(found.st_size, limit)
+    return _kind(status) or refused or _too_large(status.st_size, limit)
 
 
 def reason(failure: Exception) -> str:
@@ -62,12 +62,12 @@ def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descripto
     except (OSError, ValueError) as failure:
         raise UnreadableError(reason(failure)) from None
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
-        kind = FOLDER if stat.S_ISDIR(found.st_mode) else "" if own else _kind(found)
+        status = os.fstat(file.fileno())
+        kind = FOLDER if stat.S_ISDIR(status.st_mode) else "" if own else _kind(status)
         if kind:
             raise UnreadableError(kind)
-        if found.st_size > limit:
-            raise UnreadableError(_too_large(found.st_size, limit))
+        if status.st_size > limit:
+            raise UnreadableError(_too_large(status.st_size, limit))
         try:
             data = file.read(limit + 1)
         except OSError as failure:
@@ -82,8 +82,8 @@ def shown_name(written: str) -> str:
     return shortened(written, 80)
 
 
-def _kind(found: os.stat_result) -> str:
-    return next((words for is_kind, words in _KINDS if is_kind(found.st_mode)), "")
+def _kind(status: os.stat_result) -> str:
+    return next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "")
 
 
 def _too_large(size: int, limit: int) -> str:

@@ -15,8 +15,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name that looks most like the word, or None where none is near."""
     names = list(islice(known, MOST_NAMES))
     lowered = {name.lower(): name for name in reversed(names)}
-    found = get_close_matches(word[:MOST_CHARACTERS].lower(), list(lowered), n=1, cutoff=0.6)
-    return lowered[found[0]] if found else None
+    matches = get_close_matches(word[:MOST_CHARACTERS].lower(), list(lowered), n=1, cutoff=0.6)
+    return lowered[matches[0]] if matches else None
 
 
 def did_you_mean(word: str, known: Iterable[str], listing: str = "known: ") -> str:

@@ -182,9 +182,13 @@ def is_count(dimension: Dimension) -> bool:
     )
 
 
-def fits(found: Dimension, wanted: Dimension) -> bool:
+def fits(dimension: Dimension, wanted: Dimension) -> bool:
     """Whether a quantity of the one dimension may stand where the other is wanted: a plain number fits a count."""
-    return found == wanted or (found == NUMBER and is_count(wanted)) or (wanted == _RATE and found == _REQUEST_RATE)
+    return (
+        dimension == wanted
+        or (dimension == NUMBER and is_count(wanted))
+        or (wanted == _RATE and dimension == _REQUEST_RATE)
+    )
 
 
 _RATE = _dimension(time=-1)

@@ -77,7 +77,7 @@ class Together:
     @contextlib.contextmanager
     def binary(self, path: Path) -> Iterator[IO[bytes]]:
         """A stream for the bytes of one file."""
-        with told(path):
+        with refusals_of(path):
             place = _target(path)
             if place.through:
                 with _through(place) as stream:
@@ -94,20 +94,20 @@ class Together:
                 for folder in sorted({one.place.path.parent for one in self._waiting}):
                     locks.enter_context(_locked(folder))
             for one in self._waiting:
-                with told(one.shown):
+                with refusals_of(one.shown):
                     one.seal()
             if not self._force:
                 for one in self._waiting:
                     if os.path.lexists(one.place.path):
                         raise MrdslError([_exists(one.shown)])
             for one in self._waiting:
-                with told(one.shown):
+                with refusals_of(one.shown):
                     one.commit(self._force)
 
 
 def make_folder(folder: Path) -> None:
     """A folder and those above it, where they are missing. Raises MrdslError ``unwritable-file``."""
-    with told(folder):
+    with refusals_of(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -119,7 +119,7 @@ def claimed(folder: Path) -> Iterator[None]:
     """
     with contextlib.ExitStack() as until_the_end:
         make_folder(folder)
-        with told(folder):
+        with refusals_of(folder):
             until_the_end.enter_context(locked_file(folder / LOCK, folder))
         until_the_end.callback((folder / LOCK).unlink, missing_ok=True)
         yield
@@ -239,9 +239,9 @@ class _Target:
 def _target(path: Path) -> _Target:
     if "\0" in str(path):
         raise OSError(0, "a name has no null character")
-    found = 1 if path == STANDARD_OUTPUT else _descriptor(path)
-    if found is not None:
-        return _Target(path, None, found)
+    descriptor = 1 if path == STANDARD_OUTPUT else _descriptor(path)
+    if descriptor is not None:
+        return _Target(path, None, descriptor)
     target = Path(os.path.realpath(path))
     try:
         before = os.stat(path)
@@ -254,10 +254,10 @@ def _descriptor(path: Path) -> int | None:
     """The open descriptor that a name such as ``/dev/stdout`` stands for, followed through links."""
     name = os.path.abspath(path)
     for _ in range(_LINKS):
-        found = _DESCRIPTOR.fullmatch(name.replace(f"/proc/{os.getpid()}/", "/proc/self/"))
-        if found is not None:
-            number = found[1] or found[2]
-            return int(number) if number else 1 if found[3] == "out" else 2
+        match = _DESCRIPTOR.fullmatch(name.replace(f"/proc/{os.getpid()}/", "/proc/self/"))
+        if match is not None:
+            number = match[1] or match[2]
+            return int(number) if number else 1 if match[3] == "out" else 2
         if not os.path.islink(name):
             return None
         name = os.path.normpath(os.path.join(os.path.dirname(name), os.readlink(name)))
@@ -399,7 +399,7 @@ def _locked(folder: Path) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    with told(folder):
+    with refusals_of(folder):
         handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -424,7 +424,7 @@ def _refuse_existing(path: Path, place: _Target, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def refusals_of(path: Path) -> Iterator[None]:
     """A refusal of the system as a diagnostic that names the file as the user did."""
     try:
         yield

@@ -65,9 +65,9 @@ class Messages:
         """The length that the next header tells; what stands before a header is passed over. None at the end."""
         length: int | None = None
         while line := self._source.readline(_LINE):
-            found = _HEADER.search(line)
-            if found is not None:
-                length = int(found[1])
+            match = _HEADER.search(line)
+            if match is not None:
+                length = int(match[1])
                 if length > LONGEST:
                     return length
             elif length is not None and not line.strip():

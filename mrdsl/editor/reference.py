@@ -31,9 +31,9 @@ def reference(families: Iterable[str] | None = None) -> str:
     parts = ["## Units", "", *_units(), "", "## Random values", "", *_distributions(), ""]
     parts += ["## Options of `solve with`", "", *_item_table(dict(OPTIONS)), ""]
     for name in family_names() if families is None else families:
-        found = find_family(name)
-        if found is not None:
-            parts += [*_family(found), ""]
+        family = find_family(name)
+        if family is not None:
+            parts += [*_family(family), ""]
     return "\n".join(parts)
 
 

@@ -51,8 +51,8 @@ class RawTable:
     @cached_property
     def lines(self) -> list[str]:
         """As tables count them: a form feed or a line separator within a cell ends none."""
-        found = _LINE_END.split(self.text)
-        return found if found[-1] else found[:-1]
+        lines = _LINE_END.split(self.text)
+        return lines if lines[-1] else lines[:-1]
 
     @cached_property
     def records(self) -> list[tuple[int, list[str]]]:

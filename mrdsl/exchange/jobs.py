@@ -38,17 +38,17 @@ def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
 
     Raises OSError where the file cannot be read.
     """
-    found = mistakes if mistakes is not None else []
+    problems = mistakes if mistakes is not None else []
     last = 0.0
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         rows = csv.reader(file)
-        told = _Told(str(path), found)
+        told = _Told(str(path), problems)
         header = next(told.rows(rows), None)
         if header is None:
             return
         units = _header(header)
         if isinstance(units, str):
-            found.append(
+            problems.append(
                 error(
                     "broken-table",
                     units,
@@ -64,9 +64,9 @@ def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
             if isinstance(job, TableJob):
                 last = job.submit
                 yield job
-            elif len(found) < most:
+            elif len(problems) < most:
                 line = rows.line_num
-                found.append(
+                problems.append(
                     error(
                         "broken-table",
                         job,

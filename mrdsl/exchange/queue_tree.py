@@ -58,15 +58,15 @@ def _exact(value: float) -> Decimal:
 
 def mistakes(root: Queue) -> list[str]:
     """What YARN would refuse: shares of a level that do not add up to 100, a share above its maximum, a bad name."""
-    found = []
+    wrong = []
     for path, queue in root.walk():
         if not queue.name or any(not (c.isalnum() or c in "-_") for c in queue.name):
-            found.append(f"the queue name {queue.name!r} holds more than letters, digits, - and _")
+            wrong.append(f"the queue name {queue.name!r} holds more than letters, digits, - and _")
         if not 0 <= queue.capacity <= queue.maximum <= HUNDRED:
-            found.append(f"{path}: capacity {queue.capacity} and maximum {queue.maximum} are not 0 <= c <= m <= 100")
+            wrong.append(f"{path}: capacity {queue.capacity} and maximum {queue.maximum} are not 0 <= c <= m <= 100")
         if queue.children and sum(child.capacity for child in queue.children) != HUNDRED:
-            found.append(f"{path}: its queues add up to {sum(child.capacity for child in queue.children)}, not to 100")
+            wrong.append(f"{path}: its queues add up to {sum(child.capacity for child in queue.children)}, not to 100")
         names = [child.name for child in queue.children]
         if len(set(names)) < len(names):
-            found.append(f"{path}: two of its queues have one name")
-    return found
+            wrong.append(f"{path}: two of its queues have one name")
+    return wrong

@@ -44,14 +44,14 @@ def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None
 
     Raises OSError where the file cannot be read.
     """
-    found = mistakes if mistakes is not None else []
+    problems = mistakes if mistakes is not None else []
     place = Span(str(path), 1, 1, 1, 2)
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as cause:
         line = getattr(cause, "lineno", 1)
         column = getattr(cause, "colno", 1)
-        found.append(
+        problems.append(
             error(
                 "broken-history",
                 f"this is not JSON: {getattr(cause, 'msg', 'not UTF-8')}",
@@ -62,7 +62,9 @@ def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None
         return ()
     entries = document.get("SpotPriceHistory") if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        found.append(error("broken-history", "there is no list SpotPriceHistory", place, f"write it with: {COMMAND}"))
+        problems.append(
+            error("broken-history", "there is no list SpotPriceHistory", place, f"write it with: {COMMAND}")
+        )
         return ()
     records = []
     for number, entry in enumerate(entries, 1):
@@ -70,7 +72,7 @@ def read_spot_history(path: str | Path, mistakes: list[Diagnostic] | None = None
         if isinstance(record, SpotRecord):
             records.append(record)
         else:
-            found.append(error("broken-history", f"record {number}: {record}", place, "correct the record"))
+            problems.append(error("broken-history", f"record {number}: {record}", place, "correct the record"))
     return tuple(records)
 
 
@@ -95,14 +97,14 @@ def price_steps(
 
 def gaps(steps: PriceSteps, until: float, path: str) -> Sequence[Diagnostic]:
     """Warnings about hours without a record: EC2 writes a price down at least once a day."""
-    found = []
+    warnings = []
     for before, after in zip(steps.times, [*steps.times[1:], until], strict=True):
         if after - before > LONGEST_GAP:
             message = (
                 f"no price is recorded for {(after - before) / HOUR:.0f} h, from hour {before / HOUR:.1f} of "
                 "the history on; the last one stays"
             )
-            found.append(
+            warnings.append(
                 warning(
                     "missing-hours",
                     message,
@@ -110,7 +112,7 @@ def gaps(steps: PriceSteps, until: float, path: str) -> Sequence[Diagnostic]:
                     "ask for a history that covers the jobs: --start-time, --end-time",
                 )
             )
-    return found
+    return warnings
 
 
 def _record(entry: Any) -> SpotRecord | str:

@@ -33,7 +33,7 @@ def read_swim(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
     A broken line has not six fields, a number that is none or negative, or a submit time before the line above.
     Raises OSError where the file cannot be read.
     """
-    found = mistakes if mistakes is not None else []
+    problems = mistakes if mistakes is not None else []
     last = 0.0
     with open(path, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
@@ -44,8 +44,8 @@ def read_swim(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
             if isinstance(job, SwimJob):
                 last = job.submit
                 yield job
-            elif len(found) < most:
-                found.append(_mistake(str(path), number, text, *job))
+            elif len(problems) < most:
+                problems.append(_mistake(str(path), number, text, *job))
 
 
 def _parse(text: str, last: float) -> SwimJob | tuple[str, str]:

@@ -61,7 +61,7 @@ class Explanation:
 
     def short(self) -> str:
         """``deadline of sort to 21.4 min, or size of cluster to 225``; "" where nothing is known."""
-        return ", or ".join(f"{found.line.label} to {found.shown}" for found in self.relaxations)
+        return ", or ".join(f"{change.line.label} to {change.shown}" for change in self.relaxations)
 
 
 def explain(
@@ -75,33 +75,35 @@ def explain(
     """The explanation of a spec that has no plan; what is not found out in ``seconds``, or with so many questions to a
     solver, is left out."""
     family = find_family(spec)
-    found = Explanation(tuple(d for d in family.impossible(spec) if d.impossible))
+    explanation = Explanation(tuple(d for d in family.impossible(spec) if d.impossible))
     now, method = time.monotonic(), (solver, formulation, relax)
     oracle = Oracle(*method, now + FOR_REASONS * seconds if seconds is not None else inf, questions)
     lines = lines_of(spec, family)
     try:
-        found = replace(found, conflicts=_conflicts(spec, lines, oracle))
+        explanation = replace(explanation, conflicts=_conflicts(spec, lines, oracle))
     except OutOfTimeError:
-        return found
-    if not found.conflicts:
-        return replace(found, complete=True)
+        return explanation
+    if not explanation.conflicts:
+        return replace(explanation, complete=True)
     search = Search(spec, lines, oracle)
     complete = True
     try:
         repairable = search.start()
-        for change in _enough_alone(spec, found.conflicts, oracle):
-            found = replace(found, relaxations=(*found.relaxations, change))
+        for change in _enough_alone(spec, explanation.conflicts, oracle):
+            explanation = replace(explanation, relaxations=(*explanation.relaxations, change))
             search.note((change,))
-        enough = {change.line for change in found.relaxations}
-        found = replace(found, not_alone=tuple(line for line in found.in_conflict if line not in enough))
+        enough = {change.line for change in explanation.relaxations}
+        explanation = replace(
+            explanation, not_alone=tuple(line for line in explanation.in_conflict if line not in enough)
+        )
         if repairable:
             search.run()
     except OutOfTimeError:
         complete = False
     alone = tuple(change_of(spec, line, value) for line, value in search.alone.items())
-    found = replace(found, repair=search.repair(), alone=alone)
+    explanation = replace(explanation, repair=search.repair(), alone=alone)
     pricing = Oracle(*method, now + seconds if seconds is not None else inf)
-    return replace(found, prices=_prices(spec, found, pricing), complete=complete)
+    return replace(explanation, prices=_prices(spec, explanation, pricing), complete=complete)
 
 
 def _conflicts(spec: Spec, lines: Sequence[Line], oracle: Oracle) -> tuple[tuple[Line, ...], ...]:
@@ -117,13 +119,13 @@ def _conflicts(spec: Spec, lines: Sequence[Line], oracle: Oracle) -> tuple[tuple
         chosen = set(kept)
         return not oracle.has_plan(given_up(spec, [line for line in everything if line not in chosen]))
 
-    found: list[tuple[Line, ...]] = []
+    conflicts: list[tuple[Line, ...]] = []
     left = everything
-    while len(found) < MOST_CONFLICTS and left and (not found or excluded(left)):
+    while len(conflicts) < MOST_CONFLICTS and left and (not conflicts or excluded(left)):
         conflict = irreducible(left, excluded)
-        found.append(conflict)
+        conflicts.append(conflict)
         left = tuple(line for line in left if line not in set(conflict))
-    return tuple(found)
+    return tuple(conflicts)
 
 
 def _enough_alone(spec: Spec, conflicts: tuple[tuple[Line, ...], ...], oracle: Oracle) -> Iterator[Change]:
@@ -137,10 +139,10 @@ def _enough_alone(spec: Spec, conflicts: tuple[tuple[Line, ...], ...], oracle: O
 def _smallest_change(spec: Spec, line: Line, oracle: Oracle) -> Change | None:
     """The nearest value of one promise at which the spec has a plan, shown with few digits; None where none does."""
     for axis in axes_of((line,)):
-        found = boundary(partial(_moved_has_plan, spec, oracle, axis), axis.most)
-        if found is None:
+        edge = boundary(partial(_moved_has_plan, spec, oracle, axis), axis.most)
+        if edge is None:
             return None
-        near = axis.snapped(found[1])
+        near = axis.snapped(edge[1])
         for by in (axis.shown(near), near):
             if _moved_has_plan(spec, oracle, axis, by):
                 return change_of(spec, line, axis.value(by))
@@ -151,7 +153,7 @@ def _moved_has_plan(spec: Spec, oracle: Oracle, axis: Axis, by: float) -> bool:
     return oracle.has_plan(moved(spec, {axis.line: axis.value(by)}))
 
 
-def _prices(spec: Spec, found: Explanation, oracle: Oracle) -> tuple[Result | None, ...]:
-    changes = [found.repair.changes] if found.repair is not None else []
-    changes += [(change,) for change in found.relaxations]
+def _prices(spec: Spec, explanation: Explanation, oracle: Oracle) -> tuple[Result | None, ...]:
+    changes = [explanation.repair.changes] if explanation.repair is not None else []
+    changes += [(change,) for change in explanation.relaxations]
     return tuple(price_of(spec, each, oracle) for each in changes)

@@ -70,8 +70,8 @@ def irreducible(items: tuple[Each, ...], enough: Callable[[tuple[Each, ...]], bo
 
     ``enough`` holds of all items, and of every set that has a part of which it holds; that all are enough is not asked.
     """
-    found = set(_divided((), items, False, enough))
-    return tuple(item for item in items if item in found)
+    needed = set(_divided((), items, False, enough))
+    return tuple(item for item in items if item in needed)
 
 
 def _divided(

@@ -68,12 +68,12 @@ def _unit(value: float, kind: str) -> float:
 
 def lines_of(spec: Spec, family: Family) -> tuple[Line, ...]:
     """Every promise of the spec that its family lists, then the comparisons of ``subject to``."""
-    found = [
+    lines = [
         _line(spec, number, promise.direction)
         for promise in family.promises
         for number in numbers_at(spec.facts, promise.path)
     ]
-    return tuple(line for line in found if line.value * line.direction < line.limit * line.direction) + tuple(
+    return tuple(line for line in lines if line.value * line.direction < line.limit * line.direction) + tuple(
         _comparison(spec, family, index) for index in range(len(spec.constraints))
     )
 

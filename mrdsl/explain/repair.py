@@ -114,8 +114,8 @@ class Search:
         low, high = [0.0] * len(space.axes), [0.0] * len(space.axes)
         for i in self._impossible(tuple(range(len(space.axes)))):
             axis = space.axes[i]
-            found = boundary(partial(self._at, space.easiest, i, 0.0), axis.most)
-            low[i], high[i] = (axis.most, axis.most) if found is None else map(axis.snapped, found)
+            edge = boundary(partial(self._at, space.easiest, i, 0.0), axis.most)
+            low[i], high[i] = (axis.most, axis.most) if edge is None else map(axis.snapped, edge)
             if axis.line.whole:
                 low[i] = high[i]
             self.alone[axis.line] = axis.value(axis.shown(high[i]))
@@ -166,20 +166,20 @@ class Search:
             return tuple(axis.held(at + t) for at, axis in zip(corner, space.axes, strict=True))
 
         most = max(top - at for top, at in zip(space.easiest, corner, strict=True))
-        found = boundary(lambda t: space.has_plan(along(t)), most, CUT_PRECISION)
-        if found is None:
+        edge = boundary(lambda t: space.has_plan(along(t)), most, CUT_PRECISION)
+        if edge is None:
             return None
-        without, with_plan = along(found[0]), along(found[1])
+        without, with_plan = along(edge[0]), along(edge[1])
         self._draw_back(corner, with_plan)
         return without, with_plan
 
     def _cut(self, corner: Point) -> Iterator[Point]:
         """Cuts off a box without a plan that begins at a corner; the corners that take its place."""
         space = self.space
-        found = self._across(corner)
-        if found is None:
+        edge = self._across(corner)
+        if edge is None:
             return
-        without, with_plan = found
+        without, with_plan = edge
         every = tuple(range(len(corner)))
 
         def conflicts(kept: tuple[int, ...]) -> bool:
@@ -201,9 +201,9 @@ class Search:
         raised = irreducible(tuple(i for i, at in enumerate(point) if at > corner[i]), enough)
         drawn = space.at(corner, {i: point[i] for i in raised})
         for i in raised:
-            found = boundary(partial(self._at, drawn, i, corner[i]), drawn[i] - corner[i], CUT_PRECISION)
-            if found is not None:
-                drawn = space.at(drawn, {i: space.axes[i].snapped(corner[i] + found[1])})
+            edge = boundary(partial(self._at, drawn, i, corner[i]), drawn[i] - corner[i], CUT_PRECISION)
+            if edge is not None:
+                drawn = space.at(drawn, {i: space.axes[i].snapped(corner[i] + edge[1])})
         self._note(drawn)
 
     def _at(self, point: Point, i: int, start: float, by: float) -> bool:

@@ -71,20 +71,20 @@ def _measured(
     spec: Spec, line: Line, value: float, base: float, how: tuple[str, str | None, bool, Limits | None]
 ) -> Step:
     try:
-        found = solve(moved(spec, {line: value}), *how)
+        result = solve(moved(spec, {line: value}), *how)
     except MrdslError:
         return Step(line, value, None, possible=False)
-    if found.termination is Termination.INFEASIBLE:
+    if result.termination is Termination.INFEASIBLE:
         return Step(line, value, None, possible=False)
-    reached = found.objective.value
+    reached = result.objective.value
     return Step(line, value, None if reached is None else reached - base)
 
 
-def table(spec: Spec, result: Result, found: Sequence[Step]) -> Table:
+def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
     """The steps for a reader; those without any effect are left out."""
     unit = result.objective.unit
     rows = []
-    for step in found:
+    for step in steps:
         if not step.possible:
             effect = "no plan"
         elif step.effect is None:

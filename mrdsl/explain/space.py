@@ -112,9 +112,9 @@ class Space:
             return True
         if any(_beyond(known, point) for known in self.without):
             return False
-        found = self.oracle.has_plan(self.moved(point))
-        (self.with_plan if found else self.without).append(point)
-        return found
+        answer = self.oracle.has_plan(self.moved(point))
+        (self.with_plan if answer else self.without).append(point)
+        return answer
 
     def at(self, point: Point, changes: Mapping[int, float]) -> Point:
         """A point with some coordinates changed."""

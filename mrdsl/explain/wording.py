@@ -13,14 +13,14 @@ from mrdsl.explain.repair import Change, Repair
 from mrdsl.spec.spec import Spec
 
 
-def as_diagnostic(spec: Spec, found: Explanation) -> Diagnostic:
+def as_diagnostic(spec: Spec, explanation: Explanation) -> Diagnostic:
     """The explanation as one diagnostic: what excludes what, and what to change, all of it together."""
-    if not found.conflict:
+    if not explanation.conflict:
         message = "no plan keeps every promise of this spec"
         return impossible("no-plan", message, spec.span, "mrdsl why says more")
-    message = "; ".join(_excluded(conflict) for conflict in found.conflicts)
-    related = [Related(f"{line.label}: {line.shown}", line.span) for line in found.in_conflict]
-    return impossible("no-plan", message, found.conflict[0].span, _hint(found), *related)
+    message = "; ".join(_excluded(conflict) for conflict in explanation.conflicts)
+    related = [Related(f"{line.label}: {line.shown}", line.span) for line in explanation.in_conflict]
+    return impossible("no-plan", message, explanation.conflict[0].span, _hint(explanation), *related)
 
 
 def _excluded(conflict: tuple[Line, ...]) -> str:
@@ -28,80 +28,82 @@ def _excluded(conflict: tuple[Line, ...]) -> str:
     return f"these promises exclude each other: {names}" if len(conflict) > 1 else f"no plan keeps {names}"
 
 
-def _hint(found: Explanation) -> str:
-    repair = found.repair
-    if found.relaxations:
-        hint = f"change {'one' if len(found.relaxations) > 1 else 'it'}: {found.short()}"
-        alone = min((r.value - r.line.value) * r.line.direction / (abs(r.line.value) or 1.0) for r in found.relaxations)
+def _hint(explanation: Explanation) -> str:
+    repair = explanation.repair
+    if explanation.relaxations:
+        hint = f"change {'one' if len(explanation.relaxations) > 1 else 'it'}: {explanation.short()}"
+        alone = min(
+            (r.value - r.line.value) * r.line.direction / (abs(r.line.value) or 1.0) for r in explanation.relaxations
+        )
         if repair is not None and len(repair.changes) > 1 and repair.size < 0.95 * alone:
             hint += f"; or, less in all, change together: {repair.short()}"
         return hint
     if repair is not None:
-        alone_not = "no single change is enough; " if found.not_alone else ""
+        alone_not = "no single change is enough; " if explanation.not_alone else ""
         together = "together" if len(repair.changes) > 1 else "it"
         return f"{alone_not}change {together}: {repair.short()}"
-    if found.complete and found.not_alone:
+    if explanation.complete and explanation.not_alone:
         return "no values of these promises are enough; mrdsl why says more"
     return "mrdsl why looks longer for what to change"
 
 
-def as_tables(spec: Spec, found: Explanation) -> Iterator[Table | str]:
+def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
     """The explanation for a reader of ``mrdsl why``."""
-    yield from (reason.message + (f" ({reason.hint})" if reason.hint else "") for reason in found.reasons)
-    if not found.conflict:
-        if not found.reasons:
+    yield from (reason.message + (f" ({reason.hint})" if reason.hint else "") for reason in explanation.reasons)
+    if not explanation.conflict:
+        if not explanation.reasons:
             yield (
                 "There is no plan, even with every promise given up that this family can give up."
-                if found.complete
+                if explanation.complete
                 else "Time ran out before it was known which promises exclude each other."
             )
         return
-    for conflict in found.conflicts:
+    for conflict in explanation.conflicts:
         yield Table(
             "Promises that exclude each other (give up any one, and a plan exists for the rest)"
-            if len(found.conflicts) == 1
+            if len(explanation.conflicts) == 1
             else "Promises that exclude each other (one of them must change, whatever is done to others)",
             ("promise", "now", "line"),
             [(line.label, _now(line, spec), str(line.span or "")) for line in conflict],
         )
-    yield from _alone(spec, found)
-    yield from _repair(spec, found)
-    if found.relaxations:
+    yield from _alone(spec, explanation)
+    yield from _repair(spec, explanation)
+    if explanation.relaxations:
         yield Table(
             "Any one of these changes is enough (each verified by solving again)",
-            ("promise", "now", "change to", *_priced(found)),
+            ("promise", "now", "change to", *_priced(explanation)),
             [
-                (change.line.label, _now(change.line, spec), change.shown, *_price(found, 1 + i))
-                for i, change in enumerate(found.relaxations)
+                (change.line.label, _now(change.line, spec), change.shown, *_price(explanation, 1 + i))
+                for i, change in enumerate(explanation.relaxations)
             ],
         )
-    if found.not_alone:
-        names = ", ".join(line.label for line in found.not_alone)
+    if explanation.not_alone:
+        names = ", ".join(line.label for line in explanation.not_alone)
         yield f"Not enough alone, whatever its value: {names}. Another conflict lies beside this one."
-    if not found.complete:
+    if not explanation.complete:
         yield "Time ran out: --time-limit gives it more."
 
 
-def _alone(spec: Spec, found: Explanation) -> Iterator[Table]:
-    if not found.alone:
+def _alone(spec: Spec, explanation: Explanation) -> Iterator[Table]:
+    if not explanation.alone:
         return
-    needed = {change.line: change.shown for change in found.relaxations}
+    needed = {change.line: change.shown for change in explanation.relaxations}
     yield Table(
         "Promises that no plan keeps, even with all others given up",
         ("promise", "now", "nearest value, all others given up", "with all others kept"),
         [
             (change.line.label, _now(change.line, spec), change.shown, needed.get(change.line, "no value"))
-            if found.complete or change.line in needed
+            if explanation.complete or change.line in needed
             else (change.line.label, _now(change.line, spec), change.shown, "not known")
-            for change in found.alone
+            for change in explanation.alone
         ],
     )
 
 
-def _repair(spec: Spec, found: Explanation) -> Iterator[Table | str]:
-    repair = found.repair
+def _repair(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
+    repair = explanation.repair
     if repair is None:
-        if found.complete:
+        if explanation.complete:
             yield "No values of these promises are enough: one that has no number to move must go."
         return
     yield Table(
@@ -109,7 +111,7 @@ def _repair(spec: Spec, found: Explanation) -> Iterator[Table | str]:
         ("promise", "now", "change to", "by"),
         [(c.line.label, _now(c.line, spec), c.shown, _by(c)) for c in repair.changes],
     )
-    yield _claim(repair) + (f" {_sentence(found.prices[0])}" if found.prices else "")
+    yield _claim(repair) + (f" {_sentence(explanation.prices[0])}" if explanation.prices else "")
 
 
 def _claim(repair: Repair) -> str:
@@ -140,8 +142,8 @@ def _now(line: Line, spec: Spec) -> str:
     return units.show(line.value, line.kind, spec.currency)
 
 
-def _priced(found: Explanation) -> tuple[str, ...]:
-    known = next((price for price in found.prices[1:] if price is not None and price.plan is not None), None)
+def _priced(explanation: Explanation) -> tuple[str, ...]:
+    known = next((price for price in explanation.prices[1:] if price is not None and price.plan is not None), None)
     if known is None or known.objective.value is None:
         return ()
     return (
@@ -149,9 +151,9 @@ def _priced(found: Explanation) -> tuple[str, ...]:
     )
 
 
-def _price(found: Explanation, index: int) -> tuple[str, ...]:
-    if not _priced(found):
+def _price(explanation: Explanation, index: int) -> tuple[str, ...]:
+    if not _priced(explanation):
         return ()
-    price = found.prices[index]
+    price = explanation.prices[index]
     value = None if price is None else price.objective.value
     return ("not known" if value is None else f"{value:.6g}",)

@@ -37,17 +37,17 @@ def family_names() -> tuple[str, ...]:
 def summary(name: str) -> str:
     """What a family is for, in one line; of one that cannot be loaded, why not."""
     try:
-        found = family(name)
+        shipped = family(name)
     except MrdslError as broken:
         return "; ".join(diagnostic.message for diagnostic in broken.diagnostics)
-    return found.summary if found is not None else ""
+    return shipped.summary if shipped is not None else ""
 
 
 def reference_text(name: str) -> str | None:
     """The commented spec that ``mrdsl new`` starts from; None where there is no such family, or it has none."""
-    found = family(name)
-    if found is not None and found.reference is not None:
-        return found.reference()
+    known = family(name)
+    if known is not None and known.reference is not None:
+        return known.reference()
     if name not in SHIPPED:
         return None
     from mrdsl.core.resources import resource
@@ -57,14 +57,14 @@ def reference_text(name: str) -> str | None:
 
 def _loaded(point: EntryPoint) -> Family:
     try:
-        found = point.load()
+        declared = point.load()
     except Exception as cause:  # whatever a foreign package raises is its own mistake
         raise _broken(point, f"cannot be loaded: {type(cause).__name__}: {cause}") from None
-    if not isinstance(found, Family):
+    if not isinstance(declared, Family):
         raise _broken(point, "is no Family of `mrdsl.contracts.family`")
-    if found.name != point.name:
-        raise _broken(point, f"calls itself `{found.name}`")
-    return found
+    if declared.name != point.name:
+        raise _broken(point, f"calls itself `{declared.name}`")
+    return declared
 
 
 def _broken(point: EntryPoint, what: str) -> MrdslError:

@@ -26,12 +26,12 @@ COMPARISONS = ("<=", ">=", "=")
 
 def find_family(spec: Spec) -> Family:
     """The family that the spec names; raises MrdslError ``unknown-problem``."""
-    found = family_named(spec.problem) if isinstance(spec.problem, str) else None
-    if found is None:
+    family = family_named(spec.problem) if isinstance(spec.problem, str) else None
+    if family is None:
         hint = "there are: " + ", ".join(family_names())
         message = f"there is no problem kind `{spec.problem}`"
         raise MrdslError([replace(error("unknown-problem", message, spec.span, hint), path="problem")])
-    return found
+    return family
 
 
 def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
@@ -47,14 +47,14 @@ def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
     known = spec.known_diagnostics
     if known is not None:
         return known
-    found = tuple(family.check(spec))
-    return found if has_errors(found) else (*found, *family.impossible(spec))
+    diagnostics = tuple(family.check(spec))
+    return diagnostics if has_errors(diagnostics) else (*diagnostics, *family.impossible(spec))
 
 
 def schema_mistakes(spec: Spec, family: Family) -> tuple[Diagnostic, ...]:
     """What breaks the declarations: of the facts, and of what every spec has besides."""
-    found = (*_header_mistakes(spec, family), *validate(spec.facts, family.facts, spec.currency))
-    return found or tuple(_unknown_members(spec, family))
+    mistakes = (*_header_mistakes(spec, family), *validate(spec.facts, family.facts, spec.currency))
+    return mistakes or tuple(_unknown_members(spec, family))
 
 
 def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:

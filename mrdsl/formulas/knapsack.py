@@ -107,23 +107,23 @@ def exchange(
     used = float(gamma @ start)
     moving = np.abs(penalty - price * gamma)
     moving[moving <= 1e-12 * penalty] = 0.0
-    found = States(np.array([used]), np.zeros(1), best=float(vm_cost.idle(np.array([used]), price)[0]))
-    core = _core(moving, low, high, found.best, classes + 1)
+    reached = States(np.array([used]), np.zeros(1), best=float(vm_cost.idle(np.array([used]), price)[0]))
+    core = _core(moving, low, high, reached.best, classes + 1)
     order, timed_out = [], False
     beyond = np.inf
     for stage, index in enumerate(core):
         cheapest = float(moving[index])
         timed_out = until is not None and time.monotonic() > until
-        if found.best <= enough or cheapest >= found.best or stage == classes or timed_out:
+        if reached.best <= enough or cheapest >= reached.best or stage == classes or timed_out:
             beyond = cheapest
             break
         order.append(index)
         steps = _steps(
-            found.best, cheapest, start[index], low[index], high[index], bool(penalty[index] >= price * gamma[index])
+            reached.best, cheapest, start[index], low[index], high[index], bool(penalty[index] >= price * gamma[index])
         )
         moved = steps.astype(np.float64)
         move(
-            found,
+            reached,
             steps,
             float(gamma[index]) * moved,
             cheapest * np.abs(moved),
@@ -132,9 +132,9 @@ def exchange(
             states,
         )
     jobs = start.copy()
-    for index, by in zip(order, path(found), strict=False):
+    for index, by in zip(order, path(reached), strict=False):
         jobs[index] += by
-    proven = min(found.dropped, beyond) if found.best > enough else 0.0
+    proven = min(reached.dropped, beyond) if reached.best > enough else 0.0
     return Exchange(jobs, float(whole_vms(float(gamma @ jobs))), proven, timed_out)
 
 
@@ -155,7 +155,7 @@ def _steps(gap: float, cheapest: float, start: float, low: float, high: float, f
 
 
 def move(
-    found: States,
+    states: States,
     steps: Ints,
     weights: Floats,
     losses: Floats,
@@ -168,26 +168,26 @@ def move(
     A step takes ``weights`` VMs more and costs ``losses``; the first one is to stay. ``idle`` is what a state pays
     beyond them where it is the last.
     """
-    count = len(found.vms)
-    vms = (found.vms[None, :] + weights[:, None]).ravel()
+    count = len(states.vms)
+    vms = (states.vms[None, :] + weights[:, None]).ravel()
     vms[np.abs(vms) < 1e-14 * float(np.abs(vms).max())] = 0.0  # noise, where all jobs have moved away
-    cost = (found.cost[None, :] + losses[:, None]).ravel()
+    cost = (states.cost[None, :] + losses[:, None]).ravel()
     total = cost + idle(vms)
     best = int(np.argmin(total))
     keep = _undominated(vms, cost - price * vms)
-    improved = float(total[best]) < found.best
-    found.best = min(found.best, float(total[best]))
-    keep = keep[cost[keep] < found.best]
+    improved = float(total[best]) < states.best
+    states.best = min(states.best, float(total[best]))
+    keep = keep[cost[keep] < states.best]
     if len(keep) > most:
         keep, left = _most_promising(keep, cost, total, most)
-        found.dropped = min(found.dropped, float(cost[left].min()))
+        states.dropped = min(states.dropped, float(cost[left].min()))
     if improved and best not in keep:
         keep = np.append(keep, best)
     if improved:
-        found.best_stage, found.best_state = len(found.moves) + 1, int((keep == best).nonzero()[0][0])
-    found.vms, found.cost = vms[keep], cost[keep]
-    found.parents.append(keep % count)
-    found.moves.append(steps[keep // count])
+        states.best_stage, states.best_state = len(states.moves) + 1, int((keep == best).nonzero()[0][0])
+    states.vms, states.cost = vms[keep], cost[keep]
+    states.parents.append(keep % count)
+    states.moves.append(steps[keep // count])
 
 
 def _most_promising(keep: Ints, cost: Floats, total: Floats, most: int) -> tuple[Ints, Ints]:
@@ -206,11 +206,11 @@ def _undominated(vms: Floats, penalties: Floats) -> Ints:
     return order[sorted_penalties < before - 1e-12 * np.maximum(1.0, np.abs(sorted_penalties))]
 
 
-def path(found: States) -> list[int]:
+def path(states: States) -> list[int]:
     """The moves that lead to the best state, in the order of the classes."""
     steps: list[int] = []
-    state = found.best_state
-    for stage in range(found.best_stage - 1, -1, -1):
-        steps.append(int(found.moves[stage][state]))
-        state = int(found.parents[stage][state])
+    state = states.best_state
+    for stage in range(states.best_stage - 1, -1, -1):
+        steps.append(int(states.moves[stage][state]))
+        state = int(states.parents[stage][state])
     return steps[::-1]

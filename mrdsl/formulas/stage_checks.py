@@ -29,8 +29,12 @@ def check_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
         if not stages or id(stages) in seen:
             continue
         seen.add(id(stages))
-        for found in _stages(classes[index].name, stages):
-            yield replace(found, path=f"classes[{index}].{found.path}") if found.span is None else found
+        for diagnostic in _stages(classes[index].name, stages):
+            yield (
+                replace(diagnostic, path=f"classes[{index}].{diagnostic.path}")
+                if diagnostic.span is None
+                else diagnostic
+            )
 
 
 def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
@@ -194,8 +198,8 @@ def _unused(node: Any, kind: str, reason: str) -> Diagnostic:
     )
 
 
-def _at(found: Diagnostic, path: str) -> Diagnostic:
-    return replace(found, path=path) if found.span is None else found
+def _at(diagnostic: Diagnostic, path: str) -> Diagnostic:
+    return replace(diagnostic, path=path) if diagnostic.span is None else diagnostic
 
 
 def _arrow(names: Sequence[str]) -> str:

@@ -97,7 +97,7 @@ def least_slots(
     Exact: of all slots with the same number of waves the fewest are tried.
     """
     typical = (np.where(profile.map_only, 0.0, part) for part in (times.first_shuffle, times.shuffle, times.reduce))
-    found = [
+    slots = [
         _least(int(n), int(r), float(m), np.array([f, s, t]), float(d), one_reduce_wave)
         for n, r, m, f, s, t, d in zip(
             profile.map_tasks,
@@ -108,7 +108,7 @@ def least_slots(
             strict=True,
         )
     ]
-    return np.array([maps for maps, _ in found]), np.array([reduces for _, reduces in found])
+    return np.array([maps for maps, _ in slots]), np.array([reduces for _, reduces in slots])
 
 
 def _least(

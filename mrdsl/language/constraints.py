@@ -20,13 +20,13 @@ from mrdsl.spec.spec import Constraint
 def resolve_constraints(block: tree.Block, family: Family, facts: Any, scope: Scope) -> tuple[Constraint, ...]:
     """The constraints of one ``subject to`` block; wrong ones are reported and left out."""
     known = {quantity.name: quantity for quantity in family.quantities}
-    found = []
+    constraints = []
     for statement in block.statements or ():
         try:
-            found.append(_constraint(statement, family, known, facts, scope))
+            constraints.append(_constraint(statement, family, known, facts, scope))
         except MistakeError as mistake:
             scope.report.add(mistake.diagnostic)
-    return tuple(found)
+    return tuple(constraints)
 
 
 def _constraint(statement: Any, family: Family, known: dict[str, QuantityKind], facts: Any, scope: Scope) -> Constraint:

@@ -351,8 +351,8 @@ def _random(node: tree.Call, name: str, scope: Scope) -> Value:
             node,
             "move its mean into the limits",
         ) from None
-    found = Value(drawn if scope.draws.count > 1 or drawn.size != 1 else float(drawn[0]), dimension)
-    return _finite(found, node, scope)
+    value = Value(drawn if scope.draws.count > 1 or drawn.size != 1 else float(drawn[0]), dimension)
+    return _finite(value, node, scope)
 
 
 RANDOM_EXAMPLES = {

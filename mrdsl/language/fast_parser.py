@@ -40,7 +40,7 @@ class _Reduction(NamedTuple):
     origin: str
 
 
-class Automaton:
+class FastParser:
     """The parser of one start rule of a grammar: ``parse`` gives what ``builder``'s methods make of a text.
 
     A comma outside brackets counts as a newline, a run of newlines as one, and inside brackets newlines do not count;

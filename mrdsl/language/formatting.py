@@ -45,24 +45,24 @@ def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...
     document, problems = parse(text, file)
     if problems:
         return None, problems
-    found = comments(text)
-    layout = _Layout(text, found)
+    notes = comments(text)
+    layout = _Layout(text, notes)
     lines = [*layout.statements(document.statements, 0, 0), *layout.comments_before(None, 0)]
     if lines:
         lines[0] = replace(lines[0], blank_before=False)
     made = "".join(f"{line}\n" for line in _align(lines))
-    if not _says_the_same(document, found, made, file):
+    if not _says_the_same(document, notes, made, file):
         hint = "this is a fault of mrdsl, not of the spec; the file stays as it is, please report it"
         return None, (error("internal", "the canonical form would say something else", Span(file, 1, 1, 1, 1), hint),)
     return made, ()
 
 
-def _says_the_same(document: tree.Document, found: Sequence[Token], made: str, file: str) -> bool:
+def _says_the_same(document: tree.Document, notes: Sequence[Token], made: str, file: str) -> bool:
     again, problems = parse(made, file)
     return (
         not problems
         and _without_places(again.statements) == _without_places(document.statements)
-        and [each.rstrip() for each in comments(made)] == [each.rstrip() for each in found]
+        and [each.rstrip() for each in comments(made)] == [each.rstrip() for each in notes]
     )
 
 
@@ -78,9 +78,9 @@ def _without_places(node: Any) -> Any:
 class _Layout:
     """Walks statements and comments together in the order of the text; ``waiting`` are the comments still to come."""
 
-    def __init__(self, text: str, found: Sequence[Token]) -> None:
+    def __init__(self, text: str, notes: Sequence[Token]) -> None:
         self.source = text.split("\n")
-        self.waiting = deque(found)
+        self.waiting = deque(notes)
         self.last_line = 0
 
     def statements(self, body: Sequence[Any], depth: int, start: int, closing: int = 0) -> Iterator[Line]:

@@ -116,10 +116,14 @@ def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
             return None
         number = float(token)
     else:
-        found = units.UNITS.get(unit)
-        if found is None or found.dimension != wanted or (found.currency and found.currency != currency):
+        unit_of_item = units.UNITS.get(unit)
+        if (
+            unit_of_item is None
+            or unit_of_item.dimension != wanted
+            or (unit_of_item.currency and unit_of_item.currency != currency)
+        ):
             return None
-        number = float(token) * found.factor
+        number = float(token) * unit_of_item.factor
     if not _within(item, number):
         return None
     if not item.whole:
@@ -185,8 +189,8 @@ def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> 
     if accepted if isinstance(accepted, bool) else bool(accepted.all()):
         return
     worst = number if isinstance(accepted, bool) else float(number[~accepted][0])
-    found = out_of_range(key, item, worst, scope.report.currency or units.DEFAULT_CURRENCY)
-    raise scope.mistake(found.code, found.message, node, found.hint)
+    mistake = out_of_range(key, item, worst, scope.report.currency or units.DEFAULT_CURRENCY)
+    raise scope.mistake(mistake.code, mistake.message, node, mistake.hint)
 
 
 def limits(item: Item, scope: Scope) -> str:
@@ -203,13 +207,13 @@ def _whole(key: str, number: Any, node: Any, scope: Scope) -> Any:
     if hasattr(number, "dtype"):
         rounded = number.round()
         wrong = ~near_whole(number) | (abs(number) > LARGEST_WHOLE)
-        found = whole_mistake(key, float(number[wrong][0])) if wrong.any() else None
-        if found is not None:
-            raise scope.mistake(found.code, found.message, node, found.hint)
+        mistake = whole_mistake(key, float(number[wrong][0])) if wrong.any() else None
+        if mistake is not None:
+            raise scope.mistake(mistake.code, mistake.message, node, mistake.hint)
         return rounded
-    found = whole_mistake(key, number)
-    if found is not None:
-        raise scope.mistake(found.code, found.message, node, found.hint)
+    mistake = whole_mistake(key, number)
+    if mistake is not None:
+        raise scope.mistake(mistake.code, mistake.message, node, mistake.hint)
     return round(number)
 
 

@@ -92,26 +92,26 @@ def _load(
     with _collection_paused():
         document, syntax = parse(text, shown)
         resolved = resolve(document, folder, path, parameters, seed, outside)
-    found = [*syntax, *_causes(resolved.diagnostics, syntax)]
+    diagnostics = [*syntax, *_causes(resolved.diagnostics, syntax)]
     spec = resolved.spec
     if spec is not None:
         mark_valid(spec.facts)
         said = diagnose(spec)
         spec = replace(spec, checked=Checked(spec.facts, spec.goal, spec.constraints, spec.seed, said))
-        follows = _FOLLOW_UPS if has_errors(found) else frozenset()
-        found += [d for d in said if d.code not in follows]
-    found = _first(sort(found))
-    usable = not has_errors(d for d in found if not d.impossible)
-    return Loaded(spec if usable else None, tuple(found), resolved.texts, resolved.files)
+        follows = _FOLLOW_UPS if has_errors(diagnostics) else frozenset()
+        diagnostics += [d for d in said if d.code not in follows]
+    diagnostics = _first(sort(diagnostics))
+    usable = not has_errors(d for d in diagnostics if not d.impossible)
+    return Loaded(spec if usable else None, tuple(diagnostics), resolved.texts, resolved.files)
 
 
-def _first(found: list[Diagnostic]) -> list[Diagnostic]:
+def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """What is told of a spec that is wrong in thousands of places; what is left out is no other severity alone."""
-    if len(found) <= budgets.DIAGNOSTICS:
-        return found
-    found.sort(key=lambda d: d.severity is not Severity.ERROR)
-    told, last = found[: budgets.DIAGNOSTICS], found[budgets.DIAGNOSTICS - 1]
-    more = f"{len(found) - len(told)} more mistakes and warnings are left out"
+    if len(diagnostics) <= budgets.DIAGNOSTICS:
+        return diagnostics
+    diagnostics.sort(key=lambda d: d.severity is not Severity.ERROR)
+    told, last = diagnostics[: budgets.DIAGNOSTICS], diagnostics[budgets.DIAGNOSTICS - 1]
+    more = f"{len(diagnostics) - len(told)} more mistakes and warnings are left out"
     return [*sort(told), note("too-many-mistakes", more, last.span, "mend these first, then check again")]
 
 
@@ -127,21 +127,23 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _causes(found: Iterable[Diagnostic], syntax: Iterable[Diagnostic]) -> list[Diagnostic]:
+def _causes(diagnostics: Iterable[Diagnostic], syntax: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Without what a syntax error has caused: on its own lines, and what is missing because it was not read."""
     lines = {
         (d.span.file, line) for d in syntax if d.span is not None for line in range(d.span.line, d.span.end_line + 1)
     }
     if not lines:
-        return list(found)
+        return list(diagnostics)
     return [
-        d for d in found if d.code not in _FOLLOW_UPS and (d.span is None or (d.span.file, d.span.line) not in lines)
+        d
+        for d in diagnostics
+        if d.code not in _FOLLOW_UPS and (d.span is None or (d.span.file, d.span.line) not in lines)
     ]
 
 
-def sort(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+def sort(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """In file order, the same diagnostic once; those without a place first."""
-    unique = dict.fromkeys(found)
+    unique = dict.fromkeys(diagnostics)
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
     return sorted(
         unique,

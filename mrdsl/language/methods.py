@@ -46,13 +46,13 @@ def _item_of(name: str, default: Any) -> Item:
     return Item("name", doc)
 
 
-def resolve_method(found: Sequence[tree.Block], family: Family, context: BlockContext) -> Method | None:
+def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockContext) -> Method | None:
     """The method that the spec asks for, None where it leaves that open; whether it exists is the registry's to say."""
     scope = context.scope
-    report_repeats(found, "a spec is solved with one method", "keep one of them", scope)
-    if not found:
+    report_repeats(blocks, "a spec is solved with one method", "keep one of them", scope)
+    if not blocks:
         return None
-    block = found[0]
+    block = blocks[0]
     if len(block.words) != 3:
         scope.report.add(
             error(

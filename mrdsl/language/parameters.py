@@ -125,8 +125,10 @@ class Parameters:
                 waiting.pop()
             else:
                 self._running[current] = None
-                found = dict.fromkeys(str(token) for token in self._mentioned(current))
-                waiting += [n for n in found if n in self._nodes and n not in self._values and n not in self._running]
+                mentioned = dict.fromkeys(str(token) for token in self._mentioned(current))
+                waiting += [
+                    n for n in mentioned if n in self._nodes and n not in self._values and n not in self._running
+                ]
 
     def _mentioned(self, name: str) -> Iterator[Any]:
         yield from tree.names_in(self._nodes[name].value)
@@ -134,8 +136,8 @@ class Parameters:
 
     def evaluate_all(self) -> dict[str, float]:
         """Every param's value in SI, for the record; mistakes are reported."""
-        found = {name: self.value(name) for name in self.names}
-        return {name: float(value.number) for name, value in found.items() if value is not None}
+        values = {name: self.value(name) for name in self.names}
+        return {name: float(value.number) for name, value in values.items() if value is not None}
 
     def _evaluate(self, name: str) -> Value | None:
         report = self.scope.report

@@ -37,8 +37,8 @@ def cached(grammar: str, builder: Any, options: Mapping[str, Any]) -> Lark:
     folder = _folder()
     known = _read(folder / NAME, key) if folder is not None else None
     if known is not None:
-        found: Any = Lark.__new__(Lark)
-        return _as_lark(found._load(known, transformer=builder))
+        parser: Any = Lark.__new__(Lark)
+        return _as_lark(parser._load(known, transformer=builder))
     built = Lark(grammar, transformer=builder, **options)
     if folder is not None:
         _write(folder, key, built)
@@ -65,12 +65,12 @@ def _folder() -> Path | None:
         return None
 
 
-def is_own(found: os.stat_result) -> bool:
+def is_own(status: os.stat_result) -> bool:
     """Whether a file or folder belongs to the user, and nobody else may write to it."""
     if not hasattr(os, "geteuid"):
         return True
-    writable_by_others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return found.st_uid == os.geteuid() and not writable_by_others
+    writable_by_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == os.geteuid() and not writable_by_others
 
 
 def _read(path: Path, key: str) -> Any:
@@ -109,5 +109,5 @@ def _encoded(value: Any) -> Any:
     return value
 
 
-def _decoded(found: dict[str, Any]) -> Any:
-    return dict(found["#"]) if found.keys() == {"#"} else found
+def _decoded(stored: dict[str, Any]) -> Any:
+    return dict(stored["#"]) if stored.keys() == {"#"} else stored

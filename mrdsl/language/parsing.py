@@ -10,22 +10,22 @@ from lark.exceptions import LarkError
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.language import tree
-from mrdsl.language.fast_parser import Automaton, UnknownTablesError, UnparsedError
+from mrdsl.language.fast_parser import FastParser, UnknownTablesError, UnparsedError
 from mrdsl.language.grammar import MAX_NESTING, TreeBuilder, grammar
 
 
 @cache
-def automaton(start: str) -> Automaton | None:
+def fast_parser(start: str) -> FastParser | None:
     """The fast parser of ``document`` or ``expression``; None where this Lark's tables are not those that it reads."""
     try:
-        return Automaton(grammar(), start, TreeBuilder(), MAX_NESTING)
+        return FastParser(grammar(), start, TreeBuilder(), MAX_NESTING)
     except UnknownTablesError:
         return None
 
 
 def parse(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
     """The syntax tree of a whole file, with every syntax error found on the way; never raises on bad text."""
-    fast = automaton("document")
+    fast = fast_parser("document")
     try:
         if fast is None:
             raise UnparsedError
@@ -44,7 +44,7 @@ def comments(text: str) -> list[Token]:
 
 def parse_expression(text: str) -> Any:
     """The tree of one expression, as ``-D name=expression`` gives it; None where it is none."""
-    fast = automaton("expression")
+    fast = fast_parser("expression")
     try:
         return fast.parse(text) if fast is not None else grammar().parse(text, start="expression")
     except (UnparsedError, LarkError):

@@ -110,22 +110,22 @@ class _Recovery:
     def _skip_statement(self, token: Token, tokens: Iterator[Token]) -> bool:
         self._explain(token)
         depth = 0
-        found: Token | None = token
-        while found is not None:
-            if found.type == "LBRACE":
+        following: Token | None = token
+        while following is not None:
+            if following.type == "LBRACE":
                 depth += 1
-            elif found.type == "RBRACE":
+            elif following.type == "RBRACE":
                 if depth == 0 and self.open_blocks:
                     break
                 depth = max(0, depth - 1)
-            elif found.type == "_NEWLINE" and depth == 0:
+            elif following.type == "_NEWLINE" and depth == 0:
                 break
-            self.previous = found
-            found = next(tokens, None)
-        if found is None:
+            self.previous = following
+            following = next(tokens, None)
+        if following is None:
             return True
-        self._cut_back(found)
-        self._remember(found)
+        self._cut_back(following)
+        self._remember(following)
         return True
 
     def _cut_back(self, token: Token) -> None:

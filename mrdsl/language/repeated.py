@@ -43,10 +43,10 @@ def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], c
     parts: list[Sequence[Node]] = []
     for header in headers:
         try:
-            found = _resolve_one(word, declared, header, named, context)
-            if not found:
+            nodes_of_block = _resolve_one(word, declared, header, named, context)
+            if not nodes_of_block:
                 report.dropped.add(header.name)
-            parts.append(found)
+            parts.append(nodes_of_block)
         except MistakeError as mistake:
             report.add(mistake.diagnostic)
     if len(parts) == 1:

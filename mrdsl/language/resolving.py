@@ -109,7 +109,7 @@ def _resolve(
     facts = resolve_block(family.facts, tuple(parts.rest), context, "", at)
     goal = _goal(parts.goals, family, scope)
     constraints = (
-        tuple(found for block in parts.subject for found in resolve_constraints(block, family, facts, scope))
+        tuple(constraint for block in parts.subject for constraint in resolve_constraints(block, family, facts, scope))
         if facts is not None
         else ()
     )
@@ -166,9 +166,9 @@ def sort_statements(statements: list[Any]) -> _Sorted:
     return parts
 
 
-def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> tuple[Family | None, str]:
+def _problem(blocks: list[tree.Block], scope: Scope, document: tree.Document) -> tuple[Family | None, str]:
     report = scope.report
-    if not found:
+    if not blocks:
         report.add(
             error(
                 "missing-problem",
@@ -178,8 +178,8 @@ def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> 
             )
         )
         return None, ""
-    report_repeats(found, "a spec states one problem", "remove this line", scope)
-    words = found[0].words
+    report_repeats(blocks, "a spec states one problem", "remove this line", scope)
+    words = blocks[0].words
     if len(words) < 2 or words[1].type == "STRING":
         report.add(
             error(
@@ -190,12 +190,12 @@ def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> 
             )
         )
         return None, ""
-    if len(words) > 3 or (len(words) == 3 and words[2].type != "STRING") or found[0].statements is not None:
+    if len(words) > 3 or (len(words) == 3 and words[2].type != "STRING") or blocks[0].statements is not None:
         report.add(
             error(
                 "wrong-statement",
                 "`problem` takes a kind and a title",
-                scope.span(found[0].words[-1]),
+                scope.span(blocks[0].words[-1]),
                 f'write `problem {words[1]} "title"`',
             )
         )
@@ -221,26 +221,26 @@ def _problem(found: list[tree.Block], scope: Scope, document: tree.Document) -> 
     return family, tree.word_text(words[2]) if len(words) > 2 and words[2].type == "STRING" else ""
 
 
-def _seed(found: list[tree.Assignment], scope: Scope) -> int | None:
-    if not found:
+def _seed(statements: list[tree.Assignment], scope: Scope) -> int | None:
+    if not statements:
         return None
     from mrdsl.language.items import convert
     from mrdsl.spec.options import SEED
 
-    report_repeats(found, "`seed` is written twice", "keep one of them", scope, "first written here")
+    report_repeats(statements, "`seed` is written twice", "keep one of them", scope, "first written here")
     try:
-        return int(convert("seed", SEED, found[0].value, replace(scope, draws=None)))
+        return int(convert("seed", SEED, statements[0].value, replace(scope, draws=None)))
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         return None
 
 
-def _goal(found: list[tree.Block], family: Family, scope: Scope) -> Goal | None:
+def _goal(blocks: list[tree.Block], family: Family, scope: Scope) -> Goal | None:
     report = scope.report
-    report_repeats(found, "a spec has one goal", "remove this line", scope)
-    if not found:
+    report_repeats(blocks, "a spec has one goal", "remove this line", scope)
+    if not blocks:
         return None
-    words = [tree.word_text(word) for word in found[0].words]
+    words = [tree.word_text(word) for word in blocks[0].words]
     known = [f"{goal.sense} {goal.quantity}" for goal in family.goals]
     written = " ".join(words)
     if written not in known:
@@ -248,9 +248,9 @@ def _goal(found: list[tree.Block], family: Family, scope: Scope) -> Goal | None:
             error(
                 "unknown-goal",
                 f"{kind_words(family.name)} problem cannot `{written}`",
-                scope.span(found[0]),
+                scope.span(blocks[0]),
                 did_you_mean(written, known, "goals: "),
             )
         )
         return None
-    return Goal(words[0], words[1], scope.span(found[0]))
+    return Goal(words[0], words[1], scope.span(blocks[0]))

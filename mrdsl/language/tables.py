@@ -151,8 +151,8 @@ def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, context
     written, unit = match["path"], match["unit"]
     if written == NAME_COLUMN:
         return Column(index, written, NAME_COLUMN, None, 1.0)
-    found = _find(node_type, written.split("."))
-    if found is None:
+    declared = _find(node_type, written.split("."))
+    if declared is None:
         meant = nearest(written, all_paths(node_type))
         report.add(
             error(
@@ -162,9 +162,9 @@ def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, context
                 did_you_mean(written, [NAME_COLUMN, *all_paths(node_type)], "attributes: "),
             )
         )
-        found = _find(node_type, meant.split(".")) if meant is not None else None
-        return None if found is None else Column(index, written, found[0], found[1], 1.0)
-    path, item = found
+        declared = _find(node_type, meant.split(".")) if meant is not None else None
+        return None if declared is None else Column(index, written, declared[0], declared[1], 1.0)
+    path, item = declared
     try:
         return Column(index, written, path, item, _factor(written, unit, item, span, context))
     except MistakeError as mistake:
@@ -253,8 +253,8 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, context: Blo
 def _at(mistake: MistakeError, span: Span) -> MistakeError:
     from dataclasses import replace
 
-    found = mistake.diagnostic
-    return MistakeError(None if found is None else replace(found, span=span))
+    diagnostic = mistake.diagnostic
+    return MistakeError(None if diagnostic is None else replace(diagnostic, span=span))
 
 
 def _paths(column: Column) -> tuple[str, ...]:

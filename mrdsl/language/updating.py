@@ -62,10 +62,10 @@ class Updater:
         return spec
 
     def _resolve_all(self, parameters: Mapping[str, Any]) -> Spec:
-        found = resolve(self.document, self.folder, self.path, parameters, self.seed, self.outside)
-        if found.spec is None or has_errors(found.diagnostics):
-            raise MrdslError(found.diagnostics)
-        return found.spec
+        resolved = resolve(self.document, self.folder, self.path, parameters, self.seed, self.outside)
+        if resolved.spec is None or has_errors(resolved.diagnostics):
+            raise MrdslError(resolved.diagnostics)
+        return resolved.spec
 
     def _resolve_touched(self, overrides: Mapping[str, Any]) -> Spec:
         report = Report(currency=self.spec.currency)
@@ -81,7 +81,9 @@ class Updater:
         family = find_family(self.spec.problem)
         assert family is not None
         constraints = tuple(
-            found for block in self.parts.subject for found in resolve_constraints(block, family, facts, scope)
+            constraint
+            for block in self.parts.subject
+            for constraint in resolve_constraints(block, family, facts, scope)
         )
         if has_errors(report.found):
             raise MrdslError(report.found)
@@ -137,7 +139,7 @@ def _rebuilt(node: Any, changed: Mapping[int, Mapping[str, Any]]) -> Any:
 
 def _items_with_params(facts: Any, names: frozenset[str]) -> dict[int, tuple[Node, dict[str, Any]]]:
     """Per node (by identity) its items whose expressions mention a param."""
-    found = {}
+    items = {}
     for node in _nodes(facts):
         if isinstance(node.spans, ItemSpans):
             keys = {
@@ -146,8 +148,8 @@ def _items_with_params(facts: Any, names: frozenset[str]) -> dict[int, tuple[Nod
                 if isinstance(statement, tree.Assignment) and next(_mentions(statement, names, None), None)
             }
             if keys:
-                found[id(node)] = (node, keys)
-    return found
+                items[id(node)] = (node, keys)
+    return items
 
 
 def _nodes(node: Any) -> Iterator[Node]:

@@ -38,8 +38,8 @@ class Vocabulary:
 def vocabulary(node: type[Node]) -> Vocabulary:
     """The words of a node type. A trailing underscore of a field, as in ``from_``, is not part of its word."""
     key: Any = node
-    found: Vocabulary = _vocabulary(key)
-    return found
+    words: Vocabulary = _vocabulary(key)
+    return words
 
 
 @cache

@@ -152,8 +152,8 @@ def _those_that_serve(spec: Spec, family: Family, relax: bool) -> str:
     kinds = {f.needs(spec, relax).kind for f in family.formulations}
     solvers = {name for kind in kinds if kind for name in registry.solving(kind)}
     pipelines = {s.name for s in registry.readable() if s.is_pipeline and not _lacks(s, spec, family, relax)}
-    found = ", ".join(sorted(solvers | pipelines))
-    return f"these can: {found}" if found else "nothing that is known can"
+    names = ", ".join(sorted(solvers | pipelines))
+    return f"these can: {names}" if names else "nothing that is known can"
 
 
 def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limits) -> tuple[Limits, dict[str, Any]]:

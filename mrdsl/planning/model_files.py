@@ -125,27 +125,27 @@ def span_of(data: Any, spans: Any) -> Span | None:
     """
     component = data.parent_component().local_name
     indexed = data.parent_component().is_indexed()
-    found: Span | None = spans.get((component, data.index())) if indexed else None
+    span: Span | None = spans.get((component, data.index())) if indexed else None
     whole: Span | None = spans.get(component)
-    found = found if found is not None else whole
-    if found is None and indexed:
+    span = span if span is not None else whole
+    if span is None and indexed:
         index = data.index()
         blocks = getattr(data.model(), "block_spans", None) or {}
-        found = next(
+        span = next(
             (blocks[part] for part in (index if isinstance(index, tuple) else (index,)) if part in blocks), None
         )
-    return found
+    return span
 
 
 def spans_of_blocks(facts: Any) -> dict[str, Span]:
     """The place of every named block of the facts; names that two blocks share are left out."""
-    found: dict[str, Span | None] = {}
+    spans: dict[str, Span | None] = {}
     for field in fields(facts):
         nodes = getattr(facts, field.name)
         for node in nodes if isinstance(nodes, Sequence) and not isinstance(nodes, str) else ():
             if isinstance(node, Node) and node.name and node.span is not None:
-                found[node.name] = None if node.name in found else node.span
-    return {name: span for name, span in found.items() if span is not None}
+                spans[node.name] = None if node.name in spans else node.span
+    return {name: span for name, span in spans.items() if span is not None}
 
 
 def components_without_span(model: Any) -> Sequence[str]:

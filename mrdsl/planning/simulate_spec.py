@@ -36,5 +36,5 @@ def _planned(spec: Spec, family: Family, runs: int, seed: int, jobs: int | None)
     solved = solve(spec, "auto", None, False, Limits())
     if solved.plan is None or family.simulate_plan is None:
         return solved
-    plan, found = family.simulate_plan(spec, solved.plan, runs, seed, jobs)
-    return finite(replace(solved, plan=plan, seed=seed, diagnostics=solved.diagnostics + tuple(found)))
+    plan, diagnostics = family.simulate_plan(spec, solved.plan, runs, seed, jobs)
+    return finite(replace(solved, plan=plan, seed=seed, diagnostics=solved.diagnostics + tuple(diagnostics)))

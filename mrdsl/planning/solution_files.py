@@ -67,15 +67,15 @@ def read_solution(
     if proof.names is not None:
         require_match(proof.names, program, columns)
     try:
-        found = reader.read(path, [])
-        values = _values(found, columns, program)
+        solution = reader.read(path, [])
+        values = _values(solution, columns, program)
     except (FormatError, ValueError, IndexError) as cause:
         raise _unreadable(path, str(cause), "") from None
-    bound, why_not = _bound(found, values, program, proof)
-    ended = found.termination
+    bound, why_not = _bound(solution, values, program, proof)
+    ended = solution.termination
     if proof.names is None and values is None and ended in (Termination.INFEASIBLE, Termination.UNBOUNDED):
         ended = Termination.COMPLETED
-    reply = Reply(ended, values, bound=bound, message=found.message)
+    reply = Reply(ended, values, bound=bound, message=solution.message)
     answer = replace(
         judge(reader.name, None, reply, program, names, Limits(gap=proof.gap)), solver=reader.name, version=None
     )
@@ -88,7 +88,7 @@ def read_solution(
 
 
 def _bound(
-    found: Reply, values: Any, program: LinearProgram, proof: Proof
+    reply: Reply, values: Any, program: LinearProgram, proof: Proof
 ) -> tuple[float | None, tuple[str, str] | None]:
     """The bound that is known, in the goal's own sense; or why none is, and what would give one."""
     if proof.names is None:
@@ -100,9 +100,9 @@ def _bound(
         return None, None
     value = program.objective(values)
     size = max(program.goal_size(values), abs(value))
-    if found.value is not None and not min(abs(found.value - value), abs(found.value + value)) <= AGREE * size:
+    if reply.value is not None and not min(abs(reply.value - value), abs(reply.value + value)) <= AGREE * size:
         return None, (
-            f"it states {found.value:g} as the goal's value, its columns are worth {value:g} in this model",
+            f"it states {reply.value:g} as the goal's value, its columns are worth {value:g} in this model",
             "compile and solve again",
         )
     if proof.bound is not None:
@@ -110,7 +110,7 @@ def _bound(
     if proof.gap is not None:
         away = proof.gap * abs(value)
         return (value + away if program.maximize else value - away), None
-    proven = program.dual_bound(found.duals.tolist()) if found.duals is not None else None
+    proven = program.dual_bound(reply.duals.tolist()) if reply.duals is not None else None
     if proven is not None:
         return proven, None
     return None, (
@@ -122,8 +122,8 @@ def _bound(
 def _as_result(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
     if answer.solution is not SolutionStatus.NONE:
         fill_the_unused(model)
-    outcome: Result = decoded_outcome(spec, model, answer, formulation, relax)
-    return finish(spec, outcome, formulation, relax, {"name": answer.solver, "version": None})
+    result: Result = decoded_outcome(spec, model, answer, formulation, relax)
+    return finish(spec, result, formulation, relax, {"name": answer.solver, "version": None})
 
 
 def _read(path: Path) -> str:
@@ -139,16 +139,16 @@ def _unreadable(path: str | Path, reason: str, hint: str) -> MrdslError:
     return MrdslError([error("unreadable-solution", f"{path} cannot be read as a solution: {reason}", place, hint)])
 
 
-def _values(found: Reply, columns: list[str], program: LinearProgram) -> Any:
-    if found.values is not None:
+def _values(reply: Reply, columns: list[str], program: LinearProgram) -> Any:
+    if reply.values is not None:
         expected = len(columns) + (program.offset != 0.0)
-        if len(found.values) != expected:
-            message = f"it has {len(found.values)} columns, this model {expected}: compile and solve again"
+        if len(reply.values) != expected:
+            message = f"it has {len(reply.values)} columns, this model {expected}: compile and solve again"
             raise FormatError(message)
-        return found.values[: len(columns)]
-    if found.named is None:
+        return reply.values[: len(columns)]
+    if reply.named is None:
         return None
-    strange = sorted(set(found.named) - {*columns, "objective_constant"})
+    strange = sorted(set(reply.named) - {*columns, "objective_constant"})
     if strange:
         raise FormatError(f"it names {strange[0]}, which this model has not: compile and solve again")
-    return np.array([found.named.get(name, 0.0) for name in columns])
+    return np.array([reply.named.get(name, 0.0) for name in columns])

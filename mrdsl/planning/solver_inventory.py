@@ -48,18 +48,18 @@ def _entry(solver: SolverFile, try_out: bool) -> dict[str, Any]:
         "homepage": solver.homepage,
         "source": solver.source,
         "origin": solver.origin,
-        "distrust": [_distrust(found) for found in solver.distrust],
+        "distrust": [_distrust(distrust) for distrust in solver.distrust],
         "checked": checked,
         "complaints": complaints,
     }
 
 
-def _distrust(found: Distrust) -> dict[str, Any]:
+def _distrust(distrust: Distrust) -> dict[str, Any]:
     return {
-        "versions": found.versions,
-        "kinds": list(found.kinds),
-        "reason": found.reason,
-        "options": dict(found.options),
+        "versions": distrust.versions,
+        "kinds": list(distrust.kinds),
+        "reason": distrust.reason,
+        "options": dict(distrust.options),
     }
 
 

@@ -185,7 +185,7 @@ def _class(name: str, group: Sequence[tuple[MapReduceJob, Phases]], longest: str
     reduce_tasks = [phases.reduce.count for _, phases in group]
     inputs = [(job.submitted, job.input_bytes) for job in jobs if job.submitted is not None and job.input_bytes]
     grows = growth([time for time, _ in inputs], [size for _, size in inputs])
-    found = JobClass(
+    made = JobClass(
         name,
         len(jobs),
         max(1, round(float(np.mean(map_tasks)))),
@@ -204,25 +204,25 @@ def _class(name: str, group: Sequence[tuple[MapReduceJob, Phases]], longest: str
         sum(phases.failed for _, phases in group),
         sum(phases.killed for _, phases in group),
     )
-    return JobClass(**{**found.__dict__, "warnings": tuple(_doubts(found, group))})
+    return JobClass(**{**made.__dict__, "warnings": tuple(_doubts(made, group))})
 
 
-def _doubts(found: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> Iterable[str]:
-    if found.spread > SPREAD_OF_A_CLASS or found.task_spread > SPREAD_OF_A_CLASS:
+def _doubts(node: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> Iterable[str]:
+    if node.spread > SPREAD_OF_A_CLASS or node.task_spread > SPREAD_OF_A_CLASS:
         yield "its jobs differ so much that it is hardly a class: group them otherwise"
     without = sum(phases.reduce.count == 0 for _, phases in group)
-    if found.reduce_tasks and without:
-        yield f"{without} of its {found.runs} jobs have no reduce tasks: group them otherwise"
-    if found.runs == 1:
+    if node.reduce_tasks and without:
+        yield f"{without} of its {node.runs} jobs have no reduce tasks: group them otherwise"
+    if node.runs == 1:
         yield "it is one job only"
     if any(phases.negative for _, phases in group):
         yield f"{sum(phases.negative for _, phases in group)} phases end before they begin and were left out"
     if any(job.uberized for job, _ in group):
         yield "some of its jobs ran inside their application master"
-    if found.reduce_tasks and found.map.longest == 0.0:
+    if node.reduce_tasks and node.map.longest == 0.0:
         yield "its map tasks took no time"
-    if found.stands_in:
-        yield found.stands_in
+    if node.stands_in:
+        yield node.stands_in
 
 
 def _pooled(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Durations:

@@ -43,8 +43,8 @@ def grouper(by: str) -> Callable[[MapReduceJob], str]:
         raise ValueError(f"`{by}` is neither name, queue nor user, nor a regular expression: {cause}") from None
 
     def matched(job: MapReduceJob) -> str:
-        found = pattern.search(job.name)
-        return (found[1] if found.groups() and found[1] else found[0]) if found else "other"
+        match = pattern.search(job.name)
+        return (match[1] if match.groups() and match[1] else match[0]) if match else "other"
 
     return matched
 
@@ -64,11 +64,11 @@ def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: in
     distinct = len(np.unique(rows, axis=0))
 
     def labels(number: int) -> np.ndarray:
-        found: np.ndarray = KMeans(number, n_init=10, random_state=seed).fit_predict(rows)
-        return found
+        clusters: np.ndarray = KMeans(number, n_init=10, random_state=seed).fit_predict(rows)
+        return clusters
 
-    def score(found: np.ndarray) -> float:
-        return float(silhouette_score(rows, found)) if 1 < len(set(found.tolist())) < len(rows) else 0.0
+    def score(clusters: np.ndarray) -> float:
+        return float(silhouette_score(rows, clusters)) if 1 < len(set(clusters.tolist())) < len(rows) else 0.0
 
     if classes is not None:
         best = labels(min(classes, distinct))

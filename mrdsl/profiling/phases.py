@@ -73,13 +73,13 @@ def phases_of(job: MapReduceJob) -> Phases:
             _split(each, last_map, gathered)
         else:
             gathered.add("reduce", each.start, each.finish)
-    found = {name: Durations(tuple(values)) for name, values in gathered.found.items()}
+    durations = {name: Durations(tuple(values)) for name, values in gathered.found.items()}
     return Phases(
-        found["map"],
-        found["first_shuffle"],
-        found["typical_shuffle"],
-        found["sort"],
-        found["reduce"],
+        durations["map"],
+        durations["first_shuffle"],
+        durations["typical_shuffle"],
+        durations["sort"],
+        durations["reduce"],
         negative=gathered.negative,
         partial=gathered.partial,
         failed=_count(job.attempts, AttemptEnd.FAILED),

@@ -8,22 +8,22 @@ from mrdsl.core.result import Table
 from mrdsl.profiling.profiles import Profiles
 
 
-def report(found: Profiles) -> tuple[Table, ...]:
+def report(profiles: Profiles) -> tuple[Table, ...]:
     """The quality of what was read: how far each class is to be trusted, and what does not count."""
     tables = []
-    if found.classes:
-        tables.append(_classes(found))
-        tables.append(_cluster(found))
-    if found.applications:
-        tables.append(_applications(found))
-    if found.left_out:
-        reasons = Counter(each.reason for each in found.left_out)
+    if profiles.classes:
+        tables.append(_classes(profiles))
+        tables.append(_cluster(profiles))
+    if profiles.applications:
+        tables.append(_applications(profiles))
+    if profiles.left_out:
+        reasons = Counter(each.reason for each in profiles.left_out)
         rows = [(reason, count) for reason, count in sorted(reasons.items())]
         tables.append(Table("Jobs left out", ("why", "jobs"), rows))
     return tuple(tables)
 
 
-def _classes(found: Profiles) -> Table:
+def _classes(profiles: Profiles) -> Table:
     rows = [
         (
             each.name,
@@ -38,7 +38,7 @@ def _classes(found: Profiles) -> Table:
             each.failed + each.killed,
             "; ".join(each.warnings),
         )
-        for each in found.classes
+        for each in profiles.classes
     ]
     columns = (
         "class",
@@ -56,8 +56,8 @@ def _classes(found: Profiles) -> Table:
     return Table("Classes", columns, rows)
 
 
-def _cluster(found: Profiles) -> Table:
-    cluster = found.cluster
+def _cluster(profiles: Profiles) -> Table:
+    cluster = profiles.cluster
     rows = [
         ("map", cluster.map_slots, 100.0 * cluster.map_use),
         ("reduce", cluster.reduce_slots, 100.0 * cluster.reduce_use),
@@ -65,7 +65,7 @@ def _cluster(found: Profiles) -> Table:
     return Table(f"The cluster as it was, over {cluster.hours:.2g} h", ("tasks", "most at once", "used [%]"), rows)
 
 
-def _applications(found: Profiles) -> Table:
+def _applications(profiles: Profiles) -> Table:
     rows = [
         (
             each.name,
@@ -76,6 +76,6 @@ def _applications(found: Profiles) -> Table:
             sum(stage.failed + stage.killed for stage in each.stages),
             each.cores,
         )
-        for each in found.applications
+        for each in profiles.applications
     ]
     return Table("Spark", ("application", "id", "version", "stages", "tasks", "attempts lost", "cores"), rows)

@@ -12,29 +12,29 @@ from mrdsl.profiling.classes import Gathered, JobClass, Measured
 _WORD = re.compile(r"^[A-Za-z_]\w*$")
 
 
-def spec_text(found: Gathered, family: str = "capacity", title: str = "From logs") -> str:
+def spec_text(gathered: Gathered, family: str = "capacity", title: str = "From logs") -> str:
     """A spec of ``family`` for the classes found. Raises ValueError for a family that logs do not serve."""
     writers = {"capacity": _capacity, "bounds": _bounds}
     if family not in writers:
         raise ValueError(f"no spec of {family} can be made from these logs: choose {' or '.join(writers)}")
-    return "\n".join(writers[family](found, title)) + "\n"
+    return "\n".join(writers[family](gathered, title)) + "\n"
 
 
-def _capacity(found: Gathered, title: str) -> Iterator[str]:
-    yield from _head(found)
+def _capacity(gathered: Gathered, title: str) -> Iterator[str]:
+    yield from _head(gathered)
     yield f"problem capacity {_quoted(title)}"
     yield ""
     yield "param price         = 0.20 USD/h  # a guess: what one VM costs"
     yield "param map_slots     = 2           # a guess: map tasks that one VM hosts"
     yield "param reduce_slots  = 1           # a guess: or reduce tasks"
     yield "param penalty       = 10 USD      # a guess: what it costs to turn a job away"
-    names = _names(found.classes)
-    for each in found.classes:
+    names = _names(gathered.classes)
+    for each in gathered.classes:
         time = _guessed_deadline(each)
         yield f"param deadline_{names[each.name]} = {time}  # a guess: twice the longest that it took"
     yield ""
     yield "vm machine { on_demand { price = price } }"
-    for each in found.classes:
+    for each in gathered.classes:
         yield ""
         yield from _comments(each)
         yield f"class {_name(each.name)} {{"
@@ -48,14 +48,14 @@ def _capacity(found: Gathered, title: str) -> Iterator[str]:
     yield "minimize cost"
 
 
-def _bounds(found: Gathered, title: str) -> Iterator[str]:
-    yield from _head(found)
+def _bounds(gathered: Gathered, title: str) -> Iterator[str]:
+    yield from _head(gathered)
     yield f"problem bounds {_quoted(title)}"
     yield ""
-    most = sum(each.jobs_high for each in found.classes)
-    maps, reduces = max(found.cluster.map_slots, most, 1), max(found.cluster.reduce_slots, most, 1)
+    most = sum(each.jobs_high for each in gathered.classes)
+    maps, reduces = max(gathered.cluster.map_slots, most, 1), max(gathered.cluster.reduce_slots, most, 1)
     yield f"cluster {{ slots {{ map = {maps}, reduce = {reduces} }} }}  # the most tasks that the logs show at once"
-    for each in found.classes:
+    for each in gathered.classes:
         yield ""
         yield from _comments(each)
         yield f"class {_name(each.name)} {{"
@@ -66,10 +66,10 @@ def _bounds(found: Gathered, title: str) -> Iterator[str]:
     yield "estimate completion"
 
 
-def _head(found: Gathered) -> Iterator[str]:
-    cluster = found.cluster
-    runs = sum(each.runs for each in found.classes)
-    yield f"# From {runs} jobs in logs over {cluster.hours:.1f} h; {len(found.left_out)} more were left out."
+def _head(gathered: Gathered) -> Iterator[str]:
+    cluster = gathered.cluster
+    runs = sum(each.runs for each in gathered.classes)
+    yield f"# From {runs} jobs in logs over {cluster.hours:.1f} h; {len(gathered.left_out)} more were left out."
     yield (
         f"# The cluster as it was: {cluster.map_slots} map and {cluster.reduce_slots} reduce tasks at most at once, "
         f"used {cluster.map_use:.0%} and {cluster.reduce_use:.0%} of the time."

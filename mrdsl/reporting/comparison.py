@@ -56,12 +56,12 @@ class Comparison:
         """The goal, then the differing numbers of each table that both plans have."""
         unit = self.first.objective.unit
         head = f"{self.goal.quantity} [{unit}]" if unit else self.goal.quantity
-        found = [_table("Goal", [head], self.names, [self.goal])]
+        tables = [_table("Goal", [head], self.names, [self.goal])]
         for title in dict.fromkeys(one.table for one in self.differences):
             rows = [one for one in self.differences if one.table == title and not one.equal]
             if rows:
-                found.append(_table(title, (), self.names, rows))
-        return tuple(found)
+                tables.append(_table(title, (), self.names, rows))
+        return tuple(tables)
 
     @property
     def equal(self) -> int:
@@ -111,7 +111,7 @@ def _numbers(table: Table | None) -> dict[tuple[Key, str], float | None]:
     """Every number of a table by its row's words (the second such row gets a ``#2``) and its column's head."""
     if table is None:
         return {}
-    found: dict[tuple[Key, str], float | None] = {}
+    numbers: dict[tuple[Key, str], float | None] = {}
     seen: Counter[Key] = Counter()
     for row in table.rows:
         words = tuple(cell for cell in row if isinstance(cell, str))
@@ -120,8 +120,8 @@ def _numbers(table: Table | None) -> dict[tuple[Key, str], float | None]:
         for head, cell in zip(table.columns, row, strict=True):
             if not isinstance(cell, str):
                 number = None if cell is None else float(cell)
-                found[words, head] = None if number is not None and number != number else number
-    return found
+                numbers[words, head] = None if number is not None and number != number else number
+    return numbers
 
 
 def _table(title: str, heads: Sequence[str], names: tuple[str, str], rows: Sequence[Difference]) -> Table:

@@ -53,8 +53,8 @@ class _Lines(Mapping[str, str]):
     def line(self, name: str, number: int) -> str | None:
         if name not in self.lines:
             self.lines[name] = self.texts[name].split("\n")
-        found = self.lines[name]
-        return found[number - 1].rstrip("\r") if number <= len(found) else None
+        lines = self.lines[name]
+        return lines[number - 1].rstrip("\r") if number <= len(lines) else None
 
 
 def _text(diagnostic: Diagnostic, texts: Mapping[str, str], style: Style) -> str:
@@ -92,8 +92,8 @@ def line_of(span: Span, texts: Mapping[str, str]) -> str | None:
         return _line_of_file(span)
     if isinstance(texts, _Lines):
         return texts.line(span.file, span.line)
-    found = text.split("\n", span.line)
-    return found[span.line - 1].rstrip("\r") if len(found) >= span.line else None
+    lines = text.split("\n", span.line)
+    return lines[span.line - 1].rstrip("\r") if len(lines) >= span.line else None
 
 
 def _line_of_file(span: Span) -> str | None:

@@ -44,20 +44,20 @@ def audit(entries: Iterable[Entry], machine: MachineType, jobs: Iterable[Job], c
     """
     cohorts: dict[int, _Cohort] = {}
     log = list(entries)
-    found: list[str] = []
+    broken: list[str] = []
     for entry in log:
         _note(entry, cohorts, machine)
-    found += _audit_jobs(log, cohorts, list(jobs))
+    broken += _audit_jobs(log, cohorts, list(jobs))
     for number, cohort in cohorts.items():
-        found += [f"cohort {number}: {what}" for what in _audit_cohort(cohort, machine, log[-1].time)]
+        broken += [f"cohort {number}: {what}" for what in _audit_cohort(cohort, machine, log[-1].time)]
     paid = sum(
         vms * periods * machine.billing * price
         for cohort in cohorts.values()
         for _, vms, periods, price in cohort.payments
     )
     if abs(paid - cost) > TOLERANCE * max(1.0, abs(cost)):
-        found.append(f"payments come to {paid}, the bill says {cost}")
-    return found
+        broken.append(f"payments come to {paid}, the bill says {cost}")
+    return broken
 
 
 def _note(entry: Entry, cohorts: dict[int, _Cohort], machine: MachineType) -> None:
@@ -80,13 +80,13 @@ def _note(entry: Entry, cohorts: dict[int, _Cohort], machine: MachineType) -> No
 
 
 def _audit_jobs(log: list[Entry], cohorts: dict[int, _Cohort], jobs: list[Job]) -> list[str]:
-    found = []
+    broken = []
     arrived = [entry.facts["job"] for entry in log if entry.what == "arrive"]
     ended = {entry.facts["job"]: entry for entry in log if entry.what == "finish"}
     if arrived != [job.name for job in jobs]:
-        found.append("the jobs that arrived are not those of the stream")
+        broken.append("the jobs that arrived are not those of the stream")
     if len(ended) != len(jobs) or sum(entry.what == "finish" for entry in log) != len(jobs):
-        found.append("not every job ended exactly once")
+        broken.append("not every job ended exactly once")
     done: dict[tuple[str, str], list[Stretch]] = {}
     for entry in log:
         if entry.what == "place":
@@ -96,43 +96,43 @@ def _audit_jobs(log: list[Entry], cohorts: dict[int, _Cohort], jobs: list[Job]) 
             finished = facts["tasks_each"] if end == facts["end"] else max(int(floor((end - facts["start"]) / each)), 0)
             done.setdefault((facts["job"], facts["phase"]), []).append((facts["start"], end, finished * facts["slots"]))
     for job in jobs:
-        found += _audit_job(job, done, ended.get(job.name))
-    return found
+        broken += _audit_job(job, done, ended.get(job.name))
+    return broken
 
 
 def _audit_job(job: Job, done: Mapping[tuple[str, str], list[Stretch]], end: Entry | None) -> list[str]:
-    found = []
+    broken = []
     last = job.submit
     for phase, tasks in zip(PHASES, job.tasks, strict=True):
         work = done.get((job.name, phase), [])
         if sum(count for _, _, count in work) != tasks:
-            found.append(f"{job.name}: {sum(count for _, _, count in work)} {phase} tasks done, it has {tasks}")
+            broken.append(f"{job.name}: {sum(count for _, _, count in work)} {phase} tasks done, it has {tasks}")
         if any(start < last - TOLERANCE for start, _, _ in work):
-            found.append(f"{job.name}: a {phase} task starts before it may")
+            broken.append(f"{job.name}: a {phase} task starts before it may")
         last = max([last, *(until for _, until, _ in work)])
     if end is not None and abs(end.time - last) > TOLERANCE:
-        found.append(f"{job.name} ends at {end.time}, its last task at {last}")
+        broken.append(f"{job.name} ends at {end.time}, its last task at {last}")
     if end is not None and end.facts["tardy"] != (end.time > job.punctual_until):
-        found.append(f"{job.name} is called late or in time wrongly")
-    return found
+        broken.append(f"{job.name} is called late or in time wrongly")
+    return broken
 
 
 def _audit_cohort(cohort: _Cohort, machine: MachineType, over: float) -> list[str]:
-    found = []
+    broken = []
     for phase, slots in zip(PHASES, machine.slots, strict=True):
         changes: list[tuple[float, int, int]] = []
         for start, end, lanes in cohort.work[phase]:
             if start < cohort.evicted:
                 changes += [(start, 1, lanes), (min(end, cohort.evicted), 0, -lanes)]
             if start < cohort.started + machine.boot - TOLERANCE:
-                found.append("a task starts before its VM")
+                broken.append("a task starts before its VM")
         running = 0
         for time, _, change in sorted(changes):
             running += change
             there = cohort.vms - sum(vms for gone, vms in cohort.released if gone < time - TOLERANCE)
             if running > there * slots:
-                found.append(f"{running} {phase} tasks on {there} VMs of {slots} slots at {time}")
-    return found + _audit_payments(cohort, machine, over)
+                broken.append(f"{running} {phase} tasks on {there} VMs of {slots} slots at {time}")
+    return broken + _audit_payments(cohort, machine, over)
 
 
 def _audit_payments(cohort: _Cohort, machine: MachineType, over: float) -> list[str]:
@@ -145,9 +145,9 @@ def _audit_payments(cohort: _Cohort, machine: MachineType, over: float) -> list[
     due = sum(vms * int(begun((end - cohort.started) / machine.billing)) for end, vms in ends if vms)
     if free:
         due += left * int(floor((cohort.evicted - cohort.started) / machine.billing))
-    found = []
+    broken = []
     for (_, _, _, paid_price), (_, _, periods, price) in pairwise(cohort.payments):
         if periods < 0 and price != paid_price:
-            found.append(f"{price} given back, {paid_price} was paid")
+            broken.append(f"{price} given back, {paid_price} was paid")
     paid = sum(vms * periods for _, vms, periods, _ in cohort.payments)
-    return found if due == paid else [*found, f"{paid} VM periods paid, {due} were used"]
+    return broken if due == paid else [*broken, f"{paid} VM periods paid, {due} were used"]

@@ -86,12 +86,12 @@ class Cohort:
 
     def busy(self, phase: int) -> dict[float, int]:
         """Occupied slots: how many, by the moment they fall free."""
-        found: dict[float, int] = {}
+        counts: dict[float, int] = {}
         for state, count in self.states.items():
             for free in state[phase]:
                 if free:
-                    found[free] = found.get(free, 0) + count
-        return found
+                    counts[free] = counts.get(free, 0) + count
+        return counts
 
     def drop_idle(self) -> int:
         """Gives back the VMs on which nothing runs or waits; returns how many."""

@@ -42,9 +42,9 @@ def observed_of(runs: Sequence[Sequence[float]], deadline: float) -> Observed | 
     """What independent runs saw of a class, each after its warm-up; None where no job ran."""
     if not any(len(run) for run in runs):
         return None
-    found = summarize(runs)
+    summary = summarize(runs)
     kept = kept_within(runs, deadline)
-    return Observed(found.count, found.mean, found.p50, found.p95, found.p99, found.half_width, kept)
+    return Observed(summary.count, summary.mean, summary.p50, summary.p95, summary.p99, summary.half_width, kept)
 
 
 def table_of(observed: Sequence[tuple[str, Observed]]) -> Table:

@@ -18,10 +18,10 @@ from mrdsl.core.linear_program import LinearProgram, Names
 
 def objective_of(model: Any) -> Any:
     """The model's one active objective; raises ValueError where there is none or several."""
-    found = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
-    if len(found) != 1:
-        raise ValueError(f"the model {model.name!r} has {len(found)} active objectives; it needs exactly one")
-    return found[0]
+    objectives = list(model.component_data_objects(pyo.Objective, active=True, descend_into=True))
+    if len(objectives) != 1:
+        raise ValueError(f"the model {model.name!r} has {len(objectives)} active objectives; it needs exactly one")
+    return objectives[0]
 
 
 def constraints_of(model: Any) -> Iterator[Any]:
@@ -95,14 +95,14 @@ def _rows(model: Any, visitor: Any, order: dict[int, int]) -> _Rows | None:
         low, body, high = constraint.to_bounded_expression(True)
         if low is None and high is None:
             continue
-        found = walk(body)
-        if found.nonlinear is not None:
+        form = walk(body)
+        if form.nonlinear is not None:
             return None
-        columns.extend(map(position, found.linear))
-        coefficients.extend(found.linear.values())
+        columns.extend(map(position, form.linear))
+        coefficients.extend(form.linear.values())
         rows.starts.append(len(columns))
-        rows.lower.append(-inf if low is None else low - found.constant)
-        rows.upper.append(inf if high is None else high - found.constant)
+        rows.lower.append(-inf if low is None else low - form.constant)
+        rows.upper.append(inf if high is None else high - form.constant)
         rows.constraints.append(constraint)
     return rows
 

@@ -43,14 +43,14 @@ def solve_model(
     declared = registry.find(solver, span) if isinstance(solver, str) else solver
     needs = needs or Needs("LP")
     limits = _with_gap(limits or Limits())
-    found = linear_program(model)
-    kind = found[0].kind if found else None
-    nonlinear = None if found else nonlinear_model(model)
+    program = linear_program(model)
+    kind = program[0].kind if program else None
+    nonlinear = None if program else nonlinear_model(model)
     refuse_what_it_cannot(declared, Needs(kind or (nonlinear.kind if nonlinear else ""), needs.duals), span)
     require(declared, span)
     declared = declared.careful(version(declared), kind or (nonlinear.kind if nonlinear else ""))
-    if found:
-        answer = _solve_linear(declared, *found, limits, needs.duals, memory)
+    if program:
+        answer = _solve_linear(declared, *program, limits, needs.duals, memory)
     else:
         assert nonlinear is not None
         answer = _solve_nonlinear(declared, nonlinear, limits)

@@ -139,16 +139,16 @@ class SolverFile:
     def careful(self, version: str | None, kind: str) -> SolverFile:
         """The same solver with the options that keep a distrusted version from erring."""
         options = dict(self.options)
-        for found in self.distrusted(version, kind):
-            options.update(found.options)
+        for distrust in self.distrusted(version, kind):
+            options.update(distrust.options)
         return replace(self, options=MappingProxyType(options))
 
     @property
     def reach(self) -> Worker | Command | ThroughPyomo:
         """How the solver is called."""
-        found = self.worker or self.command or self.pyomo
-        assert found is not None, "checked when the file was read"
-        return found
+        way = self.worker or self.command or self.pyomo
+        assert way is not None, "checked when the file was read"
+        return way
 
 
 _TABLES: Mapping[str, type] = MappingProxyType({"worker": Worker, "command": Command, "pyomo": ThroughPyomo})
@@ -255,8 +255,8 @@ class _Reader:
         if not isinstance(value, list):
             self.wrong("distrust", "distrust is no list of tables", "write [[distrust]]")
             return ()
-        found = tuple(self._table("distrust", Distrust, item) for item in value)
-        for each in found:
+        entries = tuple(self._table("distrust", Distrust, item) for item in value)
+        for each in entries:
             if each is None:
                 return ()
             try:
@@ -268,15 +268,19 @@ class _Reader:
             for kind in each.kinds:
                 if kind not in KINDS_OF_MODEL:
                     self.wrong("kinds", f"distrust.kinds holds {kind!r}", "known: " + ", ".join(KINDS_OF_MODEL))
-        return found
+        return entries
 
     def _pipeline(self, family: str, data: Any) -> Pipeline | None:
-        found = self._table(family, Pipeline, data)
-        for step in found.steps if found else ():
+        pipeline = self._table(family, Pipeline, data)
+        for step in pipeline.steps if pipeline else ():
             if ":" not in str(step.get("call", "")):
                 self.wrong(family, f"a step of {family} has no call", 'write { call = "module:function" }')
                 return None
-        return found if found is None else replace(found, steps=tuple(MappingProxyType(s) for s in found.steps))
+        return (
+            pipeline
+            if pipeline is None
+            else replace(pipeline, steps=tuple(MappingProxyType(s) for s in pipeline.steps))
+        )
 
     def _check_solver(self, values: Mapping[str, Any]) -> None:
         reaches = [key for key in _TABLES if values.get(key) is not None]

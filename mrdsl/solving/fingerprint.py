@@ -36,8 +36,8 @@ def require_match(path: Path, program: LinearProgram, columns: Sequence[str]) ->
     """Raises MrdslError: ``unreadable-names``, or ``stale-model`` where the model was compiled from something else."""
     place = Span(str(path), 1, 1, 1, 1)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        known = found["fingerprint"]
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        known = stored["fingerprint"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise MrdslError(
             [

@@ -41,8 +41,8 @@ def locate(command: Command) -> Program | None:
             if os.access(path, os.X_OK):
                 return Program(str(path), _library_path([str(Path(root, entry)) for entry in command.libraries]))
     beside = shutil.which(command.program, path=str(Path(sys.executable).parent))
-    found = beside or shutil.which(command.program)
-    return Program(found) if found else None
+    program = beside or shutil.which(command.program)
+    return Program(program) if program else None
 
 
 def _library_path(folders: list[str]) -> dict[str, str]:
@@ -82,12 +82,12 @@ def _in_pyomo(reach: ThroughPyomo) -> str | None:
 
 def require(solver: SolverFile, span: Span | None = None) -> str:
     """``where``, or MrdslError ``missing-solver`` (exit code 3) with the line that installs it."""
-    found = where(solver)
-    if found is None:
+    place = where(solver)
+    if place is None:
         message = f"{solver.title or solver.name} is not installed"
         hint = f"install it with: {solver.install}" if solver.install else ""
         raise MrdslError([error("missing-solver", message, span, hint)], exit_code=3)
-    return found
+    return place
 
 
 def version(solver: SolverFile) -> str | None:
@@ -132,5 +132,5 @@ def _program_version(path: str, environment: tuple[tuple[str, str], ...], argume
         text = ""
     finally:
         end(process)
-    found = re.search(r"\d+(?:\.\d+)+|devel[^\n—]*", text)
-    return found.group().strip() if found else None
+    match = re.search(r"\d+(?:\.\d+)+|devel[^\n—]*", text)
+    return match.group().strip() if match else None

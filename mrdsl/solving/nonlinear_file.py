@@ -64,10 +64,10 @@ class NonlinearModel:
 
     def goal_size(self) -> float:
         """The largest term of the goal at the point in the model, the constant included."""
-        found = generate_standard_repn(objective_of(self.model).expr, quadratic=False)
-        terms = [float(c) * v.value for c, v in zip(found.linear_coefs, found.linear_vars, strict=True)]
-        rest = 0.0 if found.nonlinear_expr is None else float(pyo.value(found.nonlinear_expr))
-        return float(max(abs(term) for term in (*terms, rest, found.constant)))
+        form = generate_standard_repn(objective_of(self.model).expr, quadratic=False)
+        terms = [float(c) * v.value for c, v in zip(form.linear_coefs, form.linear_vars, strict=True)]
+        rest = 0.0 if form.nonlinear_expr is None else float(pyo.value(form.nonlinear_expr))
+        return float(max(abs(term) for term in (*terms, rest, form.constant)))
 
     def _load(self, values: list[Any]) -> None:
         for variable, value in zip(self.variables, values, strict=True):

@@ -12,8 +12,8 @@ from mrdsl.solving.declaration import Pipeline
 def function_named(reference: str) -> Callable[..., Any]:
     """The function behind ``"package.module:name"``. Raises ImportError or AttributeError where there is none."""
     module, _, name = reference.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 def steps_of(pipeline: Pipeline, given: Mapping[str, Any]) -> list[tuple[Callable[..., Any], dict[str, Any]]]:

@@ -78,14 +78,14 @@ def find(name: str, span: Span | None = None) -> SolverFile:
     """
     if not METHOD_NAME.fullmatch(name):
         raise MrdslError([error("unknown-solver", f"`{name}` is no name of a solver", span, METHOD_NAME_RULE)])
-    found = [(folder, path) for folder in solver_folders() if (path := folder.path / f"{name}.toml").is_file()]
+    files = [(folder, path) for folder in solver_folders() if (path := folder.path / f"{name}.toml").is_file()]
     points = [point for point in _entry_points() if point.name == name]
-    if found and found[0][0].origin == SHIPPED:
-        others = [str(path) for _, path in found[1:]] + [f"the entry point {point.value}" for point in points]
+    if files and files[0][0].origin == SHIPPED:
+        others = [str(path) for _, path in files[1:]] + [f"the entry point {point.value}" for point in points]
         if others:
             raise MrdslError([_shadowing(name, others[0])])
-    if found:
-        return read(found[0][1], found[0][0].origin)
+    if files:
+        return read(files[0][1], files[0][0].origin)
     if points:
         return _from_entry_point(points[0])
     raise MrdslError([_unknown(name, names(), span)], exit_code=2)
@@ -104,11 +104,11 @@ def read(path: Path, origin: str) -> SolverFile:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as cause:
         message = f"{path} cannot be read as TOML: {cause}"
         raise MrdslError([error("bad-solver-file", message, Span(str(path), 1, 1, 1, 1))]) from None
-    found = declare(data, str(path), origin, text)
-    if found.name != path.stem:
-        message = f"{path} declares the name `{found.name}`"
-        raise MrdslError([error("bad-solver-file", message, hint=f"call the file {found.name}.toml")])
-    return found
+    solver = declare(data, str(path), origin, text)
+    if solver.name != path.stem:
+        message = f"{path} declares the name `{solver.name}`"
+        raise MrdslError([error("bad-solver-file", message, hint=f"call the file {solver.name}.toml")])
+    return solver
 
 
 def _files(folder: Path) -> list[Path]:
@@ -126,8 +126,8 @@ def _shadowing(name: str, where: str) -> Any:
 
 def solving(kind: str, duals: bool = False) -> list[str]:
     """The solvers (not pipelines) that can do a kind of model: LP, MILP, NLP or MINLP."""
-    found = (s for s in readable() if not s.is_pipeline)
-    return [s.name for s in found if kind in s.solves and (not duals or "duals" in s.offers)]
+    solvers = (s for s in readable() if not s.is_pipeline)
+    return [s.name for s in solvers if kind in s.solves and (not duals or "duals" in s.offers)]
 
 
 def readable() -> Iterator[SolverFile]:

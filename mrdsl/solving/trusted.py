@@ -17,23 +17,23 @@ def read_trusted(path: Path) -> str:
     Raises PermissionError and OSError with the reason.
     """
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), encoding="utf-8") as stream:
-        found = os.fstat(stream.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise OSError("it is no regular file")
-        if found.st_size > _LARGEST:
+        if status.st_size > _LARGEST:
             raise OSError("it is larger than 1 MB")
         if os.name == "posix":
-            _refuse_strangers(found, "it", sticky=False)
+            _refuse_strangers(status, "it", sticky=False)
             _refuse_strangers(path.resolve().parent.stat(), "its folder", sticky=True)
         return stream.read()
 
 
-def _refuse_strangers(found: os.stat_result, what: str, sticky: bool) -> None:
-    if found.st_uid not in (0, os.geteuid()):
-        raise PermissionError(f"{what} belongs to another user (uid {found.st_uid}); own it, or ask its owner")
-    if sticky and found.st_mode & stat.S_ISVTX:
+def _refuse_strangers(status: os.stat_result, what: str, sticky: bool) -> None:
+    if status.st_uid not in (0, os.geteuid()):
+        raise PermissionError(f"{what} belongs to another user (uid {status.st_uid}); own it, or ask its owner")
+    if sticky and status.st_mode & stat.S_ISVTX:
         return
-    if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _own_group(found.st_gid)):
+    if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _own_group(status.st_gid)):
         raise PermissionError(f"{what} can be written by others; run chmod go-w on it")
 
 

@@ -71,15 +71,15 @@ def with_values(facts: Any, values: Mapping[FactNumber, float]) -> Any:
 def declaration_at(facts: Node, number: FactNumber) -> Item:
     """How the number is declared: its kind, its limits, whether it is whole."""
     node: type[Node] = type(facts)
-    found: Item | Block | None = None
+    declared: Item | Block | None = None
     for word in number.path.split("."):
-        if isinstance(found, Item):
+        if isinstance(declared, Item):
             break
-        found = declarations(node)[word]
-        if isinstance(found, Block):
-            node = found.node
-    assert isinstance(found, Item), number.path
-    return found
+        declared = declarations(node)[word]
+        if isinstance(declared, Block):
+            node = declared.node
+    assert isinstance(declared, Item), number.path
+    return declared
 
 
 def span_at(facts: Node, number: FactNumber) -> Span | None:

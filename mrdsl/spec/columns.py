@@ -112,9 +112,9 @@ def _build(node_type: type[N], tree: Mapping[str, Any], index: int, name: str, s
         elif isinstance(value, Mapping):
             items[key] = Range(float(_at(value["low"], index)), float(_at(value["high"], index)))
         else:
-            found = _convert(declaration, _at(value, index))
-            if found is not None or declaration.required:
-                items[key] = found
+            converted = _convert(declaration, _at(value, index))
+            if converted is not None or declaration.required:
+                items[key] = converted
             elif declaration.default is not None:
                 items[key] = declaration.default
     return node_type(name=name, span=span, **items)

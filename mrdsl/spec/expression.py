@@ -55,7 +55,7 @@ def quantities_in(expression: Expression) -> tuple[PlanQuantity, ...]:
         case PlanQuantity():
             return (expression,)
         case Operation(_, operands):
-            return tuple(found for operand in operands for found in quantities_in(operand))
+            return tuple(quantity for operand in operands for quantity in quantities_in(operand))
         case _:
             return ()
 

@@ -65,6 +65,6 @@ def option_mistakes(declared: Mapping[str, Item], given: Mapping[str, Any], pref
 
 def require_options(declared: Mapping[str, Item], given: Mapping[str, Any], prefix: str = "") -> None:
     """Raises MrdslError with :func:`option_mistakes`, if there are any."""
-    found = tuple(option_mistakes(declared, given, prefix))
-    if found:
-        raise MrdslError(found)
+    mistakes = tuple(option_mistakes(declared, given, prefix))
+    if mistakes:
+        raise MrdslError(mistakes)

@@ -238,8 +238,8 @@ def _item(declared: Item) -> Any:
 def declarations(node: type[Node]) -> Mapping[str, Item | Block]:
     """What a node type declares, by field name, in the order of declaration."""
     key: Any = node
-    found: Mapping[str, Item | Block] = _declarations(key)
-    return found
+    declared: Mapping[str, Item | Block] = _declarations(key)
+    return declared
 
 
 @cache

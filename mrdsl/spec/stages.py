@@ -27,13 +27,13 @@ def stage_blocks() -> Any:
 
 def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:
     """The stages of every class, in spec order; () for a class without."""
-    found: list[tuple[Stage, ...]] = []
+    stages: list[tuple[Stage, ...]] = []
     for part in parts_of(classes):
         if isinstance(part, Columns):
-            found += [tuple(part.values.get("stages", ()))] * len(part)
+            stages += [tuple(part.values.get("stages", ()))] * len(part)
         else:
-            found += [tuple(getattr(node, "stages", ())) for node in part]
-    return found
+            stages += [tuple(getattr(node, "stages", ())) for node in part]
+    return stages
 
 
 def any_stages(classes: Sequence[Any]) -> bool:

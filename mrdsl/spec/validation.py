@@ -39,10 +39,10 @@ def validate(facts: Any, facts_type: type[Node], currency: str = units.DEFAULT_C
                 "facts",
             ),
         )
-    found = tuple(_first(MAX_REPORTED, _node(facts, "", currency)))
-    if not found:
+    diagnostics = tuple(_first(MAX_REPORTED, _node(facts, "", currency)))
+    if not diagnostics:
         mark_valid(facts)
-    return found
+    return diagnostics
 
 
 def mark_valid(facts: Any) -> None:
@@ -59,8 +59,8 @@ def name_mistake(key: str, name: Any) -> Mistake | None:
     return None
 
 
-def _first(count: int, found: Iterator[Diagnostic]) -> Iterable[Diagnostic]:
-    for _, diagnostic in zip(range(count), found, strict=False):
+def _first(count: int, diagnostics: Iterator[Diagnostic]) -> Iterable[Diagnostic]:
+    for _, diagnostic in zip(range(count), diagnostics, strict=False):
         yield diagnostic
 
 
@@ -177,16 +177,16 @@ def item_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT
 def _range_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | None:
     if not isinstance(value, Range):
         return Mistake("wrong-value", f"`{key}` is a Range, not {described(value)}", "give Range(low, high)")
-    found = python_number_mistake(key, item, value.low, currency) or (
+    mistake = python_number_mistake(key, item, value.low, currency) or (
         python_number_mistake(key, item, value.high, currency)
     )
-    if found is None and value.low > value.high:
+    if mistake is None and value.low > value.high:
         return Mistake(
             "reversed-range",
             f"the range of `{key}` is reversed: {value.low:g} is above {value.high:g}",
             "give the lower end first",
         )
-    return found
+    return mistake
 
 
 def _distribution_mistake(key: str, item: Item, value: Distribution) -> Mistake | None:
@@ -201,9 +201,9 @@ def _distribution_mistake(key: str, item: Item, value: Distribution) -> Mistake 
         if isinstance(parameter, tuple) != lists or parameter == ():
             return Mistake("wrong-arguments", f"`{key}`: the parameters of `{value.name}` are not of its form", hint)
         for number in parameter if lists else (parameter,):
-            found = python_number_mistake(key, Item("quantity", "", item.kind), number)
-            if found is not None:
-                return found
+            mistake = python_number_mistake(key, Item("quantity", "", item.kind), number)
+            if mistake is not None:
+                return mistake
     problem = problem_of(value.name, list(value.parameters))
     return Mistake("wrong-arguments", f"`{key}`: `{value.name}`: {problem}", hint) if problem else None
 
@@ -212,7 +212,7 @@ def _many_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | 
     if not isinstance(value, tuple | list):
         return Mistake("wrong-value", f"`{key}` is a tuple, not {described(value)}", "give a tuple")
     check = name_mistake if item.form == "names" else lambda k, one: python_number_mistake(k, item, one, currency)
-    return next((found for one in value if (found := check(key, one)) is not None), None)
+    return next((mistake for one in value if (mistake := check(key, one)) is not None), None)
 
 
 def _columns(declared: Block, nodes: Columns[Any], path: str, start: int, currency: str) -> Iterator[Diagnostic]:
@@ -233,20 +233,20 @@ def _columns(declared: Block, nodes: Columns[Any], path: str, start: int, curren
         item = _declared_at(nodes.node_type, dotted)
         if item is None:
             continue
-        found = _column_mistake(dotted, item, value, len(nodes), currency)
-        if found is not None:
-            yield _told(found[1], f"{path}[{start + found[0]}].{dotted}")
+        mistake_of_column = _column_mistake(dotted, item, value, len(nodes), currency)
+        if mistake_of_column is not None:
+            yield _told(mistake_of_column[1], f"{path}[{start + mistake_of_column[0]}].{dotted}")
 
 
 def _declared_at(node_type: type[Node], dotted: str) -> Item | None:
     """The item behind a column's path; None for a block that all rows share, and for an unknown path."""
     for word in dotted.split("."):
-        found = declarations(node_type).get(word)
-        if isinstance(found, Item):
-            return found
-        if found is None:
+        declared = declarations(node_type).get(word)
+        if isinstance(declared, Item):
+            return declared
+        if declared is None:
             return None
-        node_type = found.node
+        node_type = declared.node
     return None
 
 

@@ -31,10 +31,10 @@ def parse_axis(text: str) -> Axis:
         raise _wrong(f"--over {text}", "write it like `--over peak=0.8:1.4:0.1` or `--over scale=1,2`")
     parts = values.split(":")
     if len(parts) == 1:
-        found = [value.strip() for value in values.split(",")]
-        if not all(found):
+        listed = [value.strip() for value in values.split(",")]
+        if not all(listed):
             raise _wrong(f"--over {text}", "a value between two commas is missing")
-        return Axis(name, tuple(dict.fromkeys(found)))
+        return Axis(name, tuple(dict.fromkeys(listed)))
     if len(parts) != 3:
         raise _wrong(f"--over {text}", "write FIRST:LAST:STEP")
     return Axis(name, _steps(text, parts))
@@ -44,9 +44,9 @@ def _steps(text: str, parts: list[str]) -> tuple[str, ...]:
     matches = [_QUANTITY.fullmatch(part) for part in parts]
     if not all(matches):
         raise _wrong(f"--over {text}", "first, last and step are numbers, each with the same unit or none")
-    units = {found[2] for found in matches if found and found[2]}
+    units = {match[2] for match in matches if match and match[2]}
     try:
-        first, last, step = (Decimal(found[1].replace("_", "")) for found in matches if found)
+        first, last, step = (Decimal(match[1].replace("_", "")) for match in matches if match)
     except InvalidOperation:
         raise _wrong(f"--over {text}", "first, last and step are numbers") from None
     if len(units) > 1:
@@ -70,14 +70,14 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     try:
         if ".." in text:
             first, last = (int(part) for part in text.split(".."))
-            found = tuple(range(first, last + 1))
+            seeds = tuple(range(first, last + 1))
         else:
-            found = tuple(dict.fromkeys(int(part) for part in text.split(",")))
+            seeds = tuple(dict.fromkeys(int(part) for part in text.split(",")))
     except ValueError:
-        found = ()
-    if not found or min(found) < 0 or len(found) > MOST:
+        seeds = ()
+    if not seeds or min(seeds) < 0 or len(seeds) > MOST:
         raise _wrong(f"--seeds {text}", "write it like `--seeds 1..10` or `--seeds 1,2,7`")
-    return found
+    return seeds
 
 
 def _wrong(what: str, hint: str) -> MrdslError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.writer import locked_file, told
+from mrdsl.core.writer import locked_file, refusals_of
 
 
 def journal_of(output: Path) -> Path:
@@ -50,7 +50,7 @@ def opened(
 @contextmanager
 def _held(journal: Path, output: Path) -> Iterator[int]:
     with ExitStack() as until_the_end:
-        with told(journal):
+        with refusals_of(journal):
             handle = until_the_end.enter_context(locked_file(journal, output))
         yield handle
 
@@ -60,15 +60,15 @@ def _resumed(stream: IO[str], journal: Path, digest: str) -> tuple[dict[int, dic
     rows: dict[int, dict[str, Any]] = {}
     end = 0
     for number, line in enumerate(iter(stream.readline, "")):
-        found = _parsed(line)
+        entry = _parsed(line)
         if number == 0:
-            if found is None or found.get("sweep") != digest:
+            if entry is None or entry.get("sweep") != digest:
                 message = f"{journal} holds the runs of another sweep: the spec, its options or the values differ"
                 raise MrdslError([error("other-sweep", message, hint=f"remove {journal}, or write to another file")])
-        elif found is None or not isinstance(found.get("run"), int):
+        elif entry is None or not isinstance(entry.get("run"), int):
             break
         else:
-            rows[found["run"]] = found
+            rows[entry["run"]] = entry
         end = stream.tell()
     return rows, end
 
@@ -76,7 +76,7 @@ def _resumed(stream: IO[str], journal: Path, digest: str) -> tuple[dict[int, dic
 def _parsed(line: str) -> dict[str, Any] | None:
     """The object of a whole line, or None."""
     try:
-        found = json.loads(line) if line.endswith("\n") else None
+        entry = json.loads(line) if line.endswith("\n") else None
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return entry if isinstance(entry, dict) else None

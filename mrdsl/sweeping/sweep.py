@@ -79,9 +79,9 @@ def sweep(
     return Summary(len(rows), len(planned), resumed, interrupted)
 
 
-def _refuse(found: Sequence[Diagnostic]) -> None:
-    if found:
-        raise MrdslError(found)
+def _refuse(diagnostics: Sequence[Diagnostic]) -> None:
+    if diagnostics:
+        raise MrdslError(diagnostics)
 
 
 def _run_all(setting: Setting, missing: Sequence[Cell], workers: int | None, executor: str) -> Iterator[dict[str, Any]]:

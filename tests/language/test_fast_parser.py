@@ -12,7 +12,7 @@ from lark import Lark, Token
 from mrdsl.language import parsing
 from mrdsl.language.fast_parser import UnparsedError
 from mrdsl.language.grammar import MAX_NESTING, grammar
-from mrdsl.language.parsing import automaton, parse, parse_expression
+from mrdsl.language.parsing import fast_parser, parse, parse_expression
 from mrdsl.language.recovery import parse_with_errors
 
 MODELS = sorted((Path(__file__).parents[2] / "models").rglob("*.mrspec"))
@@ -47,7 +47,7 @@ def test_every_form_parses_alike(text: str) -> None:
 
 
 def _document(text: str) -> Any:
-    fast = automaton("document")
+    fast = fast_parser("document")
     assert fast is not None
     return fast.parse(text)
 
@@ -75,7 +75,7 @@ def test_every_token_is_matched_once() -> None:
 
 
 def _matches(text: str) -> int:
-    parser = automaton("document")
+    parser = fast_parser("document")
     matched = 0
     original = parser._next
 
@@ -146,11 +146,11 @@ def test_tables_of_another_lark_leave_parsing_to_lark(change: str, monkeypatch: 
 
     with monkeypatch.context() as patch:
         patch.setattr(Lark, "parse_interactive", changed)
-        parsing.automaton.cache_clear()
-        assert automaton("document") is None
-        assert automaton("expression") is None
+        parsing.fast_parser.cache_clear()
+        assert fast_parser("document") is None
+        assert fast_parser("expression") is None
     assert {text: places(parse(text, "x")[0].statements) for text in TEXTS} == expected
     assert {text: places(parse_expression(text)) for text in expressions} == expressions
     assert [found.code for found in parse("a = $", "x")[1]]
-    parsing.automaton.cache_clear()
-    assert automaton("document") is not None
+    parsing.fast_parser.cache_clear()
+    assert fast_parser("document") is not None

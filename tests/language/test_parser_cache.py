@@ -12,7 +12,7 @@ import pytest
 
 from mrdsl.language import parser_cache, parsing
 from mrdsl.language.grammar import grammar
-from mrdsl.language.parsing import automaton, parse
+from mrdsl.language.parsing import fast_parser, parse
 
 TEXT = 'problem capacity "a"\nclass c[1..3] { deadline = max(1 s, 2 min) / 2 # why\n jobs = 1 .. 2 }\n'
 
@@ -25,11 +25,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def tree() -> Any:
-    automaton.cache_clear()
+    fast_parser.cache_clear()
     try:
         return parse(TEXT, "text")
     finally:
-        automaton.cache_clear()
+        fast_parser.cache_clear()
 
 
 def test_kept_tables_give_the_same_trees(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

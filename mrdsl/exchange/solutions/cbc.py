@@ -57,10 +57,10 @@ def read(text: str, printed: str = "") -> Reply:
 def _values(body: str) -> dict[str, float]:
     values = {}
     for line in body.splitlines():
-        found = _LINE.match(line)
-        if found is None:
+        match = _LINE.match(line)
+        if match is None:
             raise FormatError(f"a damaged CBC solution file: `{line[:60]}`")
-        values[found[1]] = _number(found[2], line)
+        values[match[1]] = _number(match[2], line)
     return values
 
 
@@ -73,8 +73,8 @@ def _number(text: str, line: str) -> float:
 
 def _bound(printed: str) -> float | None:
     """The printed lower bound, less what its six digits may hide."""
-    found = _BOUND.findall(printed)
-    if not found:
+    bounds = _BOUND.findall(printed)
+    if not bounds:
         return None
-    bound = float(found[-1])
+    bound = float(bounds[-1])
     return bound - abs(bound) * _DIGITS if abs(bound) < 1e50 else None

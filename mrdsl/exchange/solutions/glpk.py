@@ -98,9 +98,9 @@ def _row_duals(lines: list[str]) -> Array:
 
 
 def _bound(printed: str) -> float | None:
-    found = _BOUND.findall(printed)
+    bounds = _BOUND.findall(printed)
     try:
-        bound = float(found[-1]) if found else None
+        bound = float(bounds[-1]) if bounds else None
     except ValueError:
         return None
     return bound if bound is not None and abs(bound) < 1e100 else None

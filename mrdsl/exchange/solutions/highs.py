@@ -39,11 +39,11 @@ def read(text: str, printed: str = "") -> Reply:
 
 
 def _objective(lines: list[str]) -> float | None:
-    found = next((line for line in lines if line.startswith("Objective ")), None)
+    stated = next((line for line in lines if line.startswith("Objective ")), None)
     try:
-        return None if found is None else float(found.split()[1])
+        return None if stated is None else float(stated.split()[1])
     except (ValueError, IndexError):
-        raise FormatError(f"a damaged HiGHS solution file: `{found}`") from None
+        raise FormatError(f"a damaged HiGHS solution file: `{stated}`") from None
 
 
 def _feasible(lines: list[str]) -> bool:

@@ -41,8 +41,8 @@ def read(text: str, printed: str = "") -> Reply:
     stated = float(lines[0].partition(":")[2])
     values = {}
     for line in lines[1:]:
-        found = _LINE.match(line)
-        if found is None:
+        match = _LINE.match(line)
+        if match is None:
             raise FormatError(f"a damaged SCIP solution file: `{line[:60]}`")
-        values[found[1]] = float(found[2])
+        values[match[1]] = float(match[2])
     return Reply(termination, named=values, within_gap=termination is Termination.OPTIMAL, value=stated)

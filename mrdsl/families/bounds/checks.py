@@ -29,10 +29,10 @@ def minimizes_slots(spec: Spec) -> bool:
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes and warnings."""
     facts: BoundsFacts = spec.facts
-    found = [*_classes(spec), *check_profiles(facts.classes), *_data(facts), *_shares(facts), *_recorded(facts)]
-    found += _deadlines(spec) if minimizes_slots(spec) else [*_slots(spec), *_promises(spec)]
-    yield from found
-    if not has_errors(found):
+    diagnostics = [*_classes(spec), *check_profiles(facts.classes), *_data(facts), *_shares(facts), *_recorded(facts)]
+    diagnostics += _deadlines(spec) if minimizes_slots(spec) else [*_slots(spec), *_promises(spec)]
+    yield from diagnostics
+    if not has_errors(diagnostics):
         yield from _queueing(facts) if is_fifo(facts) else check_few_tasks(facts.classes)
 
 

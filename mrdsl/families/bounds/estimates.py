@@ -120,13 +120,13 @@ def slots_of_one_job(facts: BoundsFacts) -> tuple[Floats, Floats]:
 def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
     """Completion times by every estimate of one job on so many slots; waves are whole in ``waves``."""
     one = np.ones_like(map_slots)
-    found = {
+    times = {
         name: mapreduce.completion(work, one, map_slots, reduce_slots)
         for name, work in estimates.by_name.items()
         if name != "fractional_waves"
     }
-    found["waves"] = wave_estimates.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
-    return found
+    times["waves"] = wave_estimates.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
+    return times
 
 
 def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:

@@ -79,13 +79,13 @@ class BoundsPlan(Plan):
             )
             for i, name in enumerate(self.names[:SHOWN])
         ]
-        found = [Table("Completion of one job, on the slots of one job", head, rows)]
+        tables = [Table("Completion of one job, on the slots of one job", head, rows)]
         if self.sizes:
-            found.append(Table("Slots", ("map and reduce slots of all jobs",), [(self.slots,)]))
+            tables.append(Table("Slots", ("map and reduce slots of all jobs",), [(self.slots,)]))
         if self.observed:
             head = ("class", "jobs seen", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "upper / mean", "average / mean")
-            found.append(Table("Simulated", head, [self._seen(i, n) for i, n in enumerate(self.names[:SHOWN])]))
-        return tuple(found)
+            tables.append(Table("Simulated", head, [self._seen(i, n) for i, n in enumerate(self.names[:SHOWN])]))
+        return tuple(tables)
 
     def bars(self) -> tuple[Bar, ...]:
         """The first tasks to end, slot by slot, where the plan was simulated."""

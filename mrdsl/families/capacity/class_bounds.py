@@ -56,9 +56,9 @@ def class_bounds_of(spec: Spec) -> ClassBounds:
     bounds: list[Bound] = []
     others: list[Constraint] = []
     for constraint in spec.constraints:
-        found = [_bound(*piece) for piece in pieces(constraint)]
-        known = [bound for bound in found if bound is not None]
-        if len(known) == len(found):
+        parts = [_bound(*piece) for piece in pieces(constraint)]
+        known = [bound for bound in parts if bound is not None]
+        if len(known) == len(parts):
             bounds.extend(known)
         else:
             others.append(constraint)
@@ -70,7 +70,7 @@ def refuse_completion(spec: Spec, formulation: str) -> None:
 
     Raises MrdslError with one diagnostic per comparison.
     """
-    found = [
+    refusals = [
         error(
             "needs-formulation",
             f"{formulation} fixes completion times by Theorem 4.1 and cannot compare them freely",
@@ -79,8 +79,8 @@ def refuse_completion(spec: Spec, formulation: str) -> None:
         )
         for constraint in _on_completion(spec)
     ]
-    if found:
-        raise MrdslError(found)
+    if refusals:
+        raise MrdslError(refusals)
 
 
 def compares_completion(spec: Spec) -> bool:

@@ -32,18 +32,18 @@ def simulate_plan(
     facts: CapacityFacts = spec.facts
     profile = profile_of(facts.classes)
     observed: dict[str, Observed] = {}
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for kind, node in enumerate(facts.classes):
         if plan.admitted[kind] < 1.0:
             continue
         if node.map is None:
-            found.append(_unknown(node))
+            diagnostics.append(_unknown(node))
             continue
         times = [_run_once(plan, profile, kind, node, (seed, run), jobs or JOBS_PER_USER) for run in range(runs)]
         seen = observed_of([run[int(floor(WARM_UP * len(run))) :] for run in times], node.deadline)
         if seen is not None:
             observed[node.name] = seen
-    return replace(plan, observed=observed), tuple(found)
+    return replace(plan, observed=observed), tuple(diagnostics)
 
 
 def _run_once(

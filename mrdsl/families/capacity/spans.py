@@ -61,5 +61,5 @@ class ModelSpans(Mapping[Any, Span | None]):
 
     def _place(self, name: str) -> int:
         if self._places is None:
-            self._places = {found: index for index, found in enumerate(names_of(self.facts.classes))}
+            self._places = {known: index for index, known in enumerate(names_of(self.facts.classes))}
         return self._places[name]

@@ -85,7 +85,7 @@ def worth_of_one_more(spec: Spec) -> float | None:
     if vm.reserved is None:
         return None
     more = replace(vm, reserved=replace(vm.reserved, available=vm.reserved.available + 1))
-    costs = [_best(replace(spec, facts=replace(facts, vms=(found,)))).value for found in (vm, more)]
+    costs = [_best(replace(spec, facts=replace(facts, vms=(vms,)))).value for vms in (vm, more)]
     return None if costs[0] is None or costs[1] is None else max(0.0, costs[0] - costs[1])
 
 

@@ -97,8 +97,8 @@ def find_cycle(tasks: Tasks) -> list[int]:
         graph.add_edges_from((other if other >= 0 else n + ~other, number) for other in after)
     for number, members in enumerate(tasks.groups):
         graph.add_edges_from((member, n + number) for member in members)
-    found = [tail for tail, _ in nx.find_cycle(graph)]
-    cycle = [task for task in found if task < n]
+    tails = [tail for tail, _ in nx.find_cycle(graph)]
+    cycle = [task for task in tails if task < n]
     turn = cycle.index(min(cycle))
     return cycle[turn:] + cycle[:turn]
 

@@ -102,8 +102,8 @@ class Levels:
             level[ready] = depth
             reached = heads[ranges(starts[ready], starts[ready + 1])]
             np.subtract.at(waiting, reached, 1)
-            found = reached[waiting[reached] == 0]
-            ready = np.unique(found) if len(found) > 1 else found
+            next_level = reached[waiting[reached] == 0]
+            ready = np.unique(next_level) if len(next_level) > 1 else next_level
             depth += 1
         if (level < 0).any():
             raise ValueError("the arcs form a cycle")
@@ -114,14 +114,14 @@ class Levels:
         order = np.lexsort((ends, self.level[ends]))
         sorted_ends = ends[order]
         firsts = np.flatnonzero(np.diff(sorted_ends, prepend=-1))
-        found = []
+        groups = []
         levels = self.level[sorted_ends[firsts]]
         cuts = np.flatnonzero(np.diff(levels, prepend=-1))
         for low, high in zip(cuts, [*cuts[1:], len(firsts)], strict=True):
             start = firsts[low]
             end = firsts[high] if high < len(firsts) else len(order)
-            found.append((order[start:end], sorted_ends[firsts[low:high]], firsts[low:high] - start))
-        return found
+            groups.append((order[start:end], sorted_ends[firsts[low:high]], firsts[low:high] - start))
+        return groups
 
     def longest(self, lengths: Floats) -> Floats:
         """The longest path from any first event to each event; 0 at the first events."""

@@ -124,11 +124,11 @@ def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
 
 
 def _follows(tasks: Tasks) -> tuple[tuple[int, int], ...]:
-    found = []
+    pairs = []
     for number, after in enumerate(tasks.after):
         for other in after:
-            found += [(other, number)] if other >= 0 else [(member, number) for member in tasks.groups[~other]]
-    return tuple(found)
+            pairs += [(other, number)] if other >= 0 else [(member, number) for member in tasks.groups[~other]]
+    return tuple(pairs)
 
 
 KEPT_ROUNDS = 8

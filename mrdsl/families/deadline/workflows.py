@@ -26,6 +26,6 @@ def imported(source: Source | None) -> Workflow:
 
 @lru_cache(maxsize=8)
 def _read(reader: str, path: str, modified: int, size: int) -> Workflow:
-    found = named(WORKFLOWS, reader)
-    assert found is not None, reader
-    return found.read(path, [])
+    workflows = named(WORKFLOWS, reader)
+    assert workflows is not None, reader
+    return workflows.read(path, [])

@@ -102,16 +102,16 @@ class _Builder:
     def _import(self) -> None:
         source = self.dag.source
         try:
-            found = imported(self.dag.source)
+            workflow = imported(self.dag.source)
         except FormatError as problem:
             assert source is not None
             self.problems.append(
                 error("broken-workflow", f"{source.written} is no workflow: {problem}", source.span, problem.hint)
             )
             return
-        for name, duration in zip(found.names, found.durations, strict=True):
+        for name, duration in zip(workflow.names, workflow.durations, strict=True):
             self._add(name, 1, duration, 1.0, source.span if source else None)
-        for number, parents in enumerate(found.parents):
+        for number, parents in enumerate(workflow.parents):
             self.tasks.after[self.first + number] = tuple(self.first + parent for parent in parents)
 
     def _add(self, name: str, count: int, duration: float, weight: float, span: Span | None) -> bool:
@@ -164,25 +164,25 @@ class _Builder:
         ]
 
     def _resolve(self, names: Sequence[str], of: str, span: Span | None) -> tuple[int, ...]:
-        found: dict[int, None] = {}
+        numbers: dict[int, None] = {}
         for name in names:
             if name in self.groups:
-                found[~self.groups[name]] = None
+                numbers[~self.groups[name]] = None
             elif name in self.numbers:
-                found[self.numbers[name]] = None
+                numbers[self.numbers[name]] = None
             else:
                 self._unknown(name, of, span)
-        return tuple(found)
+        return tuple(numbers)
 
     def _unknown(self, name: str, of: str, span: Span | None) -> None:
         known = [*self.groups, *self.numbers]
         near = get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else "tasks here: " + ", ".join(known[:8])
-        found = error(
+        mistake = error(
             "unknown-name", f"task {of} runs after {name}, but dag {self.dag.name} has no such task", span, hint
         )
-        if found not in self.problems:
-            self.problems.append(found)
+        if mistake not in self.problems:
+            self.problems.append(mistake)
 
 
 def _references(part: Sequence[Task]) -> Iterator[Sequence[str]]:

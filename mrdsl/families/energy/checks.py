@@ -25,7 +25,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
                 vm.on_demand.span_of("price"),
                 "write a price above 0; where money does not matter, any, and no budget",
             )
-    unknown = [found for job in facts.jobs for found in _names(facts, job)]
+    unknown = [mistake for job in facts.jobs for mistake in _names(facts, job)]
     yield from unknown
     for job in facts.jobs:
         yield from _runnable(facts, job)

@@ -52,8 +52,8 @@ def exclusions(spec: Spec, solve: Solve) -> Iterator[Diagnostic]:
     itself: then the jobs want more VMs than there are, or ``subject to`` asks for too much.
     """
     for job in spec.facts.jobs:
-        found = tuple(_too_early(spec, job, solve)) + tuple(_too_cheap(spec, job, solve))
-        yield from found or _each_other(spec, job, solve)
+        excluded = tuple(_too_early(spec, job, solve)) + tuple(_too_cheap(spec, job, solve))
+        yield from excluded or _each_other(spec, job, solve)
 
 
 def _too_early(spec: Spec, job: Job, solve: Solve) -> Iterator[Diagnostic]:

@@ -146,27 +146,27 @@ class SetSearch:
         limit = self.limit(vms)
         best, allowed = Placement(vms, inf), limit
         for _ in range(3):
-            found, left = self._checked(vms, allowed, limit)
-            if found is None or found.score >= best.score:
+            placement, left = self._checked(vms, allowed, limit)
+            if placement is None or placement.score >= best.score:
                 break
-            best, allowed = found, allowed + left
+            best, allowed = placement, allowed + left
             if left <= limit * 1e-6 or not np.isfinite(limit):
                 break
         shuffle = self._mean_shuffle(vms)
         if best.lacking and shuffle > 0.01 * limit:
             for part in MORE:
-                found, _ = self._checked(vms, limit + part * shuffle, limit)
-                if found is not None:
-                    return found
+                placement, _ = self._checked(vms, limit + part * shuffle, limit)
+                if placement is not None:
+                    return placement
         return best if best.lacking == 0 else Placement(vms, self._lacking(vms, limit))
 
     def _checked(self, vms: Ints, allowed: float, limit: float) -> tuple[Placement | None, float]:
         """What the search finds within ``allowed``, if it really keeps the limit, and the time it leaves."""
-        found = self._search(vms, allowed)
-        if found is None:
+        placement = self._search(vms, allowed)
+        if placement is None:
             return None, 0.0
-        uptime = phases_of(self.machines, self.job, self.share(found)).total
-        return (found, limit - uptime) if uptime <= limit * (1 + SLACK) else (None, 0.0)
+        uptime = phases_of(self.machines, self.job, self.share(placement)).total
+        return (placement, limit - uptime) if uptime <= limit * (1 + SLACK) else (None, 0.0)
 
     def _mean_shuffle(self, vms: Ints) -> float:
         moved = self.job.send * self.job.map_tasks + self.job.fetch * self.job.reduce_tasks

@@ -45,12 +45,12 @@ class Measured:
 def verify(spec: Spec, plan: EnergyPlan, relax: bool = False) -> tuple[Diagnostic, ...]:
     """What the plan breaks: deadlines, budgets, stock, counts, or its own arithmetic; empty where all is well."""
     facts: EnergyFacts = spec.facts
-    found = [*_stock(facts, plan, relax), *_slots(facts, plan, relax)]
-    if found:
-        return tuple(found)
+    broken = [*_stock(facts, plan, relax), *_slots(facts, plan, relax)]
+    if broken:
+        return tuple(broken)
     for job in facts.jobs:
-        found.extend(_job(facts, job, plan, relax))
-    return tuple(found)
+        broken.extend(_job(facts, job, plan, relax))
+    return tuple(broken)
 
 
 def measure(spec: Spec, plan: EnergyPlan) -> float:
@@ -172,13 +172,13 @@ def _arithmetic(job: Job, said: JobUse, measured: Measured, relax: bool) -> Iter
         ("uptime", said.uptime, measured.uptime),
         ("cost", said.cost, measured.cost),
     ]
-    for name, stated, found in [*exact, *([] if relax else at_least)]:
-        if not isclose(stated, found, rel_tol=FEASIBILITY, abs_tol=FEASIBILITY * 1e-3):
-            yield error("broken-plan", _stated(job, name, stated, found))
-    for name, stated, found in at_least if relax else []:
-        if stated < found * (1 - FEASIBILITY) - FEASIBILITY:
-            yield error("broken-plan", _stated(job, name, stated, found))
+    for name, stated, counted in [*exact, *([] if relax else at_least)]:
+        if not isclose(stated, counted, rel_tol=FEASIBILITY, abs_tol=FEASIBILITY * 1e-3):
+            yield error("broken-plan", _stated(job, name, stated, counted))
+    for name, stated, counted in at_least if relax else []:
+        if stated < counted * (1 - FEASIBILITY) - FEASIBILITY:
+            yield error("broken-plan", _stated(job, name, stated, counted))
 
 
-def _stated(job: Job, name: str, stated: float, found: float) -> str:
-    return f"{job.name}: the plan states {stated:.6g} as {name}, its tasks give {found:.6g}"
+def _stated(job: Job, name: str, stated: float, counted: float) -> str:
+    return f"{job.name}: the plan states {stated:.6g} as {name}, its tasks give {counted:.6g}"

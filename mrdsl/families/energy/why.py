@@ -29,8 +29,8 @@ def _solve(model: Any, limits: Limits) -> Any:
 
 
 def _best(spec: Spec, job: Job, goal: str, deadline: bool, budget: bool) -> float | None:
-    found = extreme(alone(spec, job, deadline=deadline, budget=budget, goal=goal), _solve)
-    return None if found is None else found.value
+    plan = extreme(alone(spec, job, deadline=deadline, budget=budget, goal=goal), _solve)
+    return None if plan is None else plan.value
 
 
 def _range(spec: Spec) -> Table:

@@ -66,9 +66,9 @@ class Shortfall:
 
 def shortfall(queue: Queue, control: Control) -> Shortfall | None:
     """None where the controller can promise the queue's delay, else what would do."""
-    found = guarantee(queue, control)
-    needed = found.epsilon
-    runs_short = (queue.size - 1) * needed > queue.size * found.backlog
+    bound = guarantee(queue, control)
+    needed = bound.epsilon
+    runs_short = (queue.size - 1) * needed > queue.size * bound.backlog
     if needed <= control.outsource_limit and not runs_short:
         return None
     if runs_short and needed <= control.outsource_limit:

@@ -81,13 +81,13 @@ def _problems(queue: Queue, run: QueueRun, asked: float) -> Iterator[str]:
     floor = run.floor(asked)
     if floor is not None and run.acceptance < floor - FEASIBILITY:
         yield f"the acceptance is {run.acceptance:g}, at least {floor:g} is promised"
-    for name, found, bound in (
+    for name, largest, bound in (
         ("backlog", float(run.backlog_max), run.backlog_bound),
         ("virtual queue K", run.debt_max, run.debt_bound),
         ("virtual queue Z", run.persistence_max, run.persistence_bound),
     ):
-        if bound is not None and found > bound * (1.0 + FEASIBILITY) + FEASIBILITY:
-            yield f"the {name} reached {found:g}, its bound is {bound:g}"
+        if bound is not None and largest > bound * (1.0 + FEASIBILITY) + FEASIBILITY:
+            yield f"the {name} reached {largest:g}, its bound is {bound:g}"
 
 
 def choose(_spec: Spec, _relax: bool, _formulation: str | None) -> str:

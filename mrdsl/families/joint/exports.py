@@ -49,12 +49,12 @@ def _tree(plan: JointPlan, names: Sequence[str], t: int) -> Queue:
 
 def queue_names(names: Sequence[str]) -> list[str]:
     """Names that YARN takes: letters, digits, - and _; a second queue of one name gets a number."""
-    found: dict[str, None] = {}
+    chosen: dict[str, None] = {}
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
         free = plain
         number = 2
-        while free in found:
+        while free in chosen:
             free, number = f"{plain}_{number}", number + 1
-        found[free] = None
-    return list(found)
+        chosen[free] = None
+    return list(chosen)

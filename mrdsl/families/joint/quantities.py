@@ -45,9 +45,9 @@ def response_limits(constraints: Sequence[Constraint]) -> Mapping[str, float]:
     """
     limits: dict[str, float] = {}
     for constraint in constraints:
-        found = _limit(constraint)
-        if found is not None:
-            name, value = found
+        limit = _limit(constraint)
+        if limit is not None:
+            name, value = limit
             limits[name] = min(value, limits.get(name, value))
     return limits
 

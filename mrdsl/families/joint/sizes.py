@@ -142,34 +142,34 @@ def _best_split(work: Workload, part: slice, split: int, period: int, left: Floa
     every = np.arange(int(left.max()) + 1)
     rest, gained, _ = (each[:, 0] for each in curve.at(every[:, None].astype(float)))
     net_classes, net_services = by_class - work.vm_cost * every[: len(by_class)], gained - work.vm_cost * rest
-    found = []
+    splits = []
     for free in left.astype(int).tolist():
         most = min(free, len(by_class) - 1)
         best = int(np.argmax(net_classes[: most + 1] + net_services[free - most : free + 1][::-1]))
         others = free - best
-        found.append((best + rest[others], by_class[best] + gained[others] + least_avoided[0], float(best)))
-    vms, avoided, class_vms = np.array(found).T
+        splits.append((best + rest[others], by_class[best] + gained[others] + least_avoided[0], float(best)))
+    vms, avoided, class_vms = np.array(splits).T
     return vms, avoided, class_vms
 
 
 def _by_class_vms(work: Workload, part: slice, period: int, left: int) -> Floats:
     """The most penalty that the classes of ``part`` avoid on exactly 0, 1, ... VMs beyond their least, or -inf."""
-    found = choices(work, part, period, float(left))
-    more = (found.vms - found.vms[found.first][found.unit]).astype(int)
-    room = int(np.minimum(left, np.bincount(found.unit, more).sum() if len(more) else 0))
-    if len(more) * room > MOST_WORK or found.slack > 0.0:
+    options = choices(work, part, period, float(left))
+    more = (options.vms - options.vms[options.first][options.unit]).astype(int)
+    room = int(np.minimum(left, np.bincount(options.unit, more).sum() if len(more) else 0))
+    if len(more) * room > MOST_WORK or options.slack > 0.0:
         raise ValueError("too many choices and VMs for dynamic programming")
     best = np.full(room + 1, -np.inf)
     best[0] = 0.0
-    for unit, start in enumerate(found.first.tolist()):
-        end = found.first[unit + 1] if unit + 1 < len(found.first) else len(found.unit)
-        old = best + found.avoided[start]
+    for unit, start in enumerate(options.first.tolist()):
+        end = options.first[unit + 1] if unit + 1 < len(options.first) else len(options.unit)
+        old = best + options.avoided[start]
         best = old.copy()
         for row in range(start + 1, int(end)):
             if more[row] <= room:
                 np.maximum(
                     best[more[row] :],
-                    old[: room + 1 - more[row]] + (found.avoided[row] - found.avoided[start]),
+                    old[: room + 1 - more[row]] + (options.avoided[row] - options.avoided[start]),
                     out=best[more[row] :],
                 )
     return best

@@ -95,11 +95,11 @@ def _of_services(work: Workload, services: Ints, period: int) -> Choices:
     return Choices(unit, np.searchsorted(unit, np.arange(len(services))), vms[kept], avoided[kept], 0.0)
 
 
-def hull(found: Choices) -> Ints:
+def hull(options: Choices) -> Ints:
     """The choices on the hulls: those below the line between two others of their unit are left out, again and again."""
-    at = np.arange(len(found.unit))
+    at = np.arange(len(options.unit))
     while len(at) > 2:
-        vms, avoided, unit = found.vms[at], found.avoided[at], found.unit[at]
+        vms, avoided, unit = options.vms[at], options.avoided[at], options.unit[at]
         before, after = slice(None, -2), slice(2, None)
         inner = unit[before] == unit[after]
         rise = (avoided[1:-1] - avoided[before]) * (vms[after] - vms[1:-1])
@@ -120,27 +120,27 @@ class Rises:
     to: Ints
 
 
-def after(found: Choices, ordered: Rises, taken: int) -> Ints:
+def after(options: Choices, ordered: Rises, taken: int) -> Ints:
     """The choice of every unit once the first ``taken`` of the rises are taken."""
-    at = found.first.copy()
-    np.maximum.at(at, found.unit[ordered.to[:taken]], ordered.to[:taken])
+    at = options.first.copy()
+    np.maximum.at(at, options.unit[ordered.to[:taken]], ordered.to[:taken])
     return at
 
 
 def wanted(work: Workload, period: int) -> Floats:
     """VMs of every unit in ``period`` on a cluster without end: as many as pay."""
-    found = choices(work, slice(0, len(work.worth)), period, float(work.whole_vms(work.high)[period].sum()))
-    ordered = rises(found, work.vm_cost)
-    return found.vms[after(found, ordered, len(ordered.to))]
+    options = choices(work, slice(0, len(work.worth)), period, float(work.whole_vms(work.high)[period].sum()))
+    ordered = rises(options, work.vm_cost)
+    return options.vms[after(options, ordered, len(ordered.to))]
 
 
-def rises(found: Choices, vm_cost: float) -> Rises:
+def rises(options: Choices, vm_cost: float) -> Rises:
     """The pieces that are worth their VMs."""
-    at = hull(found)
-    same = np.flatnonzero(found.unit[at[1:]] == found.unit[at[:-1]]) + 1
+    at = hull(options)
+    same = np.flatnonzero(options.unit[at[1:]] == options.unit[at[:-1]]) + 1
     end, start = at[same], at[same - 1]
-    vms = found.vms[end] - found.vms[start]
-    worth = (found.avoided[end] - found.avoided[start]) / vms
+    vms = options.vms[end] - options.vms[start]
+    worth = (options.avoided[end] - options.avoided[start]) / vms
     pays = np.flatnonzero(worth >= vm_cost)
     order = pays[np.argsort(-worth[pays], kind="stable")]
     return Rises(vms[order], worth[order], end[order])

@@ -108,9 +108,9 @@ def _gains(work: Workload, part: slice, held: float) -> Floats:
         return np.full(work.periods, np.nan)
 
 
-def _gain(found: Sweep) -> Floats:
-    gain: Floats = found.total[0] - found.total[1]
-    return np.where(np.abs(gain) < 1e-9 * np.abs(found.total[0]), 0.0, gain)
+def _gain(sweep: Sweep) -> Floats:
+    gain: Floats = sweep.total[0] - sweep.total[1]
+    return np.where(np.abs(gain) < 1e-9 * np.abs(sweep.total[0]), 0.0, gain)
 
 
 def _name_of(work: Workload, part: slice) -> str:
@@ -134,15 +134,15 @@ def _marginal(work: Workload, plan: JointPlan, part: slice, t: int) -> str:
 
 def _marginal_jobs(work: Workload, part: slice, t: int, vms: Floats) -> str:
     """With whole jobs at once: the unit whose next jobs, or next VM, avoid most per VM that they take."""
-    found = choices(work, part, t, float(work.whole_vms(work.high)[t, part].sum()))
-    more = found.vms - vms[found.unit]
-    here = np.maximum.reduceat(np.where(more <= 0.0, found.avoided, -np.inf), found.first)
+    options = choices(work, part, t, float(work.whole_vms(work.high)[t, part].sum()))
+    more = options.vms - vms[options.unit]
+    here = np.maximum.reduceat(np.where(more <= 0.0, options.avoided, -np.inf), options.first)
     beyond = more > 0.0
-    worth = np.where(beyond, (found.avoided - here[found.unit]) / np.where(beyond, more, 1.0), -np.inf)
+    worth = np.where(beyond, (options.avoided - here[options.unit]) / np.where(beyond, more, 1.0), -np.inf)
     best = int(np.argmax(worth)) if len(worth) else 0
     if not len(worth) or worth[best] < work.vm_cost:
         return "–"
-    return work.names[part][int(found.unit[best])]
+    return work.names[part][int(options.unit[best])]
 
 
 def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:

@@ -113,12 +113,12 @@ def _clashes(facts: MakespanFacts) -> Iterator[Diagnostic]:
     jobs = {job.name: job for job in facts.jobs} if len(facts.classes) else {}
     for cls in facts.classes:
         names = [cls.name] if cls.jobs == 1 else [f"{cls.name}-{i}" for i in range(1, cls.jobs + 1)]
-        found = next((jobs[name] for name in names if name in jobs), None)
-        if found is not None:
+        clash = next((jobs[name] for name in names if name in jobs), None)
+        if clash is not None:
             yield error(
                 "duplicate",
-                f"the class {cls.name} makes a job {found.name}, and there is one already",
+                f"the class {cls.name} makes a job {clash.name}, and there is one already",
                 cls.span,
                 "give the class or the job another name",
-                Related(f"the job {found.name} is here", found.span),
+                Related(f"the job {clash.name} is here", clash.span),
             )

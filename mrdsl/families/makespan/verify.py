@@ -72,8 +72,8 @@ def _phases(
         if any(wave.start < map_end - slack for wave in reduces):
             yield _wrong(f"{name} starts a reduce task before its map phase ends")
         stated = (times.start, times.map_end, times.finish)
-        found = (min((w.start for w in maps), default=0.0), map_end, max((w.end for w in reduces), default=map_end))
-        if any(abs(a - b) > slack for a, b in zip(stated, found, strict=True)):
+        ends = (min((w.start for w in maps), default=0.0), map_end, max((w.end for w in reduces), default=map_end))
+        if any(abs(a - b) > slack for a, b in zip(stated, ends, strict=True)):
             yield _wrong(f"the times of {name} are not those of its tasks")
 
 

@@ -85,16 +85,16 @@ class _Story:
 
 def _stories(entries: Sequence[Entry]) -> dict[str, _Story]:
     gone = {entry.facts["cohort"]: entry.time for entry in entries if entry.what == "evict"}
-    found: dict[str, _Story] = {}
+    stories: dict[str, _Story] = {}
     for entry in entries:
         facts = entry.facts
         match entry.what:
             case "arrive":
-                found[facts["job"]] = _Story({"map": entry.time})
+                stories[facts["job"]] = _Story({"map": entry.time})
             case "serve":
-                found[facts["job"]].served.setdefault(facts["phase"], (facts["slots"], facts["idle"]))
+                stories[facts["job"]].served.setdefault(facts["phase"], (facts["slots"], facts["idle"]))
             case "place":
-                story = found[facts["job"]]
+                story = stories[facts["job"]]
                 taken = gone.get(facts["cohort"], inf)
                 story.placed.setdefault(facts["phase"], entry.time)
                 story.evicted |= taken < facts["end"]
@@ -102,11 +102,11 @@ def _stories(entries: Sequence[Entry]) -> dict[str, _Story]:
                 if facts["phase"] == "map":
                     story.begun["reduce"] = max(story.begun.get("reduce", 0.0), min(facts["end"], taken))
             case "finish":
-                found[facts["job"]].end, found[facts["job"]].tardy = entry.time, facts["tardy"]
-    for story in found.values():
+                stories[facts["job"]].end, stories[facts["job"]].tardy = entry.time, facts["tardy"]
+    for story in stories.values():
         if "reduce" not in story.placed:
             story.begun.pop("reduce", None)
-    return found
+    return stories
 
 
 def _cause(job: Job, story: _Story, boot: float, policy: Policy) -> str:

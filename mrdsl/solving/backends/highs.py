@@ -88,9 +88,9 @@ def _reply(solver: Any, program: LinearProgram, want_duals: bool) -> Reply:
     message = "" if termination is not Termination.ERROR else solver.modelStatusToString(status)
     if termination in (Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.ERROR):
         return Reply(termination, message=message)
-    found = info.primal_solution_status == _FEASIBLE
+    feasible = info.primal_solution_status == _FEASIBLE
     bound = _bound(info, program, termination)
-    if not found:
+    if not feasible:
         return Reply(termination, bound=bound)
     duals = np.array(solution.row_dual) if want_duals and solution.dual_valid and not program.integer.any() else None
     return Reply(

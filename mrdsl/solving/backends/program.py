@@ -172,24 +172,24 @@ def _reply(
         return Reply(ended or Termination.ERROR, message=message)
 
 
-def _in_order(found: Reply, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:
+def _in_order(reply: Reply, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:
     """The reply by the program's own columns and rows, of which the file may have two for one, or a few more."""
     duals = None
-    if found.duals is not None:
-        last = np.asarray(found.duals)[len(found.duals) - sum(map(len, rows)) :]
+    if reply.duals is not None:
+        last = np.asarray(reply.duals)[len(reply.duals) - sum(map(len, rows)) :]
         ends = np.cumsum([0, *map(len, rows)])
         duals = np.array([last[i:j].sum() for i, j in pairwise(ends.tolist())])
-    return replace(found, values=_values(found, columns), named=None, duals=duals)
+    return replace(reply, values=_values(reply, columns), named=None, duals=duals)
 
 
-def _values(found: Reply, columns: Sequence[str]) -> Array | None:
-    if found.values is not None:
-        if len(found.values) < len(columns):
-            raise FormatError(f"it gives {len(found.values)} of {len(columns)} columns")
-        return np.asarray(found.values[: len(columns)], dtype=float)
-    if found.named is None:
+def _values(reply: Reply, columns: Sequence[str]) -> Array | None:
+    if reply.values is not None:
+        if len(reply.values) < len(columns):
+            raise FormatError(f"it gives {len(reply.values)} of {len(columns)} columns")
+        return np.asarray(reply.values[: len(columns)], dtype=float)
+    if reply.named is None:
         return None
-    return np.array([found.named.get(name, 0.0) for name in columns])
+    return np.array([reply.named.get(name, 0.0) for name in columns])
 
 
 def _failure(command: Command, code: int, printed: str) -> str:

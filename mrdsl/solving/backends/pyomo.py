@@ -47,19 +47,19 @@ def solve(request: Request, report: Callable[[Array, float, float | None], None]
     with _scratch(request.folder):
         if isinstance(factory, PersistentSolver):
             factory.set_instance(model)
-            found = factory.solve(load_solutions=False)
+            results = factory.solve(load_solutions=False)
         else:
-            found = factory.solve(model, load_solutions=False)
-    status = str(found.solver.termination_condition)
+            results = factory.solve(model, load_solutions=False)
+    status = str(results.solver.termination_condition)
     termination = TERMINATIONS.get(status, Termination.ERROR)
     if termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
         return Reply(termination, undecided=status == "infeasibleOrUnbounded")
-    bound = _bound(found, model)
+    bound = _bound(results, model)
     if termination is Termination.ERROR:
-        return Reply(termination, message=f"Pyomo says: {status} {found.solver.message or ''}".strip())
-    if not len(found.solution):
+        return Reply(termination, message=f"Pyomo says: {status} {results.solver.message or ''}".strip())
+    if not len(results.solution):
         return Reply(termination, bound=bound)
-    model.solutions.load_from(found)
+    model.solutions.load_from(results)
     values = np.array([_least(v) if v.value is None else float(v.value) for v in model.x.values()])
     return Reply(termination, values, bound=bound, within_gap=termination is Termination.OPTIMAL and bound is None)
 
@@ -81,9 +81,9 @@ def _scratch(folder: str) -> Iterator[None]:
         TempfileManager.tempdir = before
 
 
-def _bound(found: Any, model: Any) -> float | None:
+def _bound(results: Any, model: Any) -> float | None:
     goal = next(model.component_data_objects(pyo.Objective, active=True))
-    problem = found.problem
+    problem = results.problem
     value = problem.lower_bound if goal.sense == pyo.minimize else problem.upper_bound
     number = float(value) if isinstance(value, int | float) else float("nan")
     return number if np.isfinite(number) else None

@@ -60,12 +60,12 @@ def build(spec: Spec, relax: bool) -> ConcreteModel:
 
 def decode(spec: Spec, model: ConcreteModel, relax: bool) -> BoundsPlan:
     """The plan of the slots that a solver left in the model."""
-    found = [np.array([value(part[i]) for i in model.classes]) for part in (model.map_slots, model.reduce_slots)]
-    return plan_on(spec, estimates_of(spec.facts), *found)
+    slots = [np.array([value(part[i]) for i in model.classes]) for part in (model.map_slots, model.reduce_slots)]
+    return plan_on(spec, estimates_of(spec.facts), *slots)
 
 
 def _refuse_whole_waves(facts: BoundsFacts) -> None:
-    found = [
+    refusals = [
         error(
             "needs-formulation",
             f"the model `slots` is convex: it cannot count the waves of class {node.name}",
@@ -76,8 +76,8 @@ def _refuse_whole_waves(facts: BoundsFacts) -> None:
         for node in facts.classes
         if node.guarantee == "waves"
     ]
-    if found:
-        raise MrdslError(found)
+    if refusals:
+        raise MrdslError(refusals)
 
 
 def _reduce_bounds(facts: BoundsFacts, tasks: float) -> tuple[float, float]:

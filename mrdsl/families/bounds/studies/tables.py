@@ -82,17 +82,17 @@ def tables(
 
     ``think`` is the mean think time relative to the estimate, a tenth in the paper.
     """
-    found: list[Found] = []
+    cells: list[Found] = []
     for number, entries in groupby(printed(), lambda entry: entry.table):
         mine: list[Found] = []
         for row, of_row in groupby(entries, lambda entry: entry.row):
             if row <= rows:
                 mine += simulated(bench, list(of_row), number, jobs, repeats, think)
-        found += mine
+        cells += mine
         yield _table(number, mine)
-    yield _claims(found)
-    yield _means(found)
-    _write(output, found)
+    yield _claims(cells)
+    yield _means(cells)
+    _write(output, cells)
 
 
 def printed() -> list[Entry]:
@@ -210,7 +210,7 @@ def closed(scenario: Scenario, repeats: int) -> Floats:
     )
 
 
-def _table(number: int, found: Iterable[Found]) -> Table:
+def _table(number: int, cells: Iterable[Found]) -> Table:
     head = (
         "row",
         "class",
@@ -237,17 +237,17 @@ def _table(number: int, found: Iterable[Found]) -> Table:
                 *(_share(each.gap("average", way)) for way in WAYS),
                 _share(each.contradiction) if abs(each.contradiction) > DOUBTFUL else "",
             )
-            for each in found
+            for each in cells
         ],
     )
 
 
-def _claims(found: Sequence[Found]) -> Table:
+def _claims(cells: Sequence[Found]) -> Table:
     """Mean absolute gaps, as the paper sums up: two classes, three classes, all."""
     parts = (
-        ("two classes", found and [f for f in found if f.entry.table <= 4]),
-        ("three classes", [f for f in found if f.entry.table >= 5]),
-        ("all", list(found)),
+        ("two classes", cells and [f for f in cells if f.entry.table <= 4]),
+        ("three classes", [f for f in cells if f.entry.table >= 5]),
+        ("all", list(cells)),
     )
     rows: list[tuple[Any, ...]] = []
     for bound, claims in (("upper", ("19%", "11%", "14%")), ("average", ("10%", "5%", ""))):
@@ -260,15 +260,15 @@ def _claims(found: Sequence[Found]) -> Table:
     return Table("Mean of |bound / mean - 1|", ("bound", "tables", "claimed", "printed rows", *WAYS), rows)
 
 
-def _means(found: Sequence[Found]) -> Table:
+def _means(cells: Sequence[Found]) -> Table:
     """How far our means are from those that the printed gaps imply, and how often (42) simulated."""
-    sound = [f for f in found if abs(f.contradiction) <= DOUBTFUL]
+    sound = [f for f in cells if abs(f.contradiction) <= DOUBTFUL]
     rows = [
         (
             way,
             f"{100 * np.mean([f.mean[way] / f.implied - 1.0 for f in sound]):+.1f}%",
             _mean([f.mean[way] / f.implied - 1.0 for f in sound]),
-            float(np.mean([f.iterations for f in found])) if way == "trace" else None,
+            float(np.mean([f.iterations for f in cells])) if way == "trace" else None,
         )
         for way in WAYS
     ]
@@ -302,7 +302,7 @@ def _row(f: Found) -> tuple[Any, ...]:
     )
 
 
-def _write(output: Path, found: Sequence[Found]) -> None:
+def _write(output: Path, cells: Sequence[Found]) -> None:
     columns = (
         "table",
         "row",
@@ -316,11 +316,11 @@ def _write(output: Path, found: Sequence[Found]) -> None:
         "printed average gap",
         *(f"{way} mean [s]" for way in WAYS),
     )
-    write_csv(output / "bounds-tables.csv", columns, map(_row, found))
-    x = list(range(1, len(found) + 1))
+    write_csv(output / "bounds-tables.csv", columns, map(_row, cells))
+    x = list(range(1, len(cells) + 1))
     series = [
-        Series("printed", x, [100 * f.entry.upper_gap for f in found]),
-        *(Series(way, x, [100 * f.gap("upper", way) for f in found]) for way in WAYS),
+        Series("printed", x, [100 * f.entry.upper_gap for f in cells]),
+        *(Series(way, x, [100 * f.gap("upper", way) for f in cells]) for way in WAYS),
     ]
     chart = line_chart(series, "Upper bound above the mean, Tables 3 to 6", "class entry", "gap [%]")
     write_text(output / "bounds-tables.svg", chart, force=True)

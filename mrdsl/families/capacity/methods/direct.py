@@ -70,8 +70,8 @@ def prepare(draft: Draft) -> Draft:
     if not draft.relax:
         low, high = ceiling(low), floor(high)
     if bool((low > high).any()):
-        found = _contradictions(spec, instance, low > high)
-        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=found)
+        contradictions = _contradictions(spec, instance, low > high)
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=contradictions)
     prices = instance.prices
     pays = prices.reserved < prices.on_demand
     vm_cost = VmCost(prices.reserved, prices.on_demand, float(prices.available) if pays else 0.0)
@@ -134,7 +134,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     admission: Admission = draft.state
     assert admission.admitted is not None
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
-    found = exchange(
+    best = exchange(
         admission.admitted,
         admission.price,
         admission.instance.penalty,
@@ -147,13 +147,13 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
         classes=classes,
         until=None if draft.limits.time is None else draft.started + draft.limits.time,
     )
-    plan = plan_of(admission.instance, admission.vm_cost.split(found.vms), found.jobs, relax=False)
+    plan = plan_of(admission.instance, admission.vm_cost.split(best.vms), best.jobs, relax=False)
     value = plan.total
-    bound = min(value, (draft.bound or 0.0) + found.proven)
+    bound = min(value, (draft.bound or 0.0) + best.proven)
     if (relative_gap(value, bound) or 0.0) <= SAME_SUM:
         bound = value
     proven = (relative_gap(value, bound) or 0.0) <= gap
-    stopped = Termination.TIME_LIMIT if found.timed_out else Termination.COMPLETED
+    stopped = Termination.TIME_LIMIT if best.timed_out else Termination.COMPLETED
     return replace(draft, plan=plan, value=value, bound=bound, termination=Termination.OPTIMAL if proven else stopped)
 
 

@@ -110,20 +110,21 @@ def build_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     instance, model = _start(spec, "capacity_P0_cone", relax)
     linear.add_jobs(model, instance, relax)
     most = dict(zip(instance.names, instance.expected.tolist(), strict=True))
-    found = {c.name: c for c in _deadlines(instance)}
+    deadlines = {c.name: c for c in _deadlines(instance)}
     # u_M and u_R: the part of what the deadline leaves that a phase takes, times h
     model.map_use = pyo.Var(model.classes, bounds=lambda _, n: (0.0, most[n]))
-    model.reduce_use = pyo.Var(model.classes, bounds=lambda _, n: (0.0, most[n] if found[n].reduce_work else 0.0))
+    model.reduce_use = pyo.Var(model.classes, bounds=lambda _, n: (0.0, most[n] if deadlines[n].reduce_work else 0.0))
     model.map_cone = pyo.Constraint(
         model.classes,
         rule=lambda k, n: (
-            found[n].map_work / found[n].slack * k.admitted[n] ** 2 - k.map_use[n] * k.map_slots[n] <= 0.0
+            deadlines[n].map_work / deadlines[n].slack * k.admitted[n] ** 2 - k.map_use[n] * k.map_slots[n] <= 0.0
         ),
     )
     model.reduce_cone = pyo.Constraint(
-        [n for n, c in found.items() if c.reduce_work],
+        [n for n, c in deadlines.items() if c.reduce_work],
         rule=lambda k, n: (
-            found[n].reduce_work / found[n].slack * k.admitted[n] ** 2 - k.reduce_use[n] * k.reduce_slots[n] <= 0.0
+            deadlines[n].reduce_work / deadlines[n].slack * k.admitted[n] ** 2 - k.reduce_use[n] * k.reduce_slots[n]
+            <= 0.0
         ),
     )
     model.deadline = pyo.Constraint(
@@ -273,8 +274,8 @@ def _deadlines(instance: Instance) -> Iterator[_Deadline]:
         yield _Deadline(*row)
 
 
-def _time(found: _Deadline, map_time: object, reduce_time: object) -> object:
-    return found.map_work * map_time + found.reduce_work * reduce_time  # type: ignore[operator]
+def _time(deadline: _Deadline, map_time: object, reduce_time: object) -> object:
+    return deadline.map_work * map_time + deadline.reduce_work * reduce_time  # type: ignore[operator]
 
 
 def _keep_deadlines(model: pyo.ConcreteModel, instance: Instance, times: dict[str, object]) -> None:

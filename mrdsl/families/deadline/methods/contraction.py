@@ -46,7 +46,7 @@ def without_twins(network: Network) -> tuple[Network, Ints]:
     _, first, belongs = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     belongs = belongs.reshape(-1)
     weight = np.bincount(belongs, network.weight, len(first)).astype(np.float64)
-    found = replace(
+    merged = replace(
         network,
         tail=network.tail[first],
         head=network.head[first],
@@ -54,7 +54,7 @@ def without_twins(network: Network) -> tuple[Network, Ints]:
         weight=weight,
         dag=network.dag[first],
     )
-    return found, belongs
+    return merged, belongs
 
 
 def of_each_dag(network: Network) -> list[tuple[Network, Ints]]:
@@ -69,7 +69,7 @@ def of_each_dag(network: Network) -> list[tuple[Network, Ints]]:
     ones = np.ones(int(inner.sum()))
     joined = csr_matrix((ones, (tails[inner], heads[inner])), shape=(network.events, network.events))
     part = connected_components(joined, directed=False)[1]
-    found = []
+    parts = []
     for dag in range(len(network.deadlines)):
         mine = part == part[1 + dag]
         number = np.zeros(network.events, dtype=np.int64)
@@ -77,7 +77,7 @@ def of_each_dag(network: Network) -> list[tuple[Network, Ints]]:
         others = others[others != 1 + dag]
         number[1 + dag], number[others] = 1, 2 + np.arange(len(others))
         tasks, order = np.flatnonzero(mine[network.head]), mine[network.later]
-        found.append(
+        parts.append(
             (
                 replace(
                     network,
@@ -94,7 +94,7 @@ def of_each_dag(network: Network) -> list[tuple[Network, Ints]]:
                 tasks,
             )
         )
-    return found
+    return parts
 
 
 def _followed(name: Ints) -> Ints:

@@ -47,9 +47,9 @@ def maximize_slack(draft: Draft, gap: float = 1e-6) -> Draft:
     value, bound = 0.0, 0.0
     for network, numbers in of_each_dag(search.small):
         small, belongs = without_twins(network)
-        found = maximize_product(small, gap, ends)
-        slack[numbers] = found.slack[belongs]
-        value, bound = value + found.value, bound + found.bound
+        optimum = maximize_product(small, gap, ends)
+        slack[numbers] = optimum.slack[belongs]
+        value, bound = value + optimum.value, bound + optimum.bound
     proven = bound - value <= gap * scale_of(value, float(search.network.weight.sum()))
     late = ends is not None and time.monotonic() >= ends
     unproven = Termination.TIME_LIMIT if late else Termination.COMPLETED
@@ -64,8 +64,10 @@ def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
     if goal == PRODUCT:
         return draft
     search: SlackSearch = draft.state
-    found = most_even(search.small, shares(goal, search.tasks), rounds)
-    return replace(draft, state=replace(search, slack=found.slack), bound=found.bound, termination=Termination.OPTIMAL)
+    optimum = most_even(search.small, shares(goal, search.tasks), rounds)
+    return replace(
+        draft, state=replace(search, slack=optimum.slack), bound=optimum.bound, termination=Termination.OPTIMAL
+    )
 
 
 def recover(draft: Draft) -> Draft:

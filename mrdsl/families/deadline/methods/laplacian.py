@@ -147,13 +147,13 @@ class Multigrid:
             return self._last.solve(right)[0]
         level = self._levels[depth]
         matrix, smoother = level.matrix, level.smoother
-        found = smoother * right
-        found += smoother * (right - matrix @ found)
-        restricted = np.bincount(level.coarser, right - matrix @ found, level.size).astype(np.float64)
-        found += self._accelerated(depth + 1, restricted)[level.coarser]
-        found += smoother * (right - matrix @ found)
-        found += smoother * (right - matrix @ found)
-        return found
+        solution = smoother * right
+        solution += smoother * (right - matrix @ solution)
+        restricted = np.bincount(level.coarser, right - matrix @ solution, level.size).astype(np.float64)
+        solution += self._accelerated(depth + 1, restricted)[level.coarser]
+        solution += smoother * (right - matrix @ solution)
+        solution += smoother * (right - matrix @ solution)
+        return solution
 
     def _accelerated(self, depth: int, right: Floats) -> Floats:
         """The K-cycle: up to two steps of flexible conjugate gradients, each preconditioned by a cycle."""
@@ -255,11 +255,11 @@ def _pairs(matrix: sparse.csr_matrix) -> Ints:
 
 def _strongest(size: int, rows: Ints, columns: Ints, weights: Floats) -> Ints:
     """Per row the column of its greatest weight, -1 where it has none; rows are sorted."""
-    found = np.full(size, -1)
+    strongest = np.full(size, -1)
     if len(rows):
         firsts = np.flatnonzero(np.diff(rows, prepend=-1))
         greatest = np.zeros(size)
         greatest[rows[firsts]] = np.maximum.reduceat(weights, firsts)
         hits = weights >= greatest[rows]
-        found[rows[hits]] = columns[hits]
-    return found
+        strongest[rows[hits]] = columns[hits]
+    return strongest

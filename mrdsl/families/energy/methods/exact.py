@@ -76,12 +76,12 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
     if works is None:
         works = tuple(DealtJob(job, np.zeros(0, dtype=np.int64)) for job in jobs)
         return replace(draft, state=Dealt(machines, works))
-    found = draft.diagnostics
+    diagnostics = draft.diagnostics
     reached = plan.uptime if plan is not None else start.uptime if start is not None else np.inf
     known = max(answer.bound or 0.0, start.bound if start is not None else 0.0)
     if answer.termination is not Termination.OPTIMAL and known < reached * (1 - 1e-6):
-        found = (
-            *found,
+        diagnostics = (
+            *diagnostics,
             warning(
                 "stopped-early",
                 f"the least makespan is not proven: this plan takes {reached:.6g} s, none takes less than "
@@ -90,7 +90,7 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
                 "give it more with --time-limit",
             ),
         )
-    return replace(draft, state=Dealt(machines, works), diagnostics=found)
+    return replace(draft, state=Dealt(machines, works), diagnostics=diagnostics)
 
 
 def _works(spec: Spec, plan: EnergyPlan) -> tuple[DealtJob, ...]:

@@ -68,11 +68,11 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
     told: tuple[Diagnostic, ...] = ()
     relaxed = []
     try:
-        found = relaxation(machines, jobs, seconds=draft.seconds_left())
-        if found is None:
+        relaxed_jobs = relaxation(machines, jobs, seconds=draft.seconds_left())
+        if relaxed_jobs is None:
             return replace(draft, state=search, termination=Termination.INFEASIBLE)
-        relaxed.append(found)
-        draft = replace(draft, bound=found.energy)
+        relaxed.append(relaxed_jobs)
+        draft = replace(draft, bound=relaxed_jobs.energy)
     except UnsolvedError as cause:
         told = (_no_bound(draft, cause),)
     for part in range(parts, 0, -1):
@@ -100,10 +100,10 @@ def round_machines(draft: Draft) -> Draft:
     states.append(_everything(search))
     if all(score(state)[0] > 0 for state in states):
         states += [new for state in states[:3] + states[-1:] for new in _parted(search, state)]
-    found: dict[bytes, State] = {}
+    starts: dict[bytes, State] = {}
     for state in sorted(states, key=score):
-        found.setdefault(b"".join(placement.vms.tobytes() for placement in state), state)
-    return replace(draft, state=replace(search, starts=tuple(found.values())))
+        starts.setdefault(b"".join(placement.vms.tobytes() for placement in state), state)
+    return replace(draft, state=replace(search, starts=tuple(starts.values())))
 
 
 def _rounded(search: Search, relaxed: Relaxed, rounding: Callable[[Floats], Floats]) -> State:
@@ -172,9 +172,9 @@ def _descend(search: Search, state: State, kinds: Sequence[Moves]) -> State:
     """Steepest descent; a later kind of move is tried only where the earlier ones do not help."""
     while True:
         for moves in kinds:
-            found = _best_of(search, state, moves(search.available, state))
-            if found is not None:
-                state = found
+            better = _best_of(search, state, moves(search.available, state))
+            if better is not None:
+                state = better
                 break
         else:
             return state
@@ -193,9 +193,9 @@ def _best_of(search: Search, state: State, moves: Iterator[Move]) -> State | Non
         new = list(state)
         for j, delta in move:
             new[j] = search.jobs[j].place(state[j].vms + delta)
-        found = score(tuple(new))
-        if found < best_score and _clearly(found, best_score):
-            best, best_score = tuple(new), found
+        scores = score(tuple(new))
+        if scores < best_score and _clearly(scores, best_score):
+            best, best_score = tuple(new), scores
         if search.spent():
             break
     return best

@@ -48,10 +48,10 @@ def relaxation(
         own = {on[kind]: 1.0 for on, _ in taken if kind in on}
         if len(own) > 1:
             program.at_most(own, float(machines.available[kind]))
-    found = optimum(program.program(), Limits(time=seconds, threads=1))
-    if found is None:
+    solution = optimum(program.program(), Limits(time=seconds, threads=1))
+    if solution is None:
         return None
-    values = found.values
+    values = solution.values
     vms = []
     for (_, paid), uptime in zip(taken, ups, strict=True):
         counts = np.zeros(len(machines))
@@ -59,7 +59,7 @@ def relaxation(
             counts[kind] = values[column] / max(values[uptime], 1e-9)
         vms.append(np.minimum(counts, machines.available))
     constant = sum(job.placement_energy + job.shuffle_energy for job in jobs)
-    return Relaxed(found.value + constant, tuple(vms))
+    return Relaxed(solution.value + constant, tuple(vms))
 
 
 def _fixed(limits: JobLimits, share: float) -> JobLimits:

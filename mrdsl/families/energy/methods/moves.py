@@ -30,7 +30,7 @@ def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
             return [attempt]
         orders = [ordered(-cost)[np.isfinite(cost[ordered(-cost)])] for cost in machine_cost(machines, own)]
         moved = (_move(machines, own, attempt, orders, step / steps) for step in range(1, steps + 1))
-        return [found for found in moved if found is not None]
+        return [one for one in moved if one is not None]
 
     return each_attempt(draft, move)
 

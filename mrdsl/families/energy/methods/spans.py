@@ -67,11 +67,11 @@ class _Plans:
         return self.known[key][0]
 
     def _made(self, vms: Ints) -> tuple[float, Share | None]:
-        found = self.search.shortest(vms) if vms.any() else None
-        if found is None:
+        shortest = self.search.shortest(vms) if vms.any() else None
+        if shortest is None:
             return inf, None
         machines, job = self.search.machines, self.search.job
-        share = self.search.share(found)
+        share = self.search.share(shortest)
         uptime = phases_of(machines, job, share).total
         price = float(machines.price[share.types].sum())
         return (uptime, share) if price * uptime <= job.budget * (1 + SLACK) else (inf, None)

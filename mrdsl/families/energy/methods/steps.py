@@ -210,13 +210,13 @@ def order_by_value(draft: Draft, steps: int = 100) -> Draft:
 
     def sort(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
         energy, cost = machine_energy(machines, own), machine_cost(machines, own)
-        found: dict[bytes, Attempt] = {}
+        attempts: dict[bytes, Attempt] = {}
         for step in range(steps + 1):
             alpha = step / steps
             orders = [ordered(_weighed(alpha, e, c)) for e, c in zip(energy, cost, strict=True)]
             key = orders[0].tobytes() + b"|" + orders[1].tobytes()
-            found.setdefault(key, replace(attempt, map_order=orders[0], reduce_order=orders[1]))
-        return tuple(found.values())
+            attempts.setdefault(key, replace(attempt, map_order=orders[0], reduce_order=orders[1]))
+        return tuple(attempts.values())
 
     return each_attempt(draft, sort)
 
@@ -396,11 +396,11 @@ def report(draft: Draft) -> Draft:
         said = tuple(
             warning(
                 "no-plan-found",
-                f"the plan of this method breaks a promise: {found.message}",
-                found.span,
+                f"the plan of this method breaks a promise: {diagnostic.message}",
+                diagnostic.span,
                 "another method looks at this promise: leave out `solve with`, or take --solver auto",
             )
-            for found in broken
+            for diagnostic in broken
         )
         return replace(draft, plan=None, diagnostics=(*draft.diagnostics, *said))
     return replace(draft, plan=plan, value=measure(draft.spec, plan), termination=Termination.COMPLETED)

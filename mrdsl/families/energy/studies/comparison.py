@@ -174,10 +174,10 @@ def _optima(cases: Iterable[Case]) -> Table:
 
 
 def _row(method: str, scale: str, figure: Figure, cases: list[Case], said: Printed | None) -> tuple[object, ...]:
-    found = [value for case in cases if (value := figure(case)) is not None]
-    average, largest = (round(mean(found), 2), round(max(found), 2)) if found else (None, None)
+    figures = [value for case in cases if (value := figure(case)) is not None]
+    average, largest = (round(mean(figures), 2), round(max(figures), 2)) if figures else (None, None)
     paper = said or (None, None)
-    return (TITLES[method], scale, f"{len(found)} of {len(cases)}", average, paper[0], largest, paper[1])
+    return (TITLES[method], scale, f"{len(figures)} of {len(cases)}", average, paper[0], largest, paper[1])
 
 
 def _write_details(output: Path, cases: Iterable[Case]) -> None:

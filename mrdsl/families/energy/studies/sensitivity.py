@@ -45,13 +45,13 @@ def sensitivity(output: Path, bench: Bench, points: int = 16) -> Iterator[Table]
         rows, details = [], []
         for name, title in WORKLOADS.items():
             spec = workload(bench, name, "small")
-            found = [_point(change(spec, float(value)), float(value)) for value in values]
-            _draw(output / f"{promise}-{name}.svg", found, f"{title}: energy over the optimum", label)
-            rows.append(_summary(title, found))
-            details += [(title, p.value, p.best, *(p.methods[m] for m in METHODS)) for p in found]
+            measured = [_point(change(spec, float(value)), float(value)) for value in values]
+            _draw(output / f"{promise}-{name}.svg", measured, f"{title}: energy over the optimum", label)
+            rows.append(_summary(title, measured))
+            details += [(title, p.value, p.best, *(p.methods[m] for m in METHODS)) for p in measured]
             missed += [
                 (promise, title, p.value, TITLES[m])
-                for p in found
+                for p in measured
                 if p.best is not None
                 for m in METHODS
                 if p.methods[m] is None
@@ -121,8 +121,8 @@ def _relative(use: JobUse | None, total: float) -> float | None:
 def _summary(title: str, points: list[Point]) -> tuple[object, ...]:
     cells: list[object] = [title, sum(point.best is not None for point in points)]
     for method in METHODS:
-        found = [value for point in points if (value := point.methods[method]) is not None]
-        cells += [len(found), round(100.0 * (sum(found) / len(found) - 1.0), 2) if found else None]
+        energies = [value for point in points if (value := point.methods[method]) is not None]
+        cells += [len(energies), round(100.0 * (sum(energies) / len(energies) - 1.0), 2) if energies else None]
     return tuple(cells)
 
 

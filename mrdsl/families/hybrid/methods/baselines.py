@@ -63,9 +63,9 @@ def _serve(draft: Draft, keep_private: bool, outsource: bool, acceptance: float 
                 _account(tasks[index], slot, submitted, kept, outsource, acceptance)
         peaks[vm.name] = vm.available - min(free[: facts.horizon])
     bounds = [Bounds(delay=queue.delay) for queue in facts.queues]
-    found = outcome_of(draft.spec, tasks, bounds, peaks, control_of(facts).preemption_weight)
+    plan = outcome_of(draft.spec, tasks, bounds, peaks, control_of(facts).preemption_weight)
     least = lower_bound(facts, arrivals) if outsource else None
-    return replace(draft, plan=found.plan, value=found.value, bound=least)
+    return replace(draft, plan=plan.plan, value=plan.value, bound=least)
 
 
 def _reserves(queues: list[Queue], vms: int) -> list[int]:

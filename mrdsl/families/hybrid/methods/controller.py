@@ -71,9 +71,9 @@ def control(draft: Draft) -> Draft:
         )
         for q in queues
     ]
-    found = outcome_of(draft.spec, [q.tasks for q in queues], bounds, peaks, weights.preemption_weight)
+    plan = outcome_of(draft.spec, [q.tasks for q in queues], bounds, peaks, weights.preemption_weight)
     least = lower_bound(facts, arrivals)
-    return replace(draft, plan=found.plan, value=found.value, bound=least)
+    return replace(draft, plan=plan.plan, value=plan.value, bound=least)
 
 
 def _admit(queue: Controlled, submitted: int, weights: Control) -> int:

@@ -42,10 +42,10 @@ def look_ahead(facts: HybridFacts, arrivals: NDArray[np.int64], plan: HybridPlan
     available = {vm.name: float(vm.available) for vm in facts.vms}
     for (vm, _), entries in busy.items():
         program.at_most(entries, available[vm])
-    found = optimum(program.program(), LIMITS)
-    if found is None:
+    solution = optimum(program.program(), LIMITS)
+    if solution is None:
         raise UnsolvedError("the program has no solution")
-    return found.value / facts.horizon
+    return solution.value / facts.horizon
 
 
 def _queue(

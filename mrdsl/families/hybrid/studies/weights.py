@@ -56,9 +56,11 @@ def _study(
     yield Table(f"Average cost per slot against {name}", (name, *METHODS), rows)
     series = [
         Series(
-            method, [v for v, c in zip(axis, found, strict=True) if c is not None], [c for c in found if c is not None]
+            method,
+            [v for v, c in zip(axis, by_weight, strict=True) if c is not None],
+            [c for c in by_weight if c is not None],
         )
-        for method, found in costs.items()
+        for method, by_weight in costs.items()
     ]
     chart = line_chart(series, f"Cost against {name}", name, f"cost per slot [{base.currency}]")
     write_text(output / f"cost_against_{name}.svg", chart, force=True)
@@ -66,12 +68,12 @@ def _study(
 
 def _cost(bench: Bench, spec: Spec, method: str, seeds: int) -> float | None:
     """The mean over seeds; None where the controller cannot promise the delays."""
-    found = []
+    costs = []
     for seed in range(1, seeds + 1):
         try:
             plan = bench.solve(replace(spec, seed=seed), method).plan
         except MrdslError:
             return None
         assert isinstance(plan, HybridPlan)
-        found.append(plan.cost.average)
-    return sum(found) / len(found)
+        costs.append(plan.cost.average)
+    return sum(costs) / len(costs)

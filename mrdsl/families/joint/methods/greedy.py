@@ -47,8 +47,8 @@ def serve_least(draft: Draft) -> Draft:
     left = np.array([size - vms[:, part].sum(axis=1) for part, size in parts(work)])
     impossible = bool((left < -ROUNDING * work.size).any())
     if impossible:
-        found = tuple(too_small(draft.spec, work, draft.relax))
-        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=draft.diagnostics + found)
+        refusals = tuple(too_small(draft.spec, work, draft.relax))
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=draft.diagnostics + refusals)
     return replace(draft, state=Allocation(work, vms, np.maximum(left, 0.0)))
 
 

@@ -48,35 +48,35 @@ class Filled:
 
 def fill_whole(work: Workload, part: slice, period: int, left: float, search: Search) -> Filled:
     """The best whole VMs found for ``part`` in ``period``, where ``left`` VMs are free beyond the least of all."""
-    found = choices(work, part, period, left)
-    ordered = rises(found, work.vm_cost)
+    options = choices(work, part, period, left)
+    ordered = rises(options, work.vm_cost)
     used = np.cumsum(ordered.vms)
     full = int(np.searchsorted(used, left, side="right"))
-    at = after(found, ordered, full)
-    vms = found.vms[at]
+    at = after(options, ordered, full)
+    vms = options.vms[at]
     if full == len(ordered.vms):
-        return Filled(vms, found.slack)
+        return Filled(vms, options.slack)
     idle = left - (float(used[full - 1]) if full else 0.0)
-    marginal, price = int(found.unit[ordered.to[full]]), float(ordered.worth[full]) - work.vm_cost
+    marginal, price = int(options.unit[ordered.to[full]]), float(ordered.worth[full]) - work.vm_cost
     if part.start + marginal >= work.classes:
         vms[marginal] += idle
-        return Filled(vms, found.slack)
+        return Filled(vms, options.slack)
     paid = work.vm_cost * float(vms.sum()) + float(work.penalty[part] @ work.high[period, part])
-    cost = paid - float(found.avoided[at].sum())
-    return _exchanged(work, part, found, at, idle, price, search, search.gap * cost)
+    cost = paid - float(options.avoided[at].sum())
+    return _exchanged(work, part, options, at, idle, price, search, search.gap * cost)
 
 
 def _exchanged(
-    work: Workload, part: slice, found: Choices, at: Ints, idle: float, price: float, search: Search, enough: float
+    work: Workload, part: slice, options: Choices, at: Ints, idle: float, price: float, search: Search, enough: float
 ) -> Filled:
     """The best exchange around the choices ``at``, which leave ``idle`` VMs."""
-    vms = found.vms[at]
+    vms = options.vms[at]
     if price * idle <= enough:
-        return Filled(vms, price * idle + found.slack)
-    net = found.avoided - (work.vm_cost + price) * found.vms
-    loss = np.maximum(net[at][found.unit] - net, 0.0)
+        return Filled(vms, price * idle + options.slack)
+    net = options.avoided - (work.vm_cost + price) * options.vms
+    loss = np.maximum(net[at][options.unit] - net, 0.0)
     states = States(np.zeros(1), np.zeros(1), best=price * idle)
-    core = _core(work, part, found, at, loss, price * idle, search.units + 1)
+    core = _core(work, part, options, at, loss, price * idle, search.units + 1)
     order: list[int] = []
     beyond, timed_out = np.inf, False
     for unit, cheapest in core:
@@ -85,11 +85,11 @@ def _exchanged(
             beyond = cheapest
             break
         order.append(unit)
-        steps, losses = _steps(work, part, found, at, loss, unit, states)
+        steps, losses = _steps(work, part, options, at, loss, unit, states)
         move(states, steps, steps.astype(float), losses, price, lambda used: _idle(used, idle, price), search.states)
     for unit, by in zip(order, path(states), strict=False):
         vms[unit] += by
-    return Filled(vms, max(0.0, states.best - min(states.dropped, beyond)) + found.slack, timed_out)
+    return Filled(vms, max(0.0, states.best - min(states.dropped, beyond)) + options.slack, timed_out)
 
 
 def _idle(used: Floats, idle: float, price: float) -> Floats:
@@ -97,7 +97,7 @@ def _idle(used: Floats, idle: float, price: float) -> Floats:
 
 
 def _core(
-    work: Workload, part: slice, found: Choices, at: Ints, loss: Floats, gap: float, most: int
+    work: Workload, part: slice, options: Choices, at: Ints, loss: Floats, gap: float, most: int
 ) -> list[tuple[int, float]]:
     """The units that an exchange may move, with the least that moving them loses, cheapest first."""
     others = np.ones(len(loss), dtype=bool)
@@ -105,11 +105,11 @@ def _core(
     rows = np.flatnonzero(others)
     cheapest = np.full(len(at), np.inf)
     per_vm = np.where(
-        part.start + found.unit[rows] < work.classes,
+        part.start + options.unit[rows] < work.classes,
         1.0,
-        np.maximum(1.0, np.abs(found.vms[rows] - found.vms[at][found.unit[rows]])),
+        np.maximum(1.0, np.abs(options.vms[rows] - options.vms[at][options.unit[rows]])),
     )
-    np.minimum.at(cheapest, found.unit[rows], loss[rows] / per_vm)
+    np.minimum.at(cheapest, options.unit[rows], loss[rows] / per_vm)
     candidates = np.flatnonzero(cheapest < gap)
     if len(candidates) > most:
         candidates = candidates[np.argpartition(cheapest[candidates], most - 1)[:most]]
@@ -118,26 +118,26 @@ def _core(
 
 
 def _steps(
-    work: Workload, part: slice, found: Choices, at: Ints, loss: Floats, unit: int, states: States
+    work: Workload, part: slice, options: Choices, at: Ints, loss: Floats, unit: int, states: States
 ) -> tuple[Ints, Floats]:
     """By how many VMs a unit may move, none first, and what that loses; what may be left out for the gap is."""
-    here = found.vms[at[unit]]
-    end = found.first[unit + 1] if unit + 1 < len(found.first) else len(found.unit)
-    rows = np.arange(found.first[unit], end)
+    here = options.vms[at[unit]]
+    end = options.first[unit + 1] if unit + 1 < len(options.first) else len(options.unit)
+    rows = np.arange(options.first[unit], end)
     if part.start + unit < work.classes:
-        steps, losses = found.vms[rows] - here, loss[rows]
+        steps, losses = options.vms[rows] - here, loss[rows]
     else:
-        least, most = found.vms[rows[0]], found.vms[rows[-1]]
+        least, most = options.vms[rows[0]], options.vms[rows[-1]]
         if max(here - least, most - here) > WIDEST:
-            states.dropped = min(states.dropped, _edge(found, loss, rows, here))
+            states.dropped = min(states.dropped, _edge(options, loss, rows, here))
         every = np.arange(max(least, here - WIDEST), min(most, here + WIDEST) + 1.0)
-        steps, losses = every - here, np.interp(every, found.vms[rows], loss[rows])
+        steps, losses = every - here, np.interp(every, options.vms[rows], loss[rows])
     kept = (losses < states.best) & (steps != 0.0)
     return (np.concatenate([[0.0], steps[kept]]).astype(np.int64), np.concatenate([[0.0], losses[kept]]))
 
 
-def _edge(found: Choices, loss: Floats, rows: Ints, here: float) -> float:
+def _edge(options: Choices, loss: Floats, rows: Ints, here: float) -> float:
     """The least that a service loses where it is moved beyond the widest step."""
     beyond = np.array([here - WIDEST - 1.0, here + WIDEST + 1.0])
-    inside = (beyond >= found.vms[rows[0]]) & (beyond <= found.vms[rows[-1]])
-    return float(np.interp(beyond[inside], found.vms[rows], loss[rows]).min())
+    inside = (beyond >= options.vms[rows[0]]) & (beyond <= options.vms[rows[-1]])
+    return float(np.interp(beyond[inside], options.vms[rows], loss[rows]).min())

@@ -172,5 +172,5 @@ def _with_penalties(draw: np.random.Generator, facts: JointFacts) -> JointFacts:
 
 
 def _penalties(draw: np.random.Generator, costs: Floats) -> list[float]:
-    found: list[float] = draw.uniform(10 * costs.min(), 10 * costs.max(), len(costs)).tolist()
-    return found
+    penalties: list[float] = draw.uniform(10 * costs.min(), 10 * costs.max(), len(costs)).tolist()
+    return penalties

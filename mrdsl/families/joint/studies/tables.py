@@ -54,18 +54,18 @@ def sizes(output: Path, small: int = 30, large: int = 10, concurrency: str = "wh
     """
     gains: list[tuple[str, Floats, Floats]] = []
     for title, families, count in (("3a", SMALL, small), ("3b", LARGE, large)):
-        found = {family: _averages(family, count, concurrency) for family in families}
-        relative = next(iter(found.values()))[0]
+        averages = {family: _averages(family, count, concurrency) for family in families}
+        relative = next(iter(averages.values()))[0]
         _draw(
             output,
             f"figure_{title}",
             f"Figure {title}: savings of the shared cluster",
             SAVINGS_AXES,
             100 * relative,
-            {family: 100 * saved for family, (_, saved, _) in found.items()},
+            {family: 100 * saved for family, (_, saved, _) in averages.items()},
         )
-        yield written(output, f"figure_{title}", _savings_table(title, found))
-        gains += [(family, saved, gain) for family, (_, saved, gain) in found.items()]
+        yield written(output, f"figure_{title}", _savings_table(title, averages))
+        gains += [(family, saved, gain) for family, (_, saved, gain) in averages.items()]
     yield written(output, "table_6", _table_6(gains))
 
 
@@ -83,13 +83,13 @@ def _gains(run: Comparison) -> tuple[float, float]:
     return float(by_hour.mean()), float(by_hour.max())
 
 
-def _savings_table(title: str, found: dict[str, tuple[Floats, Floats, Floats]]) -> Table:
-    relative = next(iter(found.values()))[0]
+def _savings_table(title: str, averages: dict[str, tuple[Floats, Floats, Floats]]) -> Table:
+    relative = next(iter(averages.values()))[0]
     rows = [
-        (_percent(relative[step]), *(_percent(saved[step]) for _, saved, _ in found.values()))
+        (_percent(relative[step]), *(_percent(saved[step]) for _, saved, _ in averages.values()))
         for step in range(0, STEPS + 1, 4)
     ]
-    columns = ("size / V_max [%]", *(f"{family} [%]" for family in found))
+    columns = ("size / V_max [%]", *(f"{family} [%]" for family in averages))
     return Table(f"Figure {title}: how much cheaper the shared cluster is", columns, rows)
 
 

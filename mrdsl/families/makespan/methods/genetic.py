@@ -126,9 +126,9 @@ def _evolve(
     generations = effort.generations_for(size)
     for generation in range(generations):
         champion = values.argmin(axis=1)
-        found = values[np.arange(len(at)), champion]
-        better = found < best[at]
-        best[at[better]] = found[better]
+        champions = values[np.arange(len(at)), champion]
+        better = champions < best[at]
+        best[at[better]] = champions[better]
         best_order[at[better]] = people[np.arange(len(at)), champion][better]
         idle = np.where(better, 0, idle + 1)
         going = (best[at] > goal[at]) & (idle < effort.patience)

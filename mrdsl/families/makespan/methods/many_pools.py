@@ -69,10 +69,10 @@ class _Search:
                 picked = self.rng.choice(len(near), MOST_NEIGHBOURS, replace=False)
                 near = [near[i] for i in sorted(picked)]
             self.judge(near)
-            found = min(near, key=self.value, default=best)
-            if self.value(found) >= value:
+            neighbour = min(near, key=self.value, default=best)
+            if self.value(neighbour) >= value:
                 break
-            best, value = found, self.value(found)
+            best, value = neighbour, self.value(neighbour)
             if value[0] <= bound:
                 break
         return best

@@ -72,8 +72,8 @@ def schedule_of(batch: Batch, state: State) -> Schedule:
     mapped = ends(maps)
     listed = [Tasks(j, k, float(batch.reduce_time[j]), mapped[j]) for j, k in state.reduces]
     ready = reduce_sequence(batch, range(len(batch)), mapped)
-    found = [in_order_of_start(batch, maps + run(tasks, batch.reduce_slots, "reduce")) for tasks in (listed, ready)]
-    return min(found, key=lambda schedule: schedule.makespan)
+    schedules = [in_order_of_start(batch, maps + run(tasks, batch.reduce_slots, "reduce")) for tasks in (listed, ready)]
+    return min(schedules, key=lambda schedule: schedule.makespan)
 
 
 def _anneal(

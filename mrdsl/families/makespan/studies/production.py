@@ -62,11 +62,11 @@ def production(
 ) -> Iterable[Table]:
     """Average makespans per cluster size, the decreases against Johnson's rule, and the printed ones beside them."""
     sizes = [2 * int(number) for number in vms.split(",")]
-    found = [_average(slots, hours, seed, rounds) for slots in sizes]
-    yield written(folder, "makespans", _makespan_table(found))
-    yield written(folder, "decreases", _decrease_table(found))
+    averages = [_average(slots, hours, seed, rounds) for slots in sizes]
+    yield written(folder, "makespans", _makespan_table(averages))
+    yield written(folder, "decreases", _decrease_table(averages))
     for level in LEVELS:
-        _draw(folder, level, found)
+        _draw(folder, level, averages)
 
 
 def batch_of_hour(slots: int, seed: int, hour: int) -> Spec:
@@ -127,34 +127,34 @@ def _thesis_methods(batch: Batch, judge: Judge, seed: int) -> Iterator[tuple[str
     yield "BalancedPools with genetic search", divide(batch, POOL_EFFORT, rng, judge=judge).makespan
 
 
-def _makespan_table(found: list[_Averages]) -> Table:
-    keys = list(found[0].seconds)
+def _makespan_table(averages: list[_Averages]) -> Table:
+    keys = list(averages[0].seconds)
     columns = ("VMs", "slots of a kind", *(f"{method}, {level} [s]" for level, method in keys))
-    rows = [(one.slots // 2, one.slots, *(round(one.seconds[key], 1) for key in keys)) for one in found]
+    rows = [(one.slots // 2, one.slots, *(round(one.seconds[key], 1) for key in keys)) for one in averages]
     return Table("Average makespan of a day's batches", columns, rows)
 
 
-def _decrease_table(found: list[_Averages]) -> Table:
-    keys = [(level, method, "") for level, method in found[0].seconds if method != BASE]
+def _decrease_table(averages: list[_Averages]) -> Table:
+    keys = [(level, method, "") for level, method in averages[0].seconds if method != BASE]
     keys += [("slots", method, "phases") for method in PRINTED]
-    sizes = [f"{one.slots} slots [%]" for one in found]
+    sizes = [f"{one.slots} slots [%]" for one in averages]
     columns = ("method", "level", "Johnson's level", *sizes, "mean [%]", "printed [%]")
     rows = []
     for level, method, base in keys:
-        ours = [one.decrease(level, method, base) for one in found]
+        ours = [one.decrease(level, method, base) for one in averages]
         rounded = [round(x, 1) for x in (*ours, float(np.mean(ours)))]
         rows.append((method, level, base or level, *rounded, PRINTED.get(method)))
     return Table("Decrease of the average makespan against Johnson's rule", columns, rows)
 
 
-def _draw(folder: Path, level: str, found: list[_Averages]) -> None:
-    slots = [float(one.slots) for one in found]
-    methods = [method for at, method in found[0].seconds if at == level]
+def _draw(folder: Path, level: str, averages: list[_Averages]) -> None:
+    slots = [float(one.slots) for one in averages]
+    methods = [method for at, method in averages[0].seconds if at == level]
     title = "one job at a time on a machine" if level == "phases" else "at task and slot level"
-    lines = [Series(method, slots, [one.seconds[level, method] for one in found]) for method in methods]
+    lines = [Series(method, slots, [one.seconds[level, method] for one in averages]) for method in methods]
     chart = line_chart(lines, f"Average makespan, {title}", "map and reduce slots each", "makespan [s]", y_zero=True)
     write_text(folder / f"makespans-{level}.svg", chart, force=True)
-    lines = [Series(m, slots, [one.decrease(level, m) for one in found]) for m in methods if m not in (BASE, BOUND)]
+    lines = [Series(m, slots, [one.decrease(level, m) for one in averages]) for m in methods if m not in (BASE, BOUND)]
     lines += [Series(f"{name}, printed", slots, [value] * len(slots)) for name, value in PRINTED.items()]
     chart = line_chart(
         lines, f"Decrease against Johnson's rule, {title}", "map and reduce slots each", "decrease [%]", y_zero=True

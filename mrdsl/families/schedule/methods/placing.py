@@ -17,15 +17,15 @@ MANY = 2**53
 
 def free_slots(sim: Simulation, phase: int, wanted: int) -> list[Lanes]:
     """Up to ``wanted`` free slots of a phase, from the VMs rented first."""
-    found: list[Lanes] = []
+    lanes: list[Lanes] = []
     for cohort in sim.fleet():
         if wanted <= 0:
             break
         taken = min(cohort.idle[phase], wanted)
         if taken:
-            found.append((cohort, 0.0, taken))
+            lanes.append((cohort, 0.0, taken))
             wanted -= taken
-    return found
+    return lanes
 
 
 def rent_slots(sim: Simulation, phase: int, wanted: int, bid: float | None) -> list[Lanes]:

@@ -68,15 +68,15 @@ class Naive:
 
     def idle_slots(self, sim: Simulation, run: JobRun, wanted: int) -> list[Lanes]:
         """Lines 4-9: an idle slot for every waiting task, or for the ``wanted`` ones of its sizing."""
-        found = free_slots(sim, run.phase, run.waiting)
+        lanes = free_slots(sim, run.phase, run.waiting)
         sim.tell(
             "serve",
             job=run.job.name,
             phase=("map", "reduce")[run.phase],
             slots=wanted,
-            idle=sum(count for _, _, count in found),
+            idle=sum(count for _, _, count in lanes),
         )
-        return found if self.idle == "all" else free_slots(sim, run.phase, wanted)
+        return lanes if self.idle == "all" else free_slots(sim, run.phase, wanted)
 
 
 @dataclass(eq=False)

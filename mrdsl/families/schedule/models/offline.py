@@ -75,15 +75,15 @@ class Instance:
     def leases(self) -> dict[Lease, tuple[float, bool]]:
         """Cost of a VM between two steps, and whether it is a spot VM, the cheaper kind if allowed."""
         first = min(self.steps(job.submit) for job in self.jobs)
-        found = {}
+        leases = {}
         for start in range(first, self.horizon):
             most = ceil((self.horizon - start) / self.period)
             for periods in range(1, most + 1):
-                found[start, start + periods * self.period] = self._price(start, periods)
+                leases[start, start + periods * self.period] = self._price(start, periods)
             for end in self._taken(start):
                 if (end - start) % self.period:
-                    found[start, end] = self._price(start, (end - start) // self.period, spot_only=True)
-        return found
+                    leases[start, end] = self._price(start, (end - start) // self.period, spot_only=True)
+        return leases
 
     def periods(self, lease: Lease) -> int:
         """Paid periods of a lease: the whole ones."""
@@ -122,12 +122,12 @@ def instance_of(spec: Spec) -> Instance:
     """The instance of a spec; raises ``too-large``, ``off-grid`` or ``empty-trace`` where it is none."""
     facts: ScheduleFacts = spec.facts
     machine = machine_type(facts.vms[0])
-    found = []
+    offline_jobs = []
     for job in jobs(facts, spec.seed or 0):
-        found.append(job)
-        if len(found) > MOST_JOBS:
+        offline_jobs.append(job)
+        if len(offline_jobs) > MOST_JOBS:
             raise _too_large(spec)
-    if not found:
+    if not offline_jobs:
         raise MrdslError(
             [
                 error(
@@ -138,16 +138,16 @@ def instance_of(spec: Spec) -> Instance:
                 )
             ]
         )
-    until = max(job.punctual_until for job in found) + sum(job.work for job in found) + machine.boot
+    until = max(job.punctual_until for job in offline_jobs) + sum(job.work for job in offline_jobs) + machine.boot
     process = price_process(facts.vms[0], spec.seed or 0) if facts.policy.instances != "on_demand" else None
     prices = path(process, until) if process is not None else None
     times = [machine.billing, machine.boot, *(prices.times if prices is not None else ())]
-    for job in found:
+    for job in offline_jobs:
         times += [job.submit, *(d for d, n in zip(job.durations, job.tasks, strict=True) if n)]
     step = _step(times, spec)
-    late = int(floor(facts.policy.tardy_share * len(found)))
+    late = int(floor(facts.policy.tardy_share * len(offline_jobs)))
     instance = Instance(
-        tuple(found),
+        tuple(offline_jobs),
         machine.slots,
         step,
         round(machine.billing / step),
@@ -160,7 +160,7 @@ def instance_of(spec: Spec) -> Instance:
     )
     moves = len(prices.times) if prices is not None and machine.broken_free else 0
     ends = instance.horizon / max(instance.period / 2, 1) + min(moves, instance.horizon)
-    if instance.horizon * ends * len(found) > MOST_STARTS:
+    if instance.horizon * ends * len(offline_jobs) > MOST_STARTS:
         raise _too_large(spec)
     return instance
 
@@ -231,19 +231,19 @@ Places = dict[tuple[int, int], list[tuple[int, int, int, int, int]]]
 
 def _places(one: Instance) -> Places:
     """For every job and phase the keys at which a task of it may run."""
-    found: Places = {}
+    places: Places = {}
     for i, job in enumerate(one.jobs):
         for phase in (0, 1):
             if not job.tasks[phase]:
                 continue
             length = one.steps(job.durations[phase])
-            found[i, phase] = [
+            places[i, phase] = [
                 (i, phase, start, *lease)
                 for start in one.starts(job, phase)
                 for lease in one.leases
                 if lease[0] + one.boot <= start and start + length <= lease[1]
             ]
-    return found
+    return places
 
 
 def _add_job(model: Any, one: Instance, places: Places, i: int, job: Job) -> None:

@@ -112,14 +112,14 @@ def promise(folder: Path, bench: Bench, trace: str = "", runs: int = 3) -> Itera
     for instances in ("on_demand", "hybrid"):
         points = []
         for share in shares:
-            found = _mean(_with(base, algorithm="frugal", tardy_share=share, instances=instances), runs)
-            points.append((100 * found.jobs.tardy_share, found.cost.total))
-            rows.append((f"frugal, at most {100 * share:g}%", INSTANCES[instances], *points[-1], found.tardiness.mean))
+            mean = _mean(_with(base, algorithm="frugal", tardy_share=share, instances=instances), runs)
+            points.append((100 * mean.jobs.tardy_share, mean.cost.total))
+            rows.append((f"frugal, at most {100 * share:g}%", INSTANCES[instances], *points[-1], mean.tardiness.mean))
         lines.append(Series(f"frugal {INSTANCES[instances]}", [x for x, _ in points], [y for _, y in points]))
         for algorithm in ("mdasa", "ndasa"):
-            found = _mean(_with(base, algorithm=algorithm, instances=instances), runs)
-            point = (100 * found.jobs.tardy_share, found.cost.total)
-            rows.append((ALGORITHMS[algorithm], INSTANCES[instances], *point, found.tardiness.mean))
+            mean = _mean(_with(base, algorithm=algorithm, instances=instances), runs)
+            point = (100 * mean.jobs.tardy_share, mean.cost.total)
+            rows.append((ALGORITHMS[algorithm], INSTANCES[instances], *point, mean.tardiness.mean))
     chart = line_chart(lines, "What punctuality costs", "late jobs [%]", base.currency, y_zero=True)
     write_text(folder / "promise.svg", chart, force=True)
     yield Table("Cost against late jobs", ("policy", "instances", "late [%]", "cost", "late by, mean [s]"), rows)
@@ -179,11 +179,11 @@ def _mean(spec: Spec, runs: int) -> SimulatedSchedule:
 
 
 def _over_workloads(base: Spec, items: Mapping[str, Any], runs: int) -> tuple[SimulatedSchedule, ...]:
-    found = []
+    plans = []
     for begin, end in _workloads(base).values():
         arrivals = replace(base.facts.arrivals, begin=begin, end=end)
-        found.append(_mean(_with(replace(base, facts=replace(base.facts, arrivals=arrivals)), **items), runs))
-    return tuple(found)
+        plans.append(_mean(_with(replace(base, facts=replace(base.facts, arrivals=arrivals)), **items), runs))
+    return tuple(plans)
 
 
 def _table(
@@ -198,8 +198,8 @@ def _table(
     rows = []
     for name in names:
         row: list[Any] = [titles[name]]
-        for i, found in enumerate(seen[name]):
-            interval = found.observed[quantity]
+        for i, plan in enumerate(seen[name]):
+            interval = plan.observed[quantity]
             half = None if interval.half_width is None else factor * interval.half_width
             row += [printed[name][i] if name in printed else None, factor * interval.mean, half]
         rows.append(row)
