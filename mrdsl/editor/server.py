@@ -1,24 +1,24 @@
-"""The language server: thin over :mod:`mrdsl.editor.assist`, the checker and the formatter."""
+"""The language server: thin over :mod:`mrdsl.editor.assist`, completion, and the checker beside it."""
 
 from __future__ import annotations
 
 import json
 import logging
-from pathlib import Path
 from typing import BinaryIO
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
-from pygls.workspace import TextDocument
 
-from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Diagnostic, Severity, error
 from mrdsl.core.source import Span
 from mrdsl.core.version import __version__
-from mrdsl.editor import assist
+from mrdsl.editor import assist, completion
+from mrdsl.editor.checking import PAUSE, Checks, Version
 from mrdsl.editor.messages import Messages
-from mrdsl.language.formatting import format_text
-from mrdsl.language.loading import load_text
+from mrdsl.editor.written import Written
 
 _SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
@@ -32,17 +32,90 @@ _KINDS = {
     "value": types.CompletionItemKind.Value,
     "param": types.CompletionItemKind.Variable,
 }
+REQUEST_FAILED = -32803
 
 
-def server() -> LanguageServer:
+class Server(LanguageServer):  # type: ignore[misc]
+    """The library's server with what mrdsl keeps of each document: its newest version, read once."""
+
+    def __init__(self) -> None:
+        super().__init__("mrdsl", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self.checks = Checks(self._publish)
+        self._written: dict[str, Written] = {}
+
+    def written(self, uri: str) -> Written:
+        """The newest version of a document."""
+        text = self.workspace.get_text_document(uri).source
+        found = self._written.get(uri)
+        if found is None or found.text is not text:
+            found = self._written[uri] = Written(text, found)
+        return found
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._written.pop(uri, None)
+        self.checks.forget(uri)
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=[]))
+
+    def check(self, uri: str, pause: float = 0.0) -> None:
+        """Has a document's newest version checked."""
+        version = self.newest(uri)
+        if not self.written(uri).too_long:
+            self.checks.ask(version, pause)
+            return
+        self.checks.forget(uri)
+        message = f"this document has more than {budgets.EDITED_BYTES >> 20} MB, the most that an editor checks"
+        hint = "`mrdsl check` reads it; large tables stand in files of their own"
+        self._publish(version, (error("unreadable-file", message, Span(version.name, 1, 1, 1, 2), hint),))
+
+    def newest(self, uri: str) -> Version:
+        """A document's newest version, as the checker takes it."""
+        document = self.workspace.get_text_document(uri)
+        return Version(uri, document.version or 0, to_fs_path(uri) or "untitled.mrspec", document.source)
+
+    def encoding(self) -> str:
+        """What a client counts columns in."""
+        return str(getattr(self.workspace.position_encoding, "value", None) or "utf-16")
+
+    def range(self, written: Written, span: Span) -> types.Range:
+        """A place as a client has it."""
+        encoding = self.encoding()
+        start = types.Position(span.line - 1, written.units(span.line, span.column, encoding))
+        end = types.Position(span.end_line - 1, written.units(span.end_line, span.end_column, encoding))
+        return types.Range(start, end)
+
+    def place(self, written: Written, position: types.Position) -> tuple[int, int]:
+        """A client's position (units from 0) as line and column from 1."""
+        line = min(position.line, len(written.lines) - 1) + 1
+        return line, written.column(line, position.character, self.encoding())
+
+    def _publish(self, version: Version, found: tuple[Diagnostic, ...]) -> None:
+        written = self.written(version.uri)
+        diagnostics = [self._diagnostic(written, one, version.name) for one in found]
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri=version.uri, diagnostics=diagnostics, version=version.number)
+        )
+
+    def _diagnostic(self, written: Written, found: Diagnostic, name: str) -> types.Diagnostic:
+        here = found.span is not None and found.span.file == name
+        top = types.Range(types.Position(0, 0), types.Position(0, 1))
+        place = self.range(written, found.span) if here and found.span is not None else top
+        text = found.message + (f"\n{found.hint}" if found.hint else "")
+        message = text if here or found.span is None else f"{found.span}: {text}"
+        return types.Diagnostic(place, message, severity=_SEVERITIES[found.severity], code=found.code, source="mrdsl")
+
+
+def server() -> Server:
     """A language server with every feature registered.
 
     Documents are sent whole at every change: the library's own edits count lines where the language has none.
     """
-    made = LanguageServer("mrdsl", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+    made = Server()
     for method, handler in _FEATURES.items():
         made.feature(method)(handler)
-    made.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["{", "=", " "]))(_complete)
+    made.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["{", "=", " ", "("]))(
+        _complete
+    )
     return made
 
 
@@ -60,54 +133,36 @@ def serve(source: BinaryIO, answers: BinaryIO) -> None:
         except RuntimeError:  # no workspace before the client has said who it is
             return False
 
-    made.start_io(Messages(source, answers, understood, is_open), answers)
+    try:
+        made.start_io(Messages(source, answers, understood, is_open), answers)
+    finally:
+        made.checks.close()
 
 
-def _opened(ls: LanguageServer, params: types.DidOpenTextDocumentParams) -> None:
-    _publish(ls, params.text_document.uri)
+def _opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    ls.check(params.text_document.uri)
 
 
-def _changed(ls: LanguageServer, params: types.DidChangeTextDocumentParams) -> None:
-    _publish(ls, params.text_document.uri)
+def _changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+    ls.check(params.text_document.uri, PAUSE)
 
 
-def _saved(ls: LanguageServer, params: types.DidSaveTextDocumentParams) -> None:
-    _publish(ls, params.text_document.uri)
+def _saved(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    ls.check(params.text_document.uri)
 
 
-def _closed(ls: LanguageServer, params: types.DidCloseTextDocumentParams) -> None:
-    ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=params.text_document.uri, diagnostics=[]))
+def _closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    ls.forget(params.text_document.uri)
 
 
-def _publish(ls: LanguageServer, uri: str) -> None:
-    document = ls.workspace.get_text_document(uri)
-    name = to_fs_path(uri) or "untitled.mrspec"
-    loaded = load_text(document.source, name=name, folder=Path(name).parent)
-    own = [_diagnostic(document, d, name) for d in loaded.diagnostics]
-    ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri=uri, diagnostics=own))
-
-
-def _diagnostic(document: TextDocument, found: Diagnostic, name: str) -> types.Diagnostic:
-    here = found.span is not None and found.span.file == name
-    place = (
-        _range(document, found.span)
-        if here and found.span is not None
-        else types.Range(types.Position(0, 0), types.Position(0, 1))
-    )
-    text = found.message + (f"\n{found.hint}" if found.hint else "")
-    message = text if here or found.span is None else f"{found.span}: {text}"
-    return types.Diagnostic(place, message, severity=_SEVERITIES[found.severity], code=found.code, source="mrdsl")
-
-
-def _hover(ls: LanguageServer, params: types.HoverParams) -> types.Hover | None:
-    document = ls.workspace.get_text_document(params.text_document.uri)
-    text = assist.hover(document.source, *_place(document, params.position))
+def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    written = ls.written(params.text_document.uri)
+    text = assist.hover(written, *ls.place(written, params.position))
     return None if text is None else types.Hover(types.MarkupContent(types.MarkupKind.Markdown, text))
 
 
-def _complete(ls: LanguageServer, params: types.CompletionParams) -> types.CompletionList:
-    document = ls.workspace.get_text_document(params.text_document.uri)
-    found = assist.complete(document.source, *_place(document, params.position))
+def _complete(ls: Server, params: types.CompletionParams) -> types.CompletionList:
+    written = ls.written(params.text_document.uri)
     items = [
         types.CompletionItem(
             one.label,
@@ -116,58 +171,40 @@ def _complete(ls: LanguageServer, params: types.CompletionParams) -> types.Compl
             insert_text=one.insert,
             insert_text_format=types.InsertTextFormat.Snippet,
         )
-        for one in found
+        for one in completion.complete(written, *ls.place(written, params.position))
     ]
     return types.CompletionList(is_incomplete=False, items=items)
 
 
-def _define(ls: LanguageServer, params: types.DefinitionParams) -> types.Location | None:
+def _define(ls: Server, params: types.DefinitionParams) -> types.Location | None:
     uri = params.text_document.uri
-    document = ls.workspace.get_text_document(uri)
-    definition, _ = assist.occurrences(document.source, *_place(document, params.position))
-    return None if definition is None else types.Location(uri, _range(document, definition))
+    written = ls.written(uri)
+    definition, _ = assist.occurrences(written, *ls.place(written, params.position))
+    return None if definition is None else types.Location(uri, ls.range(written, definition))
 
 
-def _rename(ls: LanguageServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
+def _rename(ls: Server, params: types.RenameParams) -> types.WorkspaceEdit | None:
     uri = params.text_document.uri
-    document = ls.workspace.get_text_document(uri)
-    _, uses = assist.occurrences(document.source, *_place(document, params.position))
+    written = ls.written(uri)
+    try:
+        new, uses = assist.rename(written, *ls.place(written, params.position), params.new_name)
+    except ValueError as reason:
+        raise JsonRpcException(f"not renamed: {reason}", REQUEST_FAILED) from None
     if not uses:
         return None
-    new = params.new_name if params.new_name.isidentifier() else f'"{params.new_name}"'
-    return types.WorkspaceEdit(changes={uri: [types.TextEdit(_range(document, span), new) for span in uses]})
+    return types.WorkspaceEdit(changes={uri: [types.TextEdit(ls.range(written, span), new) for span in uses]})
 
 
-def _format(ls: LanguageServer, params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
-    document = ls.workspace.get_text_document(params.text_document.uri)
-    made, _ = format_text(document.source, "")
-    if made is None or made == document.source:
+async def _format(ls: Server, params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
+    uri = params.text_document.uri
+    written = ls.written(uri)
+    if written.too_long:
         return None
-    lines = _lines(document)
-    end = types.Position(len(lines) - 1, document.position_codec.client_num_units(lines[-1]))
+    made = await ls.checks.format(ls.newest(uri))
+    if made is None or made == written.text or ls.written(uri) is not written:
+        return None
+    end = types.Position(len(written.lines) - 1, written.units(len(written.lines), 2**31, ls.encoding()))
     return [types.TextEdit(types.Range(types.Position(0, 0), end), made)]
-
-
-def _place(document: TextDocument, position: types.Position) -> tuple[int, int]:
-    """A client's position (UTF-16 units from 0) as line and column from 1."""
-    lines = _lines(document)
-    codec = document.position_codec
-    line = min(position.line, len(lines) - 1)
-    character = min(position.character, codec.client_num_units(lines[line]))
-    own = codec.position_from_client_units(lines, types.Position(line, character))
-    return own.line + 1, own.character + 1
-
-
-def _range(document: TextDocument, span: Span) -> types.Range:
-    start = types.Position(span.line - 1, span.column - 1)
-    end = types.Position(span.end_line - 1, max(span.end_column - 1, 0))
-    return document.position_codec.range_to_client_units(_lines(document), types.Range(start, end))
-
-
-def _lines(document: TextDocument) -> list[str]:
-    """The lines as the language counts them: a form feed or a line separator ends none."""
-    text: str = document.source
-    return text.split("\n")
 
 
 _FEATURES = {

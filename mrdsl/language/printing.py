@@ -5,6 +5,7 @@ Params, imports, ``extends``, tables and generators are gone in a Spec: what the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source
 from mrdsl.spec.spec import Constraint, Spec
 
 INDENT = "  "
+_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def print_spec(spec: Spec) -> str:
@@ -39,7 +41,7 @@ def _statements(spec: Spec) -> Iterator[str]:
     if spec.method is not None:
         known = options_of(spec.method.name, spec.problem)
         options = (f"{key} = {_value(known[key], value, spec.currency)}" for key, value in spec.method.options.items())
-        yield f"solve with {_name(spec.method.name)} {{ {', '.join(options)} }}"
+        yield f"solve with {name_text(spec.method.name)} {{ {', '.join(options)} }}"
 
 
 def _body(node: Node, currency: str, depth: int) -> Iterator[str]:
@@ -59,7 +61,7 @@ def _body(node: Node, currency: str, depth: int) -> Iterator[str]:
 
 def _repeated(word: str, _: Block, nodes: Sequence[Node], currency: str, depth: int) -> Iterator[str]:
     for node in nodes:
-        yield from _block(f"{word} {_name(node.name)}", node, currency, depth)
+        yield from _block(f"{word} {name_text(node.name)}", node, currency, depth)
 
 
 def _block(header: str, node: Node, currency: str, depth: int) -> Iterator[str]:
@@ -80,9 +82,9 @@ def _value(item: Item, value: Any, currency: str) -> str:
         case "path":
             return _quoted(value.written)
         case "choice" | "name":
-            return _name(value)
+            return name_text(value)
         case "names":
-            return f"[{', '.join(map(_name, value))}]"
+            return f"[{', '.join(map(name_text, value))}]"
         case "list":
             return f"[{', '.join(_number(part, item.kind, currency) for part in value)}]"
     if isinstance(value, Range):
@@ -142,7 +144,7 @@ def _expression(expression: Expression, spec: Spec) -> str:
         case Constant(value):
             return _float(value)
         case PlanQuantity(name, argument):
-            return f"{name}({_name(argument)})" if argument else name
+            return f"{name}({name_text(argument)})" if argument else name
         case Operation("neg", (inner,)):
             return f"-({_expression(inner, spec)})"
         case Operation("min" | "max" as function, operands):
@@ -152,8 +154,9 @@ def _expression(expression: Expression, spec: Spec) -> str:
     raise TypeError(f"no expression: {expression!r}")
 
 
-def _name(word: str) -> str:
-    return word if word.isidentifier() else _quoted(word)
+def name_text(word: str) -> str:
+    """A name as a spec has it: in quotes where it is no word of the grammar."""
+    return word if _NAME.fullmatch(word) else _quoted(word)
 
 
 def _quoted(text: str) -> str:

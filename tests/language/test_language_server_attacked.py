@@ -176,3 +176,37 @@ def test_columns_behind_signs_of_two_units(client: Client) -> None:
         )
         assert places == [(2, line.index("peak") + 2, line.index("peak") + 6), (3, 6, 10)]
     assert client.at("rename", 2, line.index("peak") + 1, newName="top")["result"] is None
+
+
+def test_a_document_that_is_too_long(client: Client) -> None:
+    """It is told so at once, and every request is answered; what is cut down again is checked."""
+    uri = URI.replace("unsaved", "long")
+    text = "problem capacity\n" + "class a { x = = 3 }\n" * 60_000
+    client.note(
+        "textDocument/didOpen", {"textDocument": {"uri": uri, "languageId": "mrspec", "version": 1, "text": text}}
+    )
+    assert [one["code"] for one in published(client, uri)] == ["unreadable-file"]
+    for method in ("hover", "definition", "completion", "rename"):
+        assert "result" in client.at(method, 3, 7, uri, newName="new")
+    client.note(
+        "textDocument/didChange",
+        {"textDocument": {"uri": uri, "version": 2}, "contentChanges": [{"text": "problem nothing\n"}]},
+    )
+    assert [one["code"] for one in published(client, uri)] == ["unknown-problem"]
+    client.note("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert published(client, uri) == []
+
+
+def test_a_name_that_there_is_cannot_be_had(client: Client) -> None:
+    line = TEXT.split("\n")[2]
+    refused = client.at("rename", 2, line.index("peak") + 3, newName="a")
+    assert "there is a `a` already" in refused["error"]["message"]
+
+
+def published(client: Client, uri: str) -> list[Any]:
+    """The diagnostics that come next for a document."""
+    while True:
+        message = client.read()
+        if message.get("method") == "textDocument/publishDiagnostics" and message["params"]["uri"] == uri:
+            found: list[Any] = message["params"]["diagnostics"]
+            return found

@@ -12,8 +12,10 @@ from click.testing import CliRunner, Result
 import mrdsl
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.editor.assist import complete, hover
+from mrdsl.editor.assist import hover
+from mrdsl.editor.completion import complete
 from mrdsl.editor.reference import reference
+from mrdsl.editor.written import Written
 from mrdsl.families import SHIPPED, family, family_names
 from tests.families.foreign.installing import SHOP, forget, install
 from tests.families.foreign.shop import REFERENCE
@@ -89,10 +91,10 @@ def test_its_study_runs(spec: str, tmp_path: Path) -> None:
 
 
 def test_the_editor_and_the_reference_know_it(spec: str) -> None:
-    assert "shop" in [found.label for found in complete("problem ", 1, 9)]
-    assert hover("problem shop", 1, 10) == "problem `shop`: how many servers a shop buys"
+    assert "shop" in [found.label for found in complete(Written("problem "), 1, 9)]
+    assert hover(Written("problem shop"), 1, 10) == "problem `shop`: how many servers a shop buys"
     inside = 'problem shop "a"\nserver {  }\n'
-    assert {"price", "capacity"} <= {found.label for found in complete(inside, 2, 10)}
+    assert {"price", "capacity"} <= {found.label for found in complete(Written(inside), 2, 10)}
     assert "## `problem shop`" in reference()
     assert "## `problem shop`" not in reference(SHIPPED)
 
@@ -111,7 +113,7 @@ def test_a_broken_family_is_told_as_its_own_mistake(name: str, fault: str) -> No
     assert fault in diagnostic.message
     assert diagnostic.span is not None
     assert (diagnostic.span.line, diagnostic.span.column) == (1, 9)
-    assert complete(text + "\n", 2, 1) is not None
+    assert complete(Written(text + "\n"), 2, 1) is not None
     failed = run("new", name)
     assert isinstance(failed.exception, MrdslError)
     assert [d.code for d in failed.exception.diagnostics] == ["broken-family"]
@@ -125,7 +127,7 @@ def test_listings_go_on_beside_a_broken_family() -> None:
     assert listed.exception is None
     assert "the family `absent`" in listed.output
     assert [name for name in family_names() if f"{name}: " in listed.output] == list(family_names())
-    assert "number" in [found.label for found in complete("problem ", 1, 9)]
+    assert "number" in [found.label for found in complete(Written("problem "), 1, 9)]
     studies = run("experiment")
     assert studies.exception is None
     assert "broken-family" in studies.output

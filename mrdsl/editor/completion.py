@@ -1,0 +1,166 @@
+"""What may be written at a place of a document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from mrdsl.contracts.family import Family, QuantityKind
+from mrdsl.core import units
+from mrdsl.editor.assist import Context, before, context_at
+from mrdsl.editor.scanning import first_words
+from mrdsl.editor.written import Written
+from mrdsl.families import family_names, summary
+from mrdsl.language.blocks import TOP_LEVEL_WORDS
+from mrdsl.language.evaluate import FUNCTIONS
+from mrdsl.language.printing import name_text
+from mrdsl.solving import registry
+from mrdsl.spec.distributions import DISTRIBUTIONS
+from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
+from mrdsl.spec.schema import Item
+
+_GOAL = re.compile(r"^\s*(minimize|maximize|estimate)\s+$")
+_EXTENDS = re.compile(r"(?:^|[,{}])\s*([^\W\d]\w*)\s+(.*\S)\s+extends\s+$")
+_ARGUMENT = re.compile(r"([^\W\d]\w*)\s*\(\s*$")
+_ITEM = re.compile(r"([^\W\d]\w*)\s*=[^=]*$")
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One proposal: what is inserted, its kind (``item``, ``block``, ``unit``, ``value``, ``param``), a word on it."""
+
+    label: str
+    kind: str
+    detail: str
+    insert: str
+
+
+def complete(written: Written, line: int, column: int) -> list[Completion]:
+    """What may be written at a place: items and blocks at the start of a statement, else values."""
+    head = re.sub(r"[^\W\d]\w*$", "", before(written, line, column))
+    context = context_at(written, line, column)
+    if re.match(r"^\s*problem\s+$", head):
+        return [Completion(name, "value", summary(name), f'{name} "$0"') for name in family_names()]
+    if re.search(r"\d\s*$", head):
+        return _units(context, head)
+    if context.block == "subject":
+        return _in_comparison(written, context, head)
+    if not context.blocks and (goal := _GOAL.match(head)):
+        return _goals(context.family, goal[1])
+    if not context.blocks and re.match(r"^\s*solve\s+with\s+$", head):
+        return _methods(context.family)
+    if extended := _EXTENDS.search(head):
+        alike = (one.name for one in written.definitions() if one.word == extended[1])
+        return [_named(name, extended[1]) for name in alike if name != extended[2].strip('"')]
+    if "=" in re.split(r"[,{}]", head)[-1]:
+        return _values(written, context, head)
+    if re.match(r"^.*?(^|[,{}])\s*$", head):
+        return _statements(context)
+    return []
+
+
+def _statements(context: Context) -> list[Completion]:
+    if context.block == "solve":
+        return [Completion(word, "item", item.doc, f"{word} = ") for word, item in OPTIONS.items()]
+    if context.words is None:
+        problem = Completion("problem", "block", "what kind of problem this is", "problem ")
+        return [problem] if context.family is None and not context.blocks else []
+    written = frozenset(first_words(context.piece, context.blocks[-1].start)) if context.blocks else frozenset()
+    words = context.words
+    out = [Completion(w, "item", i.doc, f"{w} = ") for w, (_, i) in words.items.items() if w not in written]
+    out += [Completion(w, "block", b.doc, f"{w} {{ $0 }}") for w, (_, b) in words.singles.items() if w not in written]
+    out += [
+        Completion(word, "block", block.doc, f"{word} ${{1:NAME}} {{ $0 }}")
+        for word, (_, block) in words.repeated.items()
+    ]
+    if not context.blocks:
+        out += [Completion(word, "block", "statement", f"{word} ") for word in TOP_LEVEL_WORDS]
+        if context.family is not None:
+            out += [
+                Completion(f"{g.sense} {g.quantity}", "block", g.doc, f"{g.sense} {g.quantity}")
+                for g in context.family.goals
+            ]
+    return out
+
+
+def _goals(family: Family | None, sense: str) -> list[Completion]:
+    goals = () if family is None else family.goals
+    return [Completion(goal.quantity, "value", goal.doc, goal.quantity) for goal in goals if goal.sense == sense]
+
+
+def _methods(family: Family | None) -> list[Completion]:
+    """The family's own methods, then the solvers that take models."""
+    own = () if family is None else family.methods
+    solvers = [one.name for one in registry.readable() if not one.is_pipeline]
+    known = {**dict.fromkeys(own, "method"), **dict.fromkeys(solvers, "solver")}
+    return [Completion(name, "value", kind, _plain(name_text(name))) for name, kind in known.items()]
+
+
+def _in_comparison(written: Written, context: Context, head: str) -> list[Completion]:
+    """Inside ``subject to``: the plan's quantities, what they are asked of, and numbers."""
+    quantities = () if context.family is None else context.family.quantities
+    asked = _ARGUMENT.search(head)
+    if asked is not None and asked[1] not in FUNCTIONS:
+        return [_named(name, word) for name, word in _arguments(written, context.family, asked[1])]
+    return [*(_quantity(one) for one in quantities), *_numbers(written, FUNCTIONS)]
+
+
+def _arguments(written: Written, family: Family | None, quantity: str) -> Iterator[tuple[str, str]]:
+    """The names of the blocks that a quantity is asked of, each with its block's word."""
+    from mrdsl.language.vocabulary import vocabulary
+
+    if family is None:
+        return
+    over = {one.over for one in family.quantities if one.name == quantity}
+    words = {word for word, (name, _) in vocabulary(family.facts).repeated.items() if name in over}
+    yield from ((one.name, one.word) for one in written.definitions() if one.word in words)
+
+
+def _quantity(kind: QuantityKind) -> Completion:
+    return Completion(kind.name, "value", kind.doc, f"{kind.name}($0)" if kind.over else kind.name)
+
+
+def _values(written: Written, context: Context, head: str) -> list[Completion]:
+    item = _item(context, head)
+    if item is not None and item.form == "choice":
+        return [Completion(choice, "value", item.doc, choice) for choice in item.choices]
+    if item is not None and item.form in ("name", "names"):
+        blocks = {one.name: one.word for one in written.definitions() if one.word != "param"}
+        return [_named(name, word) for name, word in blocks.items()]
+    return _numbers(written, (*FUNCTIONS, *DISTRIBUTIONS))
+
+
+def _numbers(written: Written, functions: Iterable[str]) -> list[Completion]:
+    params = [one.name for one in written.definitions() if one.word == "param"]
+    return [
+        *(Completion(name, "param", "param", name) for name in params),
+        *(Completion(name, "value", "function", f"{name}($0)") for name in functions),
+    ]
+
+
+def _named(name: str, word: str) -> Completion:
+    return Completion(name, "value", f"{word} {name}", _plain(name_text(name)))
+
+
+def _plain(text: str) -> str:
+    """A text in which an editor finds no snippet's signs."""
+    return re.sub(r"([\\$}])", r"\\\1", text)
+
+
+def _item(context: Context, head: str) -> Item | None:
+    """The item whose value is being written."""
+    match = _ITEM.search(head)
+    found = context.words.items.get(match[1]) if match and context.words is not None else None
+    return found[1] if found is not None else None
+
+
+def _units(context: Context, head: str) -> list[Completion]:
+    item = _item(context, head)
+    wanted = units.KINDS[item.kind].dimension if item is not None else None
+    chosen = [u for u in units.UNITS.values() if wanted is None or u.dimension == wanted]
+    out = [Completion(unit.name, "unit", units.describe(unit.dimension), unit.name) for unit in chosen]
+    if not out and item is not None:
+        shown = units.KINDS[item.kind].shown_in()
+        out = [Completion(shown, "unit", units.KINDS[item.kind].noun, shown)] if shown else []
+    return out

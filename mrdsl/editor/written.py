@@ -1,0 +1,224 @@
+"""A document as an editor holds it: one version's lines, and its statements piece by piece.
+
+A piece is some whole statements of the top level. A new version takes over the pieces that it shares with the one
+before, so that an edit parses what it changed and no more.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from types import MappingProxyType
+from typing import Any
+from zlib import crc32
+
+from lark import Token
+
+from mrdsl.core import budgets
+from mrdsl.core.source import Span
+from mrdsl.editor.scanning import MARKS, Scanner
+from mrdsl.language import tree
+from mrdsl.language.parsing import parse
+
+_EVERY = 3
+_NO_NAMES = ("problem", "import", "minimize", "maximize", "estimate", "subject", "solve")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A param or a named block: its name, the token that names it, and the block's first word, "param" for a param."""
+
+    name: str
+    token: Token
+    word: str
+
+
+class Piece:
+    """Whole statements of the top level; their lines count from 1 within it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.line_count = text.count("\n")
+
+    @cached_property
+    def statements(self) -> tuple[tree.Statement, ...]:
+        return parse(self.text, "")[0].statements
+
+    @cached_property
+    def definitions(self) -> tuple[Definition, ...]:
+        return tuple(_definitions(self.statements))
+
+    @cached_property
+    def params(self) -> Mapping[str, tree.Assignment]:
+        """The ``param`` statements by name."""
+        return {str(s.words[1]): s for s in self.statements if isinstance(s, tree.Assignment) and is_param(s)}
+
+    @cached_property
+    def uses(self) -> Mapping[str, Sequence[Token]]:
+        """The tokens that can mean a param or a block, by name."""
+        found: dict[str, list[Token]] = {}
+        for token in _name_tokens(self.statements):
+            found.setdefault(tree.word_text(token), []).append(token)
+        return found
+
+    @cached_property
+    def problem(self) -> str | None:
+        """The family that the piece names."""
+        for s in self.statements:
+            if isinstance(s, tree.Block) and s.words[0] == "problem" and len(s.words) > 1:
+                return str(s.words[1])
+        return None
+
+
+class Written:
+    """One version of a document. Lines and columns count from 1, as everywhere in mrdsl."""
+
+    def __init__(self, text: str, before: Written | None = None) -> None:
+        self.text = text
+        self.lines = text.split("\n")
+        self._widths: dict[tuple[int, str], list[int]] = {}
+        self.too_long = len(text.encode("utf-8", "surrogatepass")) > budgets.EDITED_BYTES
+        known = {} if before is None else before._pieces_by_text
+        texts = [] if self.too_long else _split(text)
+        self.pieces = [known.get(part) or Piece(part) for part in texts]
+        self._starts = list(accumulate((piece.line_count for piece in self.pieces), initial=0))[: len(self.pieces)]
+
+    @cached_property
+    def _pieces_by_text(self) -> Mapping[str, Piece]:
+        return MappingProxyType({piece.text: piece for piece in self.pieces})
+
+    def piece_at(self, line: int) -> tuple[Piece, int] | None:
+        """The piece in which a line stands, and how many lines come before it."""
+        if not self.pieces:
+            return None
+        index = max(0, bisect_right(self._starts, line - 1) - 1)
+        return self.pieces[index], self._starts[index]
+
+    def definitions(self) -> Iterator[Definition]:
+        """Every param and every named block."""
+        return (one for piece in self.pieces for one in piece.definitions)
+
+    def spans(self, name: str) -> Iterator[Span]:
+        """Every place where a name can mean a param or a block."""
+        for piece, start in zip(self.pieces, self._starts, strict=True):
+            yield from (_span(token, start) for token in piece.uses.get(name, ()))
+
+    def definition(self, name: str) -> Span | None:
+        """Where a name is defined, None where that is nowhere or in several places."""
+        found = [
+            _span(one.token, start)
+            for piece, start in zip(self.pieces, self._starts, strict=True)
+            for one in piece.definitions
+            if one.name == name
+        ]
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def problem(self) -> str | None:
+        """The family that the document names."""
+        return next((piece.problem for piece in self.pieces if piece.problem is not None), None)
+
+    def column(self, line: int, units: int, encoding: str) -> int:
+        """The column behind so many of a client's units, at most the one behind the line."""
+        text = self.lines[line - 1]
+        if text.isascii():
+            return min(units, len(text)) + 1
+        return min(bisect_left(self._units(line, encoding), units), len(text)) + 1
+
+    def units(self, line: int, column: int, encoding: str) -> int:
+        """A client's units before a column."""
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
+        before = min(max(column - 1, 0), len(text))
+        return before if text.isascii() else self._units(line, encoding)[before]
+
+    def _units(self, line: int, encoding: str) -> list[int]:
+        """How many units of an encoding stand before each character of a line, and before its end."""
+        key = (line, encoding)
+        if key not in self._widths:
+            self._widths[key] = list(accumulate((_width(c, encoding) for c in self.lines[line - 1]), initial=0))
+        return self._widths[key]
+
+
+def _width(character: str, encoding: str) -> int:
+    if encoding == "utf-8":
+        return len(character.encode("utf-8", "surrogatepass"))
+    return 2 if encoding == "utf-16" and character > "\uffff" else 1
+
+
+def _span(token: Token, lines_before: int) -> Span:
+    found = tree.span_of(tree.FileNames(("",)), token)
+    return Span("", found.line + lines_before, found.column, found.end_line + lines_before, found.end_column)
+
+
+def _split(text: str) -> list[str]:
+    """The text in pieces that end where a statement of the top level does.
+
+    Where depends on the next line alone, so that an edit moves no other end: before one line in :data:`_EVERY`.
+    """
+    for guess in (False, True):
+        scanner = Scanner(text, guess)
+        ends = [end for end in scanner.run(MARKS) if not scanner.open]
+        if not scanner.open and not scanner.brackets:
+            break
+    pieces, start = [], 0
+    for end in ends:
+        line = text[end : text.find("\n", end) + 1].encode("utf-8", "surrogatepass")
+        if crc32(line) % _EVERY == 0 and text[start:end].strip():
+            pieces.append(text[start:end])
+            start = end
+    return [*pieces, text[start:]]
+
+
+def is_param(statement: Any) -> bool:
+    """Whether a statement is ``param NAME = ...``."""
+    return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == "param"
+
+
+def _definitions(statements: Sequence[Any]) -> Iterator[Definition]:
+    for statement in statements:
+        if is_param(statement):
+            yield Definition(tree.word_text(statement.words[1]), statement.words[1], "param")
+        elif isinstance(statement, tree.Block):
+            if _is_named(statement):
+                token = statement.words[1]
+                yield Definition(tree.word_text(token), token, str(statement.words[0]))
+            yield from _definitions(statement.statements or ())
+
+
+def _is_named(block: tree.Block) -> bool:
+    return (
+        len(block.words) > 1
+        and str(block.words[0]) not in _NO_NAMES
+        and block.words[1] != "from"
+        and (block.statements is not None or len(block.words) > 2)
+    )
+
+
+def _name_tokens(statements: Sequence[Any]) -> Iterator[Token]:
+    """Every token that can mean a param or a block: names in values, names in headers."""
+    for statement in statements:
+        if isinstance(statement, tree.Assignment):
+            if is_param(statement):
+                yield statement.words[1]
+            yield from _value_tokens(statement.value)
+        elif isinstance(statement, tree.Block):
+            if str(statement.words[0]) not in ("problem", "import", "solve"):
+                yield from statement.words[1:]
+                yield from statement.more
+            yield from _name_tokens(statement.statements or ())
+        else:
+            yield from _value_tokens(statement)
+
+
+def _value_tokens(node: Any) -> Iterator[Token]:
+    if isinstance(node, tree.Name | tree.Text):
+        yield node.token
+    elif isinstance(node, tree.Call):
+        for argument in node.arguments:
+            yield from _value_tokens(argument)
+    elif isinstance(node, tuple) and not isinstance(node, tree.Number):
+        for part in node:
+            yield from _value_tokens(part)

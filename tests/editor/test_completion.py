@@ -1,0 +1,111 @@
+"""What is offered at each place: ``|`` in a text is the cursor."""
+
+from __future__ import annotations
+
+import pytest
+
+from mrdsl.editor.assist import rename
+from mrdsl.editor.completion import complete
+from mrdsl.editor.written import Written
+from mrdsl.families import family
+from mrdsl.language.blocks import TOP_LEVEL_WORDS
+from mrdsl.solving import registry
+
+HEAD = """problem joint "two classes"
+param load = 1
+service web { }
+class sort { map { tasks = 3, avg = 2 s } }
+class "word count" { map { tasks = 3, avg = 2 s } }
+"""
+
+
+def at_cursor(text: str) -> tuple[Written, int, int]:
+    before, _, after = text.partition("|")
+    return Written(before + after), before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
+def offered(text: str) -> list[str]:
+    return [one.label for one in complete(*at_cursor(text))]
+
+
+GOALS = {
+    ("bounds", "minimize"): {"slots"},
+    ("bounds", "estimate"): {"completion"},
+    ("energy", "minimize"): {"energy", "cost", "uptime"},
+    ("deadline", "maximize"): {"slack", "slack_ratio", "min_slack"},
+    ("deadline", "minimize"): set(),
+}
+
+
+@pytest.mark.parametrize(("problem", "sense"), GOALS)
+def test_behind_the_sense_stand_the_goals(problem: str, sense: str) -> None:
+    assert set(offered(f"problem {problem}\n{sense} |")) == GOALS[problem, sense]
+
+
+def test_behind_extends_stand_blocks_of_the_same_kind() -> None:
+    assert offered(HEAD + "class big extends |") == ["sort", "word count"]
+    assert offered(HEAD + "service two extends |\n") == ["web"]
+    assert [one.insert for one in complete(*at_cursor(HEAD + "class big extends |"))] == ["sort", '"word count"']
+
+
+def test_behind_solve_with_stand_methods_and_solvers() -> None:
+    found = offered("problem makespan\nsolve with |")
+    own = family("makespan")
+    assert own is not None
+    assert set(own.methods) <= set(found)
+    assert {"highs", "cbc", "glpk"} <= set(found)
+    others = set(family("hybrid").methods) - set(own.methods)  # type: ignore[union-attr]
+    assert not others & set(found)
+    assert set(found) <= set(registry.names())
+
+
+@pytest.mark.parametrize("rest", ["", " <= 5 min }", "\n}\nminimize cost\n"])
+def test_a_quantity_is_asked_of_blocks(rest: str) -> None:
+    assert offered(HEAD + "subject to { admitted(|" + rest) == ["sort", "word count"]
+    assert offered(HEAD + "subject to { cost <= 3, response( |" + rest) == ["web"]
+
+
+@pytest.mark.parametrize("inside", ["\n  |\n}\n", " | }\n", "\n  cost <= 3, |", "\n  |", " load <= |}"])
+def test_comparisons_hold_quantities_and_no_blocks(inside: str) -> None:
+    found = offered(HEAD + "subject to {" + inside)
+    assert {"admitted", "cost", "load", "max"} <= set(found)
+    assert not {*TOP_LEVEL_WORDS, "class", "service", "minimize cost"} & set(found)
+
+
+def test_a_block_that_is_being_written_is_the_place() -> None:
+    """Before its brace is written: the items of a class, not those of the top level; what stands there is left out."""
+    found = offered(HEAD + "class more {\n  map { tasks = 3 }\n  |")
+    assert "deadline" in found
+    assert "map" not in found
+    assert not set(TOP_LEVEL_WORDS) & set(found)
+    assert "avg" in offered(HEAD + "class more {\n  map { tasks = 3, |\n")
+    assert "avg" in offered(HEAD + "class more {\n  map { |\nclass other {\n  map { tasks = 1, avg = 1 s }\n}\n")
+
+
+def test_names_are_no_snippets() -> None:
+    text = HEAD + 'class "a$1}" { }\nsubject to { admitted(|'
+    assert complete(*at_cursor(text))[-1].insert == '"a\\$1\\}"'
+
+
+@pytest.mark.parametrize("name", ["web", "load", "word count"])
+def test_a_name_that_there_is_cannot_be_had(name: str) -> None:
+    with pytest.raises(ValueError, match="already"):
+        rename(*at_cursor(HEAD + "class s|mall extends sort { }"), name)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "a\x1b[0m", "\u202ea"])
+def test_a_name_that_is_none_cannot_be_had(name: str) -> None:
+    with pytest.raises(ValueError, match="control characters"):
+        rename(*at_cursor(HEAD.replace("class sort", "class so|rt")), name)
+
+
+@pytest.mark.parametrize(("name", "why"), [("two words", "one word"), ("a-b", "one word"), ("min", "unit")])
+def test_a_params_name_is_a_word(name: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        rename(*at_cursor(HEAD.replace("load = 1", "lo|ad = 1")), name)
+
+
+def test_a_new_name_is_written_as_the_language_has_it() -> None:
+    for name, written in (("big", "big"), ("big sort", '"big sort"'), ('a "b" \\', '"a \\"b\\" \\\\"')):
+        assert rename(*at_cursor(HEAD.replace("class sort", "class so|rt")), name)[0] == written
+    assert rename(*at_cursor(HEAD.replace("class sort", "class so|rt")), "sort")[0] == "sort"
