@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.exchange.cells import RawTable
     from mrdsl.exchange.jobs import TableJob
+    from mrdsl.exchange.logs.formats import LogFormat
     from mrdsl.exchange.models.written import Written
     from mrdsl.exchange.queue_tree import Queue
     from mrdsl.exchange.spot_history import SpotRecord
@@ -62,6 +63,20 @@ class Reader(Generic[T]):
 
 
 @dataclass(frozen=True)
+class LogReader:
+    """A kind of log. Logs are told apart by how they begin, not by their names, and read one job at a time.
+
+    ``load()`` gives what tells them and what reads them.
+    """
+
+    name: str
+    reads: str
+    doc: str
+    load: Callable[[], LogFormat]
+    endings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Writer(Generic[T]):
     """A format that is written. ``writes`` says what goes into it, ``needs`` the package that it takes, if any.
 
@@ -92,7 +107,7 @@ class ModelWriter(Writer[Callable[[IO[str], Any, str], "Written"]]):
 Entry = TypeVar("Entry", bound="Reader[Any] | Writer[Any]")
 
 
-def names(entries: Iterable[Reader[Any] | Writer[Any]]) -> tuple[str, ...]:
+def names(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> tuple[str, ...]:
     """The names of formats, in order."""
     return tuple(entry.name for entry in entries)
 
@@ -117,7 +132,7 @@ def recognized(entries: Iterable[Reader[T]], text: str) -> Reader[T] | None:
     return next((entry for entry in entries if entry.sign is not None and entry.sign.match(text)), None)
 
 
-def listed(entries: Iterable[Reader[Any] | Writer[Any]]) -> str:
+def listed(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> str:
     """The names as messages give them: ``there are: cbc, glpk``."""
     return "there are: " + ", ".join(names(entries))
 
@@ -195,6 +210,36 @@ def _capacity_scheduler_reader() -> Callable[[str, Mistakes], Queue]:
     return _text_reader(read_capacity_scheduler)
 
 
+def _job_history() -> LogFormat:
+    from mrdsl.exchange.logs.hadoop_history import FORMAT
+
+    return FORMAT
+
+
+def _text_history() -> LogFormat:
+    from mrdsl.exchange.logs.hadoop_text_history import FORMAT
+
+    return FORMAT
+
+
+def _spark_events() -> LogFormat:
+    from mrdsl.exchange.logs.spark_events import FORMAT
+
+    return FORMAT
+
+
+def _rumen() -> LogFormat:
+    from mrdsl.exchange.logs.rumen import FORMAT
+
+    return FORMAT
+
+
+def _sls() -> LogFormat:
+    from mrdsl.exchange.logs.sls import FORMAT
+
+    return FORMAT
+
+
 WORKFLOWS: tuple[Reader[Workflow], ...] = (
     Reader("wfcommons", "a workflow", "WfFormat of wfcommons.org: a recorded execution", _wfcommons, (".json",)),
     Reader("dot", "a workflow", "Graphviz' digraphs whose nodes have durations", _dot, (".dot", ".gv")),
@@ -226,6 +271,13 @@ SOLUTIONS: tuple[Reader[Reply], ...] = (
 )
 QUEUES: tuple[Reader[Queue], ...] = (
     Reader("yarn", "a tree of queues", "YARN's capacity-scheduler.xml", _capacity_scheduler_reader, (".xml",)),
+)
+LOGS: tuple[LogReader, ...] = (
+    LogReader("jhist", "runs of jobs", "job history of Hadoop 2 and 3 (`.jhist`)", _job_history),
+    LogReader("history", "runs of jobs", "job history of Hadoop 1", _text_history),
+    LogReader("spark", "runs of jobs", "Spark's event logs, rolled ones too", _spark_events),
+    LogReader("rumen", "runs of jobs", "traces of Rumen", _rumen),
+    LogReader("sls", "runs of jobs", "jobs of YARN's load simulator", _sls),
 )
 READERS: tuple[Reader[Any], ...] = (*WORKFLOWS, *JOBS, *SPOT_PRICES, *TABLES_READ, *SOLUTIONS, *QUEUES)
 

@@ -15,11 +15,14 @@ from click.testing import CliRunner
 from mrdsl import load
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.exchange.logs.reading import Log, read_logs
+from mrdsl.exchange.logs.telling import Telling
 from mrdsl.exchange.mistakes import EmptyFileError, FormatError
 from mrdsl.exchange.models.written import Written
 from mrdsl.exchange.queue_tree import Queue, percentages
 from mrdsl.exchange.registry import (
     JOBS,
+    LOGS,
     MODELS,
     PLANS,
     QUEUES,
@@ -29,6 +32,7 @@ from mrdsl.exchange.registry import (
     TABLES_READ,
     WORKFLOWS,
     WRITERS,
+    LogReader,
     ModelWriter,
     Reader,
     Writer,
@@ -195,8 +199,32 @@ def test_a_plan_is_written_twice_alike_and_read_back(writer: Writer[Any], tmp_pa
     assert reader.read(path, []) == root
 
 
+HEADS = {
+    "jhist": b"Avro-Json\n",
+    "history": b'Meta VERSION="1" .\n',
+    "spark": b'{"Event":"SparkListenerLogStart"}\n',
+    "rumen": b'{"jobID": "job_1",',
+    "sls": b'{"job.tasks": [],',
+}
+
+
+@pytest.mark.parametrize("reader", LOGS, ids=names(LOGS))
+def test_a_log_is_told_by_its_beginning_and_what_is_no_log_behind_it_is_told(reader: LogReader, tmp_path: Path) -> None:
+    head = HEADS[reader.name]
+    assert [one.name for one in LOGS if one.load().recognizes(head)] == [reader.name]
+    assert not reader.load().recognizes(Random(15).randbytes(4000))
+    for what, content in bad_files(tmp_path):
+        path = tmp_path / what
+        path.write_bytes(head + content)
+        telling = Telling()
+        list(read_logs([Log(str(path), (str(path),))], telling))
+        mistakes = telling.diagnostics()
+        assert mistakes, what
+        assert {mistake.span and mistake.span.file for mistake in mistakes} == {str(path)}
+
+
 def test_names_and_endings_tell_formats_apart() -> None:
-    for group in (MODELS, TABLES, PLANS, WORKFLOWS, JOBS, SOLUTIONS):
+    for group in (MODELS, TABLES, PLANS, WORKFLOWS, JOBS, SOLUTIONS, LOGS):
         assert len(set(names(group))) == len(group)
         assert len(set(endings(group))) == len(endings(group))
     assert len({(one.name, one.reads) for one in READERS}) == len(READERS)
@@ -224,7 +252,7 @@ def test_commands_take_their_lists_from_the_registry() -> None:
 def as_markdown() -> str:
     """The tables of docs/formats.md."""
     parts = ["| read as | format | endings | what it is |", "|---|---|---|---|"]
-    parts += [f"| {one.reads} | `{one.name}` | {_code(one.endings)} | {one.doc} |" for one in READERS]
+    parts += [f"| {one.reads} | `{one.name}` | {_code(one.endings)} | {one.doc} |" for one in (*READERS, *LOGS)]
     parts += ["", "| written from | format | endings | what it is |", "|---|---|---|---|"]
     parts += [f"| {one.writes} | `{one.name}` | {_code(one.endings)} | {one.doc} |" for one in WRITERS]
     return "\n".join(parts) + "\n"

@@ -10,9 +10,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
+from mrdsl.exchange.logs.job_configuration import configuration_beside
+from mrdsl.exchange.logs.opening import lines
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.exchange.logs.telling import Telling
 
@@ -198,3 +201,11 @@ def _counter(counters: Any, name: str) -> int | None:
     except (TypeError, KeyError):
         pass
     return None
+
+
+def _read(log: OpenedLog, telling: Telling) -> Iterator[MapReduceJob]:
+    for job in read_history(lines(log.pieces()), log.name, telling):
+        yield replace(job, configuration=configuration_beside(log.name, job.job))
+
+
+FORMAT = LogFormat(is_history, _read)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from mrdsl.exchange.logs.formats import LogFormat
+from mrdsl.exchange.logs.opening import lines
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.exchange.logs.telling import Telling
 
@@ -105,3 +107,6 @@ def _attempt(pairs: dict[str, str]) -> Attempt:
 
 def _whole(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdecimal() and len(text) < 19 else None
+
+
+FORMAT = LogFormat(is_text_history, lambda log, telling: read_text_history(lines(log.pieces()), log.name, telling))

@@ -7,19 +7,15 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mrdsl.exchange.logs.expanding import MissingLibraryError, UnreadableLogError
-from mrdsl.exchange.logs.hadoop_history import is_history, read_history
-from mrdsl.exchange.logs.hadoop_text_history import is_text_history, read_text_history
-from mrdsl.exchange.logs.job_configuration import configuration_beside
-from mrdsl.exchange.logs.opening import EXPANDED_AT_MOST, Readable, chunks, lines, numbered, open_log
+from mrdsl.exchange.logs.formats import OpenedLog
+from mrdsl.exchange.logs.opening import EXPANDED_AT_MOST, Readable, chunks, open_log
 from mrdsl.exchange.logs.records import MapReduceJob, Run
-from mrdsl.exchange.logs.rumen import read_rumen
-from mrdsl.exchange.logs.sls import read_sls
-from mrdsl.exchange.logs.spark_events import SKIPPED, is_event_log, read_events
 from mrdsl.exchange.logs.telling import Telling
+from mrdsl.exchange.registry import LOGS
 
 STANDARD_INPUT = "-"
 _PART = re.compile(r"^events_(\d+)_")
@@ -100,25 +96,15 @@ def _read(log: Log, telling: Telling, limit: int, progress: Callable[[int], None
         head = kept.first(source)
         if not head.strip():
             telling.fail("empty-log", "this file is empty", log.name, 1, "take another file")
-        elif is_history(head):
-            for job in read_history(lines(kept.all(source)), log.name, telling):
-                yield replace(job, configuration=configuration_beside(log.name, job.job))
-        elif is_text_history(head):
-            yield from read_text_history(lines(kept.all(source)), log.name, telling)
-        elif is_event_log(head):
-            yield from read_events(_parts(log, kept.all(source), limit, opened, progress), log.name, telling)
-        elif b'"jobID"' in head or b'"mapTasks"' in head:
-            yield from read_rumen(kept.all(source), log.name, telling)
-        elif b'"job.tasks"' in head or b'"container.type"' in head or b'"am.type"' in head:
-            yield from read_sls(kept.all(source), log.name, telling)
-        else:
-            telling.fail(
-                "unknown-log",
-                "this is no log that mrdsl knows",
-                log.name,
-                1,
-                "it reads job history (.jhist), Rumen and SLS traces, and event logs of Spark",
-            )
+            return
+        for reader in LOGS:
+            log_format = reader.load()
+            if log_format.recognizes(head):
+                parts = _parts(log, kept.all(source), limit, opened, progress)
+                yield from log_format.read(OpenedLog(log.name, parts), telling)
+                return
+        hint = "it reads " + "; ".join(reader.doc for reader in LOGS)
+        telling.fail("unknown-log", "this is no log that mrdsl knows", log.name, 1, hint)
 
 
 def _open(path: str, opened: ExitStack, progress: Callable[[int], None] | None) -> Readable:
@@ -169,11 +155,10 @@ class _Kept:
 
 def _parts(
     log: Log, first: Iterator[bytes], limit: int, opened: ExitStack, progress: Callable[[int], None] | None
-) -> Iterator[tuple[str, Iterator[tuple[int, memoryview]]]]:
-    """Each part of a log with its lines that may matter."""
-    yield log.parts[0], numbered(first, SKIPPED)
+) -> Iterator[tuple[str, Iterator[bytes]]]:
+    yield log.parts[0], first
     for path in log.parts[1:]:
-        yield path, numbered(chunks(_open(path, opened, progress), limit), SKIPPED)
+        yield path, chunks(_open(path, opened, progress), limit)
 
 
 def is_mapreduce(run: Run) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mrdsl.exchange.logs.concatenated import objects
+from mrdsl.exchange.logs.formats import LogFormat
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.exchange.logs.telling import Telling
 
@@ -80,3 +81,9 @@ def _known(value: Any) -> int | None:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+FORMAT = LogFormat(
+    lambda head: b'"jobID"' in head or b'"mapTasks"' in head,
+    lambda log, telling: read_rumen(log.pieces(), log.name, telling),
+)

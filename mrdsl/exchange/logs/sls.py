@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mrdsl.exchange.logs.concatenated import objects
+from mrdsl.exchange.logs.formats import LogFormat
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
 from mrdsl.exchange.logs.telling import Telling
 
@@ -54,3 +55,9 @@ def _known(value: Any) -> int | None:
         return int(value) if int(value) >= 0 else None
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+FORMAT = LogFormat(
+    lambda head: any(key in head for key in (b'"job.tasks"', b'"container.type"', b'"am.type"')),
+    lambda log, telling: read_sls(log.pieces(), log.name, telling),
+)

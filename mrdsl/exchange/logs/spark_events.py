@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mrdsl.exchange.logs.expanding import UnreadableLogError
+from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
+from mrdsl.exchange.logs.opening import numbered
 from mrdsl.exchange.logs.records import SparkApplication, StageRun
 from mrdsl.exchange.logs.telling import Telling
 
@@ -207,3 +209,10 @@ class _Application:
 def _task_cpus(properties: dict[str, str]) -> int:
     text = properties.get("spark.task.cpus", "1")
     return max(1, int(text)) if text.isdecimal() and len(text) < 6 else 1
+
+
+def _read(log: OpenedLog, telling: Telling) -> Iterator[SparkApplication]:
+    return read_events(((path, numbered(pieces, SKIPPED)) for path, pieces in log.parts), log.name, telling)
+
+
+FORMAT = LogFormat(is_event_log, _read)
