@@ -58,7 +58,7 @@ def _text(listed: list[dict[str, Any]], everything: bool) -> str:
             given = ", ".join(f"{name} {value}" for name, value in known["options"].items())
             lines.append(f"{'':<24} version {known['versions']} is not trusted: {known['reason']}; it gets {given}")
         if entry["checked"]:
-            verdict = "passes" if not entry["complaints"] else "fails"
+            verdict = "passes" if not entry["complaints"] else "fails some of"
             lines.append(f"{'':<24} {verdict}: {', '.join(entry['checked'])}")
         lines.extend(f"{'':<24} ! {complaint}" for complaint in entry["complaints"])
     return "".join(f"{line}\n" for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,6 +24,8 @@ from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker
 
 _TOO_LARGE = 1e15
+_NEARLY = 0.95
+"""What part of a time limit has passed where a program stopped at it, by a clock of its own."""
 
 
 @dataclass(frozen=True)
@@ -136,10 +139,18 @@ def options_of(solver: SolverFile, limits: Limits) -> Mapping[str, Any]:
 
 
 def through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
-    """The reply of a solver that Pyomo itself calls; ``what`` is the request's program or model."""
+    """The reply of a solver that Pyomo itself calls; ``what`` is the request's program or model.
+
+    Pyomo does not always tell at which limit GLPK and CBC stopped: at the time limit where that has passed.
+    """
     from mrdsl.solving.backends.pyomo import solve
 
     assert solver.pyomo is not None
+    begun = time.monotonic()
     with scratch_folder() as folder:
         request = Request(factory=solver.pyomo.factory, options=options_of(solver, limits), folder=str(folder), **what)
-        return run_in_worker(solve, request, limits.time)
+        reply = run_in_worker(solve, request, limits.time)
+    late = limits.time is not None and time.monotonic() - begun >= _NEARLY * limits.time
+    if late and reply.termination in (Termination.COMPLETED, Termination.NODE_LIMIT):
+        return replace(reply, termination=Termination.TIME_LIMIT)
+    return reply

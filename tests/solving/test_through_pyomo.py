@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pyomo.environ as pyo
 import pytest
+from pyomo.opt import SolverResults
 from pyomo.solvers.plugins.solvers.persistent_solver import PersistentSolver
 
 import mrdsl
@@ -33,14 +37,28 @@ install = "pip install highspy"
 [pyomo]
 factory = "{factory}"
 [limits]
-time = "time_limit"
+time = {limit}
 """
+LIMITS = {
+    "appsi_highs": '"time_limit"',
+    "highs": '"time_limit"',
+    "glpk": '{ name = "tmlim", whole = true }',
+    "cbc": '"sec"',
+    "scip_direct": '"limits/time"',
+}
+NEEDS = {"glpk": "glpsol", "cbc": "cbc"}
+"""Programs that Pyomo's interfaces start."""
 REAL = [case for case in contract.real_models() if case.kind in ("LP", "MILP")]
 
 
-@pytest.fixture(params=["appsi_highs", "highs"])
+@pytest.fixture(params=sorted(LIMITS))
 def borrowed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    (tmp_path / "borrowed.toml").write_text(BORROWED.format(factory=request.param), encoding="utf-8")
+    if request.param in NEEDS:
+        monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        if which(NEEDS[request.param]) is None:
+            pytest.skip(f"{NEEDS[request.param]} is not on the path")
+    toml = BORROWED.format(factory=request.param, limit=LIMITS[request.param])
+    (tmp_path / "borrowed.toml").write_text(toml, encoding="utf-8")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
     return "borrowed"
 
@@ -84,6 +102,51 @@ def test_flat_models_pickle_and_say_the_same(case: RealModel) -> None:
     assert plain.goal.sense == goal.sense
 
 
+@pytest.mark.usefixtures("fresh_workers")
+@pytest.mark.parametrize(
+    ("said", "ended", "value"),
+    [
+        ("feasible", "completed", 3.0),
+        ("locallyOptimal", "completed", 3.0),
+        ("maxEvaluations", "node_limit", 3.0),
+        ("intermediateNonInteger", "node_limit", None),
+    ],
+)
+def test_a_point_without_a_proof_is_kept(
+    said: str, ended: str, value: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Pyomo says of GLPK and CBC at a limit, and of solvers that look around a point only; no bound, no proof."""
+
+    class Stopped:
+        def __init__(self) -> None:
+            self.options: dict[str, Any] = {}
+
+        def available(self, exception_flag: bool = False) -> bool:
+            return True
+
+        def solve(self, model: Any, **_: Any) -> SolverResults:
+            found = SolverResults()
+            found.solver.termination_condition = said
+            found.solution.add().variable.update({f"x[{i}]": {"Value": 1.0} for i in model.x})
+            for i in model.x:
+                model.x[i].set_value(1.0)
+            monkeypatch.setattr(model.solutions, "load_from", lambda _: None)
+            return found
+
+    monkeypatch.setattr("mrdsl.solving.backends.pyomo.pyo.SolverFactory", lambda name: Stopped())
+    toml = BORROWED.format(factory="stops", limit=LIMITS["highs"])
+    (tmp_path / "borrowed.toml").write_text(toml, encoding="utf-8")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var([0, 1], bounds=(0, 3), domain=pyo.Integers)
+    model.row = pyo.Constraint(expr=model.x[0] + model.x[1] >= 1)
+    model.goal = pyo.Objective(expr=model.x[0] + 2.0 * model.x[1])
+    answer = solve_model(model, "borrowed", Limits(time=600.0))
+    solution = SolutionStatus.NONE if value is None else SolutionStatus.FEASIBLE
+    assert (str(answer.termination), answer.solution) == (ended, solution)
+    assert (answer.value, answer.bound) == (value, None)
+
+
 def kept_in_mind(seen: list[Any]) -> type[PersistentSolver]:
     """A persistent interface: it solves what it was given by ``set_instance``, and nothing else."""
 
@@ -111,7 +174,7 @@ def test_a_persistent_interface_gets_its_instance(tmp_path: Path, monkeypatch: p
         "mrdsl.solving.backends.pyomo.pyo.SolverFactory",
         lambda name, real=pyo.SolverFactory: made() if name == "keeps" else real(name),
     )
-    (tmp_path / "borrowed.toml").write_text(BORROWED.format(factory="keeps"), encoding="utf-8")
+    (tmp_path / "borrowed.toml").write_text(BORROWED.format(factory="keeps", limit=LIMITS["highs"]), encoding="utf-8")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
     for case in (case for case in contract.CASES if case.quick and case.kind in ("LP", "MILP")):
         assert contract.complaints("borrowed", case) == ()

@@ -26,22 +26,31 @@ TERMINATIONS = MappingProxyType(
     {
         "optimal": Termination.OPTIMAL,
         "globallyOptimal": Termination.OPTIMAL,
+        "locallyOptimal": Termination.COMPLETED,
+        "feasible": Termination.COMPLETED,
         "infeasible": Termination.INFEASIBLE,
         "infeasibleOrUnbounded": Termination.INFEASIBLE,
         "unbounded": Termination.UNBOUNDED,
         "maxTimeLimit": Termination.TIME_LIMIT,
         "maxIterations": Termination.NODE_LIMIT,
         "maxEvaluations": Termination.NODE_LIMIT,
+        "intermediateNonInteger": Termination.NODE_LIMIT,
         "userInterrupt": Termination.INTERRUPTED,
         "resourceInterrupt": Termination.INTERRUPTED,
     }
 )
 
 
+VERSION_SECONDS = 60.0
+"""How long a program may take to tell its version, before it is asked anything: Pyomo waits two seconds."""
+
+
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
     """Solves the program, or ``request.model`` of :mod:`mrdsl.solving.flat`, by ``SolverFactory(request.factory)``."""
     model = request.model if request.program is None else flat.of_program(request.program)
     factory = pyo.SolverFactory(request.factory)
+    if hasattr(factory, "_version_timeout"):
+        factory._version_timeout = VERSION_SECONDS
     for name, value in request.options.items():
         factory.options[name] = value
     with _scratch(request.folder):
@@ -57,7 +66,7 @@ def solve(request: Request, report: Callable[[Array, float, float | None], None]
     bound = _bound(results, model)
     if termination is Termination.ERROR:
         return Reply(termination, message=f"Pyomo says: {status} {results.solver.message or ''}".strip())
-    if not len(results.solution):
+    if not len(results.solution) or status == "intermediateNonInteger":
         return Reply(termination, bound=bound)
     model.solutions.load_from(results)
     values = np.array([_least(v) if v.value is None else float(v.value) for v in model.x.values()])
