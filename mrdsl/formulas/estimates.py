@@ -86,3 +86,20 @@ def slots_per_vm(classes: Sequence[Any]) -> tuple[Floats, Floats]:
     task = column(classes, "slots.task")
     there = np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)
     return np.where(there, task, by_kind[0]), np.where(there, task, by_kind[1])
+
+
+def stage_counts(classes: Sequence[Any]) -> NDArray[np.int64]:
+    """How many stages each class consists of; 0 where it is described otherwise."""
+    if not any_stages(classes):
+        return np.zeros(len(classes), dtype=np.int64)
+    return np.array([len(stages) for stages in stages_of(classes)], dtype=np.int64)
+
+
+def upper_is_bound(stages: Any, jobs: Any) -> Any:
+    """Whether so many jobs of so many stages each, on slots of their class, keep the premises of the upper estimate.
+
+    One stage is one phase, for which Proposition 2.5 is made, and a job that is alone holds its slots throughout: its
+    time is at most Graham's ``(W - P)/k + P``. Jobs of more stages side by side lend each other the slots that they
+    leave at the end of a stage and wait for them in the next, for which no bound of the form ``A/k + C`` is known.
+    """
+    return (stages <= 1) | (jobs <= 1.0)

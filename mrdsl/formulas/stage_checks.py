@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
@@ -102,6 +103,34 @@ def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                 ),
                 f"classes[{index}]",
             )
+
+
+def check_upper_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    """Warnings where the upper estimate is promised and is no bound: see estimates.upper_is_bound."""
+    if not any_stages(classes):
+        return
+    rows = stages_of(classes)
+    for index in matching(classes, _promises_upper_for_several):
+        if len(rows[index]) > 1:
+            yield no_upper_bound(classes[index], index)
+
+
+def no_upper_bound(node: Any, index: int) -> Diagnostic:
+    """The warning for one class."""
+    return _at(
+        warning(
+            "no-upper-bound",
+            f"the upper estimate of class {node.name} is promised, and is no bound: its jobs lend each other the slots "
+            "that they leave at the end of a stage, and wait for them in the next",
+            node.span_of("guarantee"),
+            "take guarantee = average, which claims none, or let one job run at a time",
+        ),
+        f"classes[{index}].guarantee",
+    )
+
+
+def _promises_upper_for_several(c: Reader) -> Any:
+    return (c.word("guarantee") == "upper") & (c("jobs.high", inf) > 1.0)
 
 
 def _promises_more_than_lower(c: Reader) -> Any:

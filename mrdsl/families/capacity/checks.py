@@ -13,7 +13,12 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
-from mrdsl.formulas.stage_checks import check_few_tasks_of_stages, check_kinds_of_slots, check_stages
+from mrdsl.formulas.stage_checks import (
+    check_few_tasks_of_stages,
+    check_kinds_of_slots,
+    check_stages,
+    check_upper_of_stages,
+)
 from mrdsl.spec.matching import Reader, matching
 from mrdsl.spec.spec import Spec
 from mrdsl.spec.stages import any_stages, stages_of
@@ -34,6 +39,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     if not has_errors(found):
         yield from check_few_tasks(facts.classes)
         yield from check_few_tasks_of_stages(facts.classes)
+        yield from check_upper_of_stages(facts.classes)
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
@@ -52,6 +58,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             f"{show(earliest, 'time')} pass however many slots it gets"
             if node.coefficients is not None
             else f"a job takes {show(earliest, 'time')} even with a slot for every task"
+            + (" that can run at once" if node.stages else "")
         )
         yield impossible(
             "impossible-deadline",

@@ -12,7 +12,7 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.formulas import mapreduce, sizing
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.spec.columns import column, names_of
@@ -46,6 +46,7 @@ class Instance:
     ``limits`` are the slots of one job between which they hold.
     ``deadline`` is what the spec says, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in
     ``subject to``.
+    ``stages`` counts those of each class, 0 where it has none.
     ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
     """
 
@@ -61,6 +62,7 @@ class Instance:
     low: Floats
     expected: Floats
     penalty: Floats
+    stages: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -122,6 +124,7 @@ def instance_of(spec: Spec) -> Instance:
         low=low,
         expected=expected,
         penalty=column(classes, "penalty"),
+        stages=stage_counts(classes),
     )
 
 

@@ -8,11 +8,13 @@ from itertools import starmap
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mrdsl.core.result import Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.formulas import mapreduce
+from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.simulation.observed import Observed, table_of
 
 SHOWN = 20
@@ -25,6 +27,13 @@ class Slots:
 
     map: int
     reduce: int
+
+
+@dataclass(frozen=True)
+class TaskSlots:
+    """Slots for tasks of stages as a whole number."""
+
+    task: int
 
 
 @dataclass(frozen=True)
@@ -56,12 +65,33 @@ class ClassPlan:
     penalty: float
 
 
+@dataclass(frozen=True)
+class StagedClassPlan:
+    """What a plan says of a class of stages: as :class:`ClassPlan`, with slots of one kind.
+
+    ``upper_is_bound``: whether its jobs keep the premises of the upper estimate, see
+    :func:`mrdsl.formulas.estimates.upper_is_bound`.
+    """
+
+    admitted: float
+    rejected: float
+    task_slots: float
+    whole_slots: TaskSlots
+    vms: float
+    completion: Completion
+    deadline: float
+    penalty: float
+    upper_is_bound: bool
+
+
 @dataclass(frozen=True, eq=False)
 class CapacityPlan(Plan):
     """VMs to rent and, per class, jobs to admit and slots to give; arrays have one element per class.
 
-    ``map_slots`` and ``reduce_slots`` are those of the whole class. ``completion_*`` is NaN where the estimate is not
-    known or no job is admitted. ``observed`` is what a simulation of the plan saw, by class; empty without one.
+    ``map_slots`` and ``reduce_slots`` are those of the whole class. ``stages`` counts those that it consists of, 0
+    where it is described otherwise; ``map_slots`` are then those of their tasks. ``completion_*`` is NaN where the
+    estimate is not known or no job is admitted. ``observed`` is what a simulation of the plan saw, by class; empty
+    without one.
     """
 
     vm: str
@@ -80,6 +110,7 @@ class CapacityPlan(Plan):
     penalty: Floats
     vm_cost: float
     whole: bool
+    stages: NDArray[np.int64]
     observed: Mapping[str, Observed] = field(default_factory=dict)
 
     @property
@@ -92,7 +123,7 @@ class CapacityPlan(Plan):
         """Equation (5)."""
         return self.vm_cost + self.penalties
 
-    def of_class(self, index: int) -> ClassPlan:
+    def of_class(self, index: int) -> ClassPlan | StagedClassPlan:
         """What the plan says of the class at ``index`` of the spec's order."""
         return self._classes(slice(index, index + 1))[0]
 
@@ -102,10 +133,18 @@ class CapacityPlan(Plan):
         return {
             "vms": {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}},
             "classes": self._seen(
-                dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True))
+                self._staged(dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True)))
             ),
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total},
         }
+
+    def _staged(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for index in np.flatnonzero(self.stages).tolist():
+            classes[self.names[index]] = plain(self.of_class(index))
+        return classes
+
+    def _is_bound(self, index: int) -> bool:
+        return bool(upper_is_bound(self.stages[index], self.admitted[index]))
 
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name, seen in self.observed.items():
@@ -115,13 +154,13 @@ class CapacityPlan(Plan):
     def tables(self) -> tuple[Table, ...]:
         """The VMs, up to 20 classes, the cost, and what was observed of those that ran."""
         shown = self._classes(slice(SHOWN))
+        kinds = self._kinds()
         rows: list[tuple[Any, ...]] = [
             (
                 name,
                 c.admitted,
                 c.rejected,
-                c.whole_slots.map,
-                c.whole_slots.reduce,
+                *(getattr(c.whole_slots, kind, 0) for kind in kinds),
                 c.vms,
                 c.completion.lower,
                 c.completion.average,
@@ -132,7 +171,7 @@ class CapacityPlan(Plan):
             for name, c in zip(self.names[:SHOWN], shown, strict=True)
         ]
         if len(self.names) > SHOWN:
-            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * 10)))
+            rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * (8 + len(kinds)))))
         number = int if self.whole else float
         return (
             Table("VMs", ("vm", "on demand", "reserved"), [(self.vm, number(self.on_demand), number(self.reserved))]),
@@ -142,8 +181,7 @@ class CapacityPlan(Plan):
                     "class",
                     "admitted",
                     "rejected",
-                    "map slots",
-                    "reduce slots",
+                    *(f"{kind} slots" for kind in kinds),
                     "VMs",
                     "lower [s]",
                     "average [s]",
@@ -157,8 +195,16 @@ class CapacityPlan(Plan):
             *((table_of(list(self.observed.items())[:SHOWN]),) if self.observed else ()),
         )
 
-    def _classes(self, part: slice) -> list[ClassPlan]:
-        return list(starmap(_class_plan, self._rows(part)))
+    def _kinds(self) -> tuple[str, ...]:
+        """The kinds of slots that some class has."""
+        return ("map", "reduce") * bool((self.stages == 0).any()) + ("task",) * bool(self.stages.any())
+
+    def _classes(self, part: slice) -> list[ClassPlan | StagedClassPlan]:
+        found: list[ClassPlan | StagedClassPlan] = list(starmap(_class_plan, self._rows(part)))
+        for place, index in enumerate(range(*part.indices(len(self.names)))):
+            if self.stages[index]:
+                found[place] = _of_stages(found[place], self._is_bound(index))  # type: ignore[arg-type]
+        return found
 
     def _rows(self, part: slice) -> Iterator[tuple[Any, ...]]:
         counts = [self.admitted[part], self.rejected[part]]
@@ -220,6 +266,21 @@ def plan_of(
         penalty=instance.penalty * rejected,
         vm_cost=instance.prices.cost(on_demand, reserved),
         whole=not relax,
+        stages=instance.stages,
+    )
+
+
+def _of_stages(found: ClassPlan, is_bound: bool) -> StagedClassPlan:
+    return StagedClassPlan(
+        found.admitted,
+        found.rejected,
+        found.map_slots,
+        TaskSlots(found.whole_slots.map),
+        found.vms,
+        found.completion,
+        found.deadline,
+        found.penalty,
+        is_bound,
     )
 
 

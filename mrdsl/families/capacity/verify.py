@@ -127,7 +127,8 @@ def _slots(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
             few,
             "slots",
             lambda name, i, kind=kind, slots=slots: (
-                f"{plan.admitted[i]:g} jobs of class {name} share {slots[i]:g} {kind} slots, less than one each"
+                f"{plan.admitted[i]:g} jobs of class {name} share {slots[i]:g} {_kind(plan, i, kind)} slots, less than "
+                "one each"
             ),
         )
         known = np.where(np.isfinite(most), most, 0.0)
@@ -137,10 +138,14 @@ def _slots(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
             many,
             "slots",
             lambda name, i, kind=kind, slots=slots, known=known: (
-                f"{plan.admitted[i]:g} jobs of class {name} have {slots[i]:g} {kind} slots, more than the {known[i]:g} "
-                "tasks of each use"
+                f"{plan.admitted[i]:g} jobs of class {name} have {slots[i]:g} {_kind(plan, i, kind)} slots, more than "
+                f"the {known[i]:g} tasks of each use"
             ),
         )
+
+
+def _kind(plan: CapacityPlan, index: int, kind: str) -> str:
+    return "task" if plan.stages[index] else kind
 
 
 def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:

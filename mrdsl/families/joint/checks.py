@@ -10,7 +10,12 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impos
 from mrdsl.core.units import show
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
-from mrdsl.formulas.stage_checks import check_few_tasks_of_stages, check_kinds_of_slots, check_stages
+from mrdsl.formulas.stage_checks import (
+    check_few_tasks_of_stages,
+    check_kinds_of_slots,
+    check_stages,
+    check_upper_of_stages,
+)
 from mrdsl.spec.columns import column, names_of
 
 if TYPE_CHECKING:
@@ -49,6 +54,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     if not has_errors(found):
         yield from check_few_tasks(facts.classes)
         yield from check_few_tasks_of_stages(facts.classes)
+        yield from check_upper_of_stages(facts.classes)
         yield from _concurrency(facts.cluster)
         yield from _reuse(facts)
         if not has_errors(_unreachable(facts)):

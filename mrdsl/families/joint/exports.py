@@ -39,12 +39,17 @@ def _tree(plan: JointPlan, names: Sequence[str], t: int) -> Queue:
             name,
             share,
             user_limit=ceil(100 / share) if share else None,
-            note=f"{own}: {got.map_slots[t, i]:.6g} map and {got.reduce_slots[t, i]:.6g} reduce slots at once",
+            note=f"{own}: {_slots(plan, t, i)} slots at once",
         )
         for i, (name, own, share) in enumerate(zip(names, plan.class_names, shares, strict=True))
     )
     held = got.vms[t].sum()
     return Queue(ROOT, children=(Queue(LAYER, children=queues),), note=f"period {t}: {held:g} VMs for MapReduce")
+
+
+def _slots(plan: JointPlan, t: int, i: int) -> str:
+    maps, reduces = plan.classes.map_slots[t, i], plan.classes.reduce_slots[t, i]
+    return f"{maps:.6g} task" if plan.stages[i] else f"{maps:.6g} map and {reduces:.6g} reduce"
 
 
 def queue_names(names: Sequence[str]) -> list[str]:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mrdsl.core.result import Plan, Table, lacking, plain
+from mrdsl.formulas.estimates import upper_is_bound
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from mrdsl.families.joint.workload import Floats, Workload
 
 
@@ -19,7 +22,8 @@ class ClassPlan:
     """What the MapReduce classes get; arrays of the shape (periods, classes).
 
     ``admitted`` and ``rejected`` are the jobs of one period, ``at_once`` those that run at the same time; slots are
-    those held at once, Theorem 3.1's values, unrounded; ``weight`` is the queue's share of all slots (47).
+    those held at once, Theorem 3.1's values, unrounded; ``weight`` is the queue's share of all slots (47). Those
+    of a class of stages stand in ``map_slots``.
     """
 
     admitted: Floats
@@ -43,7 +47,10 @@ class ServicePlan:
 
 @dataclass(frozen=True, eq=False)
 class JointPlan(Plan):
-    """One allocation per period. ``vms``, ``utilization`` and the costs have the shape (periods,)."""
+    """One allocation per period. ``vms``, ``utilization`` and the costs have the shape (periods,).
+
+    ``stages`` counts those of each class, 0 where it is described otherwise.
+    """
 
     class_names: Sequence[str]
     service_names: Sequence[str]
@@ -54,6 +61,7 @@ class JointPlan(Plan):
     utilization: Floats
     operation: Floats
     penalties: Floats
+    stages: NDArray[np.int64]
 
     @property
     def total(self) -> float:
@@ -69,12 +77,20 @@ class JointPlan(Plan):
 
     def _period(self, t: int) -> dict[str, Any]:
         return {
-            "classes": _by_name(self.class_names, self.classes, t),
+            "classes": self._staged(_by_name(self.class_names, self.classes, t)),
             "services": _by_name(self.service_names, self.services, t),
             "vms": plain(self.vms[t]),
             "utilization": plain(self.utilization[t]),
             "cost": _cost(self.operation[t], self.penalties[t]),
         }
+
+    def _staged(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for index in np.flatnonzero(self.stages).tolist():
+            found = classes[self.class_names[index]]
+            found["task_slots"] = found.pop("map_slots")
+            found.pop("reduce_slots")
+            found["upper_is_bound"] = bool(upper_is_bound(self.stages[index], found["at_once"]))
+        return classes
 
     def tables(self) -> tuple[Table, ...]:
         """Costs and VMs of every period, then what each class and service gets over all of them."""
@@ -110,13 +126,15 @@ class JointPlan(Plan):
 
     def _classes(self) -> Table:
         got = self.classes
+        staged = self.stages > 0
+        phased = not staged.all()
         columns = (
             got.admitted.sum(axis=0),
             got.rejected.sum(axis=0),
             got.at_once.mean(axis=0),
             got.vms.mean(axis=0),
-            got.map_slots.mean(axis=0),
-            got.reduce_slots.mean(axis=0),
+            *((np.where(staged, 0.0, got.map_slots.mean(axis=0)), got.reduce_slots.mean(axis=0)) if phased else ()),
+            *((np.where(staged, got.map_slots.mean(axis=0), 0.0),) if staged.any() else ()),
             got.weight.mean(axis=0),
         )
         head = (
@@ -125,8 +143,8 @@ class JointPlan(Plan):
             "rejected [jobs]",
             "at once [jobs]",
             "VMs",
-            "map slots",
-            "reduce slots",
+            *(("map slots", "reduce slots") if phased else ()),
+            *(("task slots",) if staged.any() else ()),
             "weight",
         )
         return Table("Classes (means over the periods; jobs of all)", head, _rows(self.class_names, columns))
@@ -176,6 +194,7 @@ def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointP
         utilization=held / work.size,
         operation=work.vm_cost * held,
         penalties=rejected @ work.penalty,
+        stages=work.execution.stages,
     )
 
 

@@ -65,7 +65,8 @@ def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iter
                 spec,
                 work,
                 int(i),
-                f"has {each[t, i]:.6g} {kind} slots per job in period {t}, not {least[i]:g} to {most[i]:g}",
+                f"has {each[t, i]:.6g} {'task' if run.stages[i] else kind} slots per job in period {t}, "
+                f"not {least[i]:g} to {most[i]:g}",
             )
     needed = got.map_slots / run.map_slots + got.reduce_slots / run.reduce_slots
     for t, i in np.argwhere(needed > got.vms + FEASIBILITY * np.maximum(1.0, got.vms)):

@@ -18,7 +18,7 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.quantities import response_limits
 from mrdsl.formulas import service
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits, slots_per_job
 from mrdsl.spec.columns import column, names_of
@@ -36,7 +36,7 @@ class Execution:
     """The classes' execution times ``A h / s_M + B h / s_R + C`` and what one VM hosts; arrays over classes.
 
     ``path``: no job ends before, whatever its slots. ``reuse`` is Xi, how often in a period a VM takes new jobs.
-    ``limits`` are the slots of one job between which the estimates hold.
+    ``limits`` are the slots of one job between which the estimates hold. ``stages`` counts those of each class.
     """
 
     A: Floats
@@ -48,6 +48,7 @@ class Execution:
     deadline: Floats
     reuse: Floats
     limits: SlotLimits
+    stages: NDArray[np.int64]
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
@@ -251,6 +252,7 @@ def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
         deadline=deadline,
         reuse=reuse_factor(cluster.period, deadline, cluster.concurrency == "whole" or cluster.reuse == "floor"),
         limits=slot_limits(classes),
+        stages=stage_counts(classes),
     )
 
 
