@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +14,19 @@ from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs
 from mrdsl.cli.progress import bytes_read
 
+if TYPE_CHECKING:
+    from mrdsl.profiling.profiles import Profiles
+
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="LOGS...")
 @click.option("-o", "--output", type=OutputFile(), help="Write the spec to a file; - prints it.")
-@click.option("--family", default="capacity", show_default=True, help="The problem of the spec: capacity or bounds.")
+@click.option(
+    "--family",
+    default="capacity",
+    show_default=True,
+    help="capacity, joint, bounds, makespan, energy, schedule.",
+)
 @click.option("--by", default="name", show_default=True, help="What makes a class: name, queue, user or a pattern.")
 @click.option("--cluster", is_flag=True, help="Group jobs by how long and large they are (scikit-learn).")
 @click.option("--classes", type=int, help="How many clusters; without it as many as set themselves apart.")
@@ -26,6 +36,8 @@ from mrdsl.cli.progress import bytes_read
 @click.option("--jobs", "job_table", type=OutputFile(), help="One row a job of MapReduce, as CSV.")
 @click.option("--stages", "stage_table", type=OutputFile(), help="One row a stage of Spark, as CSV.")
 @click.option("--profiles", "class_table", type=OutputFile(), help="One row a class, as CSV.")
+@click.option("--arrivals", "arrival_table", type=OutputFile(), help="The jobs as `arrivals from` reads them, as CSV.")
+@click.option("--price", help='What one VM costs, such as "0.20 USD/h".')
 @shared.force
 def profile(
     paths: tuple[str, ...],
@@ -40,6 +52,8 @@ def profile(
     job_table: Path | None,
     stage_table: Path | None,
     class_table: Path | None,
+    arrival_table: Path | None,
+    price: str | None,
     force: bool,
 ) -> int:
     """Read the job histories, traces and event logs in LOGS and write a spec with what they say."""
@@ -50,27 +64,51 @@ def profile(
     from mrdsl.profiling.report import report
     from mrdsl.reporting.text import print_tables
 
-    outputs = Outputs({"-o": output, "--jobs": job_table, "--stages": stage_table, "--profiles": class_table}, force)
+    named = {"-o": output, "--jobs": job_table, "--stages": stage_table, "--profiles": class_table}
+    outputs = Outputs({**named, "--arrivals": arrival_table}, force)
     outputs.check(*(Path(path) for path in paths if path != "-" and Path(path).is_file()))
     if not paths:
         raise MrdslError([error("no-logs", "no log is named", None, "write `mrdsl profile logs/ -o night.mrspec`")])
-    found = run(paths, by=by, classes=classes, cluster=cluster, seed=seed, longest=longest, sort=sort, watch=bytes_read)
-    print_diagnostics(found.diagnostics, {})
+    profiles = run(
+        paths,
+        by=by,
+        classes=classes,
+        cluster=cluster,
+        seed=seed,
+        longest=longest,
+        sort=sort,
+        price=price,
+        watch=bytes_read,
+    )
+    print_diagnostics(profiles.diagnostics, {})
     if job_table is not None:
-        outputs.write("--jobs", csv_text(tables.JOB_COLUMNS, tables.job_rows(found.every_job)))
+        outputs.write("--jobs", csv_text(tables.JOB_COLUMNS, tables.job_rows(profiles.jobs)))
     if stage_table is not None:
-        outputs.write("--stages", csv_text(tables.STAGE_COLUMNS, tables.stage_rows(found.applications)))
+        outputs.write("--stages", csv_text(tables.STAGE_COLUMNS, tables.stage_rows(profiles.applications)))
     if class_table is not None:
-        outputs.write("--profiles", csv_text(*tables.class_table(found.classes)))
+        outputs.write("--profiles", csv_text(*tables.class_table(profiles.classes)))
+    if arrival_table is not None:
+        outputs.write("--arrivals", csv_text(tables.ARRIVAL_COLUMNS, tables.arrival_rows(profiles.gathered.jobs)))
     if output is not None:
-        if not found.classes:
-            message = "no class of MapReduce jobs was found, so there is no spec to write"
-            raise MrdslError([error("no-classes", message, None, "`--stages stages.csv` writes what Spark's logs say")])
-        try:
-            outputs.write("-o", found.to_mrspec(family))
-        except ValueError as problem:
-            raise MrdslError([error("wrong-option", str(problem), None, "write --family capacity")]) from None
+        outputs.write("-o", _spec(profiles, family, output, arrival_table))
     if outputs.to_standard_output is None:
-        sys.stdout.write(print_tables(report(found)))
+        sys.stdout.write(print_tables(report(profiles)))
         sys.stdout.write("\n")
     return 0
+
+
+def _spec(profiles: Profiles, family: str, output: Path, arrivals: Path | None) -> str:
+    from mrdsl.core.diagnostics import MrdslError, error
+
+    if not profiles.classes and not profiles.stage_classes:
+        message = "no job and no application makes a profile, so there is no spec to write"
+        raise MrdslError([error("no-classes", message, None, "the table of what was left out says why")])
+    try:
+        if family != "schedule":
+            return profiles.to_mrspec(family)
+        if arrivals is None:
+            message, hint = "a spec of schedule reads its jobs from a table", "add `--arrivals jobs.csv`"
+            raise MrdslError([error("wrong-option", message, None, hint)])
+        return profiles.to_schedule(os.path.relpath(arrivals, output.parent))
+    except ValueError as problem:
+        raise MrdslError([error("wrong-option", str(problem), None, "write --family capacity")]) from None

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
-from mrdsl.profiling.concurrency import counts_of, growth
+from mrdsl.exchange.logs.records import MapReduceJob
 from mrdsl.profiling.phases import Durations, Phases, phases_of
+from mrdsl.profiling.summary import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
 
-SPREAD_OF_A_CLASS = 1.0
-MAX, P95 = "max", "p95"
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A phase of all jobs of a class, in seconds; None where no task had it."""
-
-    average: float
-    longest: float
+Profiled = tuple[MapReduceJob, Phases, str]
+"""A job that makes a profile, its phases, and the name of its class."""
 
 
-@dataclass(frozen=True)
-class JobClass:
-    """What a spec states of a class, and how far to trust it.
+@dataclass(frozen=True, kw_only=True)
+class JobClass(Summary):
+    """What a spec states of a class of MapReduce jobs; ``stands_in`` says which shuffle stands for the other one."""
 
-    ``jobs_low`` and ``jobs_high`` are the median and the 95th percentile of the jobs of the class that ran at once,
-    over the time during which any did. ``spread`` is the standard deviation of the jobs' mean map times over their
-    mean. ``grows`` is the growth of its input over the time of the logs as a share of its mean, None where unknown.
-    ``completion`` are the seconds from submission to end of its jobs.
-    """
-
-    name: str
-    runs: int
     map_tasks: int
     reduce_tasks: int
     map: Measured
@@ -42,56 +26,11 @@ class JobClass:
     typical_shuffle: Measured | None
     reduce: Measured | None
     stands_in: str
-    jobs_low: int
-    jobs_high: int
-    spread: float
-    task_spread: float
-    grows: float | None
-    completion: tuple[float, ...]
-    failed: int
-    killed: int
-    warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A job that makes no profile, and why."""
-
-    source: str
-    job: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """The cluster as the logs show it: the most tasks of a kind at once, and their share of use over the time."""
-
-    map_slots: int
-    reduce_slots: int
-    map_use: float
-    reduce_use: float
-    hours: float
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """All that the logs gave."""
-
-    classes: tuple[JobClass, ...]
-    left_out: tuple[LeftOut, ...]
-    cluster: Cluster
-    jobs: tuple[tuple[MapReduceJob, Phases, str], ...] = field(repr=False)
-
-
-def gather(
-    named: Iterable[tuple[MapReduceJob, str]], *, longest: str = MAX, sort_counts_as: str = "reduce"
-) -> Gathered:
-    """Classes out of jobs with the names of their classes.
-
-    ``longest`` is ``max`` or ``p95``, what stands as the maximum of a phase; ``sort_counts_as`` is ``reduce`` or
-    ``shuffle``. Jobs that did not succeed, have no map task that did, or come twice make no profile and are told.
-    """
-    used: list[tuple[MapReduceJob, Phases, str]] = []
+def sort_out(named: Iterable[tuple[MapReduceJob, str]]) -> tuple[list[Profiled], list[LeftOut]]:
+    """Jobs that make a profile, and those that do not: failed ones, those that come twice, those not wholly there."""
+    used: list[Profiled] = []
     left: list[LeftOut] = []
     seen: set[tuple[str, int | None]] = set()
     for job, name in named:
@@ -102,11 +41,19 @@ def gather(
             left.append(LeftOut(job.source, job.job, reason))
         else:
             used.append((job, phases, name))
+    return used, left
+
+
+def classes_of(jobs: Iterable[Profiled], *, longest: str = MAX, sort_counts_as: str = "reduce") -> tuple[JobClass, ...]:
+    """The classes of jobs, by name.
+
+    ``longest`` is ``max`` or ``p95``, what stands as the maximum of a phase; ``sort_counts_as`` is ``reduce`` or
+    ``shuffle``.
+    """
     groups: dict[str, list[tuple[MapReduceJob, Phases]]] = {}
-    for job, phases, name in used:
+    for job, phases, name in jobs:
         groups.setdefault(name, []).append((job, phases))
-    classes = tuple(_class(name, group, longest, sort_counts_as) for name, group in sorted(groups.items()))
-    return Gathered(classes, tuple(left), cluster_of([job for job, _, _ in used]), tuple(used))
+    return tuple(_class(name, group, longest, sort_counts_as) for name, group in sorted(groups.items()))
 
 
 def _unfit(job: MapReduceJob, phases: Phases, twice: bool) -> str:
@@ -121,48 +68,7 @@ def _unfit(job: MapReduceJob, phases: Phases, twice: bool) -> str:
     return ""
 
 
-def cluster_of(jobs: Sequence[MapReduceJob]) -> Cluster:
-    """Today's cluster: the most tasks seen at once, all attempts included, and how busy so many slots were."""
-    counts = {
-        kind: counts_of(
-            (each.start, each.finish)
-            for job in jobs
-            for each in job.attempts
-            if each.kind is kind and each.start is not None and each.finish is not None
-        )
-        for kind in TaskKind
-    }
-    starts = [int(each.times[0]) for each in counts.values() if len(each.times)]
-    ends = [int(each.times[-1]) for each in counts.values() if len(each.times)]
-    length = max(ends) - min(starts) if starts else 0
-    maps, reduces = counts[TaskKind.MAP], counts[TaskKind.REDUCE]
-
-    def use(busy: float, slots: int) -> float:
-        return busy / (slots * length) if slots and length else 0.0
-
-    return Cluster(
-        maps.most, reduces.most, use(maps.busy, maps.most), use(reduces.busy, reduces.most), length / 3_600_000
-    )
-
-
-def parallel_tasks(job: MapReduceJob, kind: TaskKind) -> int:
-    """The most tasks of a kind that the job itself had running at once."""
-    return counts_of(_times(job.attempts, kind)).most
-
-
-def _times(attempts: Iterable[Attempt], kind: TaskKind) -> Iterable[tuple[int, int]]:
-    for each in attempts:
-        if (
-            each.kind is kind
-            and each.end is AttemptEnd.SUCCEEDED
-            and each.start is not None
-            and each.finish is not None
-        ):
-            yield each.start, each.finish
-
-
 def _class(name: str, group: Sequence[tuple[MapReduceJob, Phases]], longest: str, sort_counts_as: str) -> JobClass:
-    jobs = [job for job, _ in group]
     pooled = {phase: _pooled(group, phase) for phase in ("map", "first_shuffle", "typical_shuffle", "sort", "reduce")}
     first, typical = pooled["first_shuffle"], pooled["typical_shuffle"]
     reduces = pooled["reduce"]
@@ -171,6 +77,7 @@ def _class(name: str, group: Sequence[tuple[MapReduceJob, Phases]], longest: str
         reduces = _with_sort(group, "reduce")
     elif extra.count:
         first, typical = _with_sort(group, "first_shuffle"), _with_sort(group, "typical_shuffle")
+    reduce_tasks = [phases.reduce.count for _, phases in group]
     stands_in = ""
     if reduces.count and not typical.count and first.count:
         typical, stands_in = first, "the first shuffle stands in for the typical one: every job ran in one wave"
@@ -179,50 +86,43 @@ def _class(name: str, group: Sequence[tuple[MapReduceJob, Phases]], longest: str
             typical,
             "the typical shuffle stands in for the first one: no reduce started before the maps ended",
         )
-    counts = counts_of((job.submitted, job.finished) for job in jobs if job.submitted is not None and job.finished)
-    spread = _spread([phases.map.average or 0.0 for _, phases in group])
-    map_tasks = [phases.map.count for _, phases in group]
-    reduce_tasks = [phases.reduce.count for _, phases in group]
-    inputs = [(job.submitted, job.input_bytes) for job in jobs if job.submitted is not None and job.input_bytes]
-    grows = growth([time for time, _ in inputs], [size for _, size in inputs])
-    made = JobClass(
-        name,
-        len(jobs),
-        max(1, round(float(np.mean(map_tasks)))),
-        max(1, round(float(np.mean(reduce_tasks)))) if any(reduce_tasks) else 0,
-        _measured(pooled["map"], longest) or Measured(0.0, 0.0),
-        _measured(first, longest),
-        _measured(typical, longest),
-        _measured(reduces, longest),
-        stands_in,
-        max(1, counts.quantile(0.5)),
-        max(1, counts.quantile(0.95)),
-        spread,
-        _spread([float(each) for each in map_tasks]),
-        grows,
-        tuple((job.finished - job.submitted) / 1000 for job in jobs if job.submitted is not None and job.finished),
-        sum(phases.failed for _, phases in group),
-        sum(phases.killed for _, phases in group),
+    summary = JobClass(
+        **summed_up(name, [_one(job, phases) for job, phases in group]),
+        map_tasks=max(1, round(float(np.mean([phases.map.count for _, phases in group])))),
+        reduce_tasks=max(1, round(float(np.mean(reduce_tasks)))) if any(reduce_tasks) else 0,
+        map=measured(pooled["map"], longest) or Measured(0.0, 0.0),
+        first_shuffle=measured(first, longest),
+        typical_shuffle=measured(typical, longest),
+        reduce=measured(reduces, longest),
+        stands_in=stands_in,
     )
-    return JobClass(**{**made.__dict__, "warnings": tuple(_doubts(made, group))})
+    return replace(summary, warnings=(*doubts(summary), *_doubts(summary, group)))
 
 
-def _doubts(node: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> Iterable[str]:
-    if node.spread > SPREAD_OF_A_CLASS or node.task_spread > SPREAD_OF_A_CLASS:
-        yield "its jobs differ so much that it is hardly a class: group them otherwise"
+def _one(job: MapReduceJob, phases: Phases) -> One:
+    return One(
+        job.submitted,
+        job.finished,
+        phases.map.average or 0.0,
+        phases.map.count,
+        job.input_bytes,
+        phases.failed,
+        phases.killed,
+    )
+
+
+def _doubts(summary: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> Iterator[str]:
     without = sum(phases.reduce.count == 0 for _, phases in group)
-    if node.reduce_tasks and without:
-        yield f"{without} of its {node.runs} jobs have no reduce tasks: group them otherwise"
-    if node.runs == 1:
-        yield "it is one job only"
-    if any(phases.negative for _, phases in group):
-        yield f"{sum(phases.negative for _, phases in group)} phases end before they begin and were left out"
+    if summary.reduce_tasks and without:
+        yield f"{without} of its {summary.runs} jobs have no reduce tasks: group them otherwise"
+    if negative := sum(phases.negative for _, phases in group):
+        yield f"{negative} phases end before they begin and were left out"
     if any(job.uberized for job, _ in group):
         yield "some of its jobs ran inside their application master"
-    if node.reduce_tasks and node.map.longest == 0.0:
+    if summary.reduce_tasks and summary.map.longest == 0.0:
         yield "its map tasks took no time"
-    if node.stands_in:
-        yield node.stands_in
+    if summary.stands_in:
+        yield summary.stands_in
 
 
 def _pooled(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Durations:
@@ -244,33 +144,3 @@ def _with_sort(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Dura
             extra = round(phases.sort.average or 0.0)
             values.extend(value + extra for value in own)
     return Durations(tuple(values))
-
-
-def _measured(durations: Durations, longest: str) -> Measured | None:
-    if not durations.count:
-        return None
-    high = durations.percentile(0.95) if longest == P95 else durations.longest
-    average = durations.average or 0.0
-    return Measured(average / 1000, max(high or 0, average) / 1000)
-
-
-def _spread(values: Sequence[float]) -> float:
-    mean = float(np.mean(values)) if values else 0.0
-    return float(np.std(values)) / mean if mean else 0.0
-
-
-def features(jobs: Sequence[MapReduceJob]) -> list[tuple[float, ...]]:
-    """What jobs are clustered by: mean map and reduce times, numbers of tasks, bytes read."""
-    rows: list[tuple[float, ...]] = []
-    for job in jobs:
-        phases = phases_of(job)
-        rows.append(
-            (
-                phases.map.average or 0.0,
-                phases.reduce.average or 0.0,
-                float(phases.map.count),
-                float(phases.reduce.count),
-                float(job.input_bytes or 0),
-            )
-        )
-    return rows

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+HOUR = 3_600_000
 Interval = tuple[int, int]
 """Start and end in milliseconds; what ends at the moment when another starts does not overlap it."""
 
@@ -59,6 +60,18 @@ def counts_of(intervals: Iterable[Interval]) -> Counts:
     return Counts(times, np.cumsum(steps))
 
 
+def covered(parts: Sequence[Counts]) -> float:
+    """Milliseconds during which anything of any part ran."""
+    stretches = [
+        (int(begin), int(end))
+        for each in parts
+        for begin, end, count in zip(each.times[:-1], each.times[1:], each.counts[:-1], strict=True)
+        if count
+    ]
+    union = counts_of(stretches)
+    return float(np.diff(union.times)[union.counts[:-1] > 0].sum()) if len(union.times) else 0.0
+
+
 def growth(times: Sequence[float], values: Sequence[float]) -> float | None:
     """By what share of its mean ``values`` grows from the first time to the last, along the line of least squares."""
     if len(times) < 3 or max(times) <= min(times) or not any(values):
@@ -67,3 +80,10 @@ def growth(times: Sequence[float], values: Sequence[float]) -> float | None:
     x = (x - x.min()) / (x.max() - x.min())
     slope = float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
     return slope / float(y.mean()) if y.mean() else None
+
+
+def most_within(length: int, moments: Sequence[int]) -> int:
+    """The most moments in any stretch of time so long, its end not in it; 0 where there is none."""
+    ranked = np.sort(np.asarray(moments, dtype=np.int64))
+    ends = np.searchsorted(ranked, ranked + length, side="left")
+    return int((ends - np.arange(len(ranked))).max(initial=0))

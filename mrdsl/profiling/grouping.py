@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from mrdsl.exchange.logs.records import MapReduceJob
+from mrdsl.exchange.logs.records import MapReduceJob, Run
+from mrdsl.profiling.phases import phases_of
 
 _STRIPPED = (
     re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"),
@@ -28,7 +29,7 @@ def normalised(name: str) -> str:
     return "_".join(words)[:60].strip("_") or UNNAMED
 
 
-def grouper(by: str) -> Callable[[MapReduceJob], str]:
+def grouper(by: str) -> Callable[[Run], str]:
     """The class of a job for ``by``: ``name``, ``queue``, ``user``, else a regular expression whose first group, or
     whole match, in the name is the class. Raises ValueError where that is none."""
     if by == "name":
@@ -42,7 +43,7 @@ def grouper(by: str) -> Callable[[MapReduceJob], str]:
     except re.error as cause:
         raise ValueError(f"`{by}` is neither name, queue nor user, nor a regular expression: {cause}") from None
 
-    def matched(job: MapReduceJob) -> str:
+    def matched(job: Run) -> str:
         match = pattern.search(job.name)
         return (match[1] if match.groups() and match[1] else match[0]) if match else "other"
 
@@ -79,3 +80,19 @@ def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: in
             best = np.zeros(len(rows), dtype=int)
     numbers = {label: position for position, label in enumerate(dict.fromkeys(best.tolist()))}
     return [numbers[label] for label in best.tolist()], score(best) if len(numbers) > 1 else None
+
+
+def features(run: Run) -> tuple[float, ...]:
+    """What runs are clustered by: mean times of maps and reduces, how many (of Spark: tasks, stages), bytes read."""
+    if isinstance(run, MapReduceJob):
+        phases = phases_of(run)
+        means = phases.map.average or 0.0, phases.reduce.average or 0.0
+        return (*means, float(phases.map.count), float(phases.reduce.count), float(run.input_bytes or 0))
+    durations = [value for stage in run.stages for value in stage.durations]
+    return (
+        sum(durations) / len(durations) if durations else 0.0,
+        0.0,
+        float(len(durations)),
+        float(sum(bool(stage.launches) for stage in run.stages)),
+        float(sum(stage.input_bytes for stage in run.stages)),
+    )

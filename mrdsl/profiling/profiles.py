@@ -6,36 +6,63 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Severity, error
 from mrdsl.exchange.logs.reading import find_logs, read_logs
-from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
+from mrdsl.exchange.logs.records import MapReduceJob, Run, SparkApplication
 from mrdsl.exchange.logs.telling import Telling
-from mrdsl.profiling.classes import MAX, P95, Cluster, Gathered, JobClass, LeftOut, features, gather
-from mrdsl.profiling.grouping import clustered, grouper
-from mrdsl.profiling.spec_text import spec_text
+from mrdsl.profiling.classes import JobClass
+from mrdsl.profiling.cluster import Cluster
+from mrdsl.profiling.family_texts import schedule_text, spec_text
+from mrdsl.profiling.gathering import Gathered, gather
+from mrdsl.profiling.grouping import clustered, features, grouper
+from mrdsl.profiling.price import Price, parse_price
+from mrdsl.profiling.stage_classes import StageClass
+from mrdsl.profiling.summary import MAX, P95, LeftOut
+
+if TYPE_CHECKING:
+    import pandas
+
+    from mrdsl.spec.spec import Spec
 
 SORT_COUNTS_AS = ("reduce", "shuffle")
 
 
 @dataclass(frozen=True)
 class Profiles:
-    """What a folder of logs says: classes of MapReduce jobs, applications of Spark, the cluster, what was left out.
+    """What a folder of logs says: classes of MapReduce jobs and of Spark applications, the cluster, what was left out.
 
-    ``silhouette`` says how well clusters are apart (-1 to 1), None where jobs were not clustered.
+    ``runs`` is every job and application that was read, used or not. ``price`` is what one VM costs, None where nobody
+    said. ``silhouette`` says how well clusters are apart (-1 to 1), None where nothing was clustered.
     """
 
     gathered: Gathered
-    applications: tuple[SparkApplication, ...]
+    runs: tuple[Run, ...] = field(repr=False)
     diagnostics: tuple[Diagnostic, ...]
     logs: int
+    price: Price | None = None
     silhouette: float | None = None
-    every_job: tuple[MapReduceJob, ...] = field(default=(), repr=False)
 
     @property
     def classes(self) -> tuple[JobClass, ...]:
         """The classes of MapReduce jobs."""
         return self.gathered.classes
+
+    @property
+    def stage_classes(self) -> tuple[StageClass, ...]:
+        """The classes of Spark applications."""
+        return self.gathered.stage_classes
+
+    @property
+    def jobs(self) -> tuple[MapReduceJob, ...]:
+        """Every job of MapReduce that was read."""
+        return tuple(run for run in self.runs if isinstance(run, MapReduceJob))
+
+    @property
+    def applications(self) -> tuple[SparkApplication, ...]:
+        """Every application of Spark that was read."""
+        return tuple(run for run in self.runs if isinstance(run, SparkApplication))
 
     @property
     def cluster(self) -> Cluster:
@@ -44,14 +71,39 @@ class Profiles:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Jobs that make no profile, and why."""
+        """Runs that make no profile, and why."""
         return self.gathered.left_out
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """One row a class, as the table that ``classes from`` reads; needs pandas."""
+        import pandas
+
+        from mrdsl.profiling.tables import class_table
+
+        columns, rows = class_table(self.classes)
+        return pandas.DataFrame(rows, columns=list(columns))
+
+    def to_spec(self, family: str = "capacity", title: str = "From logs") -> Spec:
+        """The spec that :meth:`to_mrspec` writes. Raises ValueError."""
+        from mrdsl.language.loading import load_text
+
+        spec = load_text(self.to_mrspec(family, title)).spec
+        assert spec is not None, "what profiles write is a spec"
+        return spec
 
     def to_mrspec(self, family: str = "capacity", title: str = "From logs") -> str:
         """A commented spec for the classes, numbers of the logs in it and params to fill in. Raises ValueError."""
         from mrdsl.language.formatting import format_text
 
-        text, _ = format_text(spec_text(self.gathered, family, title), "<profiles>")
+        text, _ = format_text(spec_text(self.gathered, family, title, self.price), "<profiles>")
+        assert text is not None, "what profiles write parses"
+        return text
+
+    def to_schedule(self, table: str, title: str = "From logs") -> str:
+        """A commented spec of the schedule family, whose jobs are read from ``table``. Raises ValueError."""
+        from mrdsl.language.formatting import format_text
+
+        text, _ = format_text(schedule_text(self.gathered, table, title, self.price), "<profiles>")
         assert text is not None, "what profiles write parses"
         return text
 
@@ -69,35 +121,40 @@ def profile(
     seed: int = 0,
     longest: str = MAX,
     sort: str = "reduce",
+    price: str | None = None,
     watch: Callable[[int], AbstractContextManager[Callable[[int], None] | None]] = _unwatched,
 ) -> Profiles:
     """Profiles of the jobs in logs: files, folders, globs, ``-`` for standard input.
 
     ``by`` is ``name``, ``queue``, ``user`` or a regular expression; ``cluster`` groups by k-means instead, into
     ``classes`` or as many as set themselves apart. ``longest`` is ``max`` or ``p95``, ``sort`` whether sorting counts
-    as ``reduce`` or ``shuffle``. ``watch`` takes the bytes that lie there and gives what is called with those read.
+    as ``reduce`` or ``shuffle``. ``price`` is what one VM costs (``0.20 USD/h``).
+    ``watch`` takes the bytes that lie there and gives what is called with those read.
     What cannot be read is told in the result. Raises MrdslError where nothing could be saved, or an option is wrong.
     """
     _check(longest, sort, classes)
+    cost = None if price is None else _price(price)
     telling = Telling()
-    jobs: list[MapReduceJob] = []
-    applications: list[SparkApplication] = []
     logs = find_logs(paths, telling)
     with watch(sum(log.size for log in logs)) as progress:
-        for run in read_logs(logs, telling, progress=progress):
-            if isinstance(run, MapReduceJob):
-                jobs.append(run)
-            else:
-                applications.append(run)
-    found = telling.diagnostics()
-    if not jobs and not applications:
+        runs = tuple(read_logs(logs, telling, progress=progress))
+    messages = telling.diagnostics()
+    if not runs:
         raise MrdslError(
-            found or [error("no-logs", "there is no log to read", None, "name a file, a folder or a glob")]
+            messages or [error("no-logs", "there is no log to read", None, "name a file, a folder or a glob")]
         )
-    names, silhouette = _names(jobs, by, classes, cluster or classes is not None, seed)
-    gathered = gather(zip(jobs, names, strict=True), longest=longest, sort_counts_as=sort)
-    told = tuple(replace(d, severity=Severity.WARNING) if d.severity is Severity.ERROR else d for d in found)
-    return Profiles(gathered, tuple(applications), told, len(logs), silhouette, tuple(jobs))
+    names, silhouette = _names(runs, by, classes, cluster or classes is not None, seed)
+    gathered = gather(zip(runs, names, strict=True), longest=longest, sort_counts_as=sort)
+    warnings = tuple(replace(d, severity=Severity.WARNING) if d.severity is Severity.ERROR else d for d in messages)
+    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette)
+
+
+def _price(text: str) -> Price:
+    try:
+        return parse_price(text)
+    except ValueError as problem:
+        hint = 'write an amount, a currency and a time: --price "0.20 USD/h"'
+        raise MrdslError([error("wrong-option", str(problem), None, hint)]) from None
 
 
 def _check(longest: str, sort: str, classes: int | None) -> None:
@@ -115,17 +172,28 @@ def _check(longest: str, sort: str, classes: int | None) -> None:
 
 
 def _names(
-    jobs: Sequence[MapReduceJob], by: str, classes: int | None, cluster: bool, seed: int
+    runs: Sequence[Run], by: str, classes: int | None, cluster: bool, seed: int
 ) -> tuple[list[str], float | None]:
-    if not cluster or not jobs:
-        try:
-            group = grouper(by)
-        except ValueError as problem:
-            raise MrdslError([error("wrong-option", str(problem), None, "write --by name, queue, user")]) from None
-        return [group(job) for job in jobs], None
+    """The class of every run; applications of Spark never share one with jobs of MapReduce."""
     try:
-        labels, silhouette = clustered(features(jobs), classes, seed)
+        group = grouper(by)
+    except ValueError as problem:
+        raise MrdslError([error("wrong-option", str(problem), None, "write --by name, queue, user")]) from None
+    names = [group(run) for run in runs]
+    of_jobs = {name for run, name in zip(runs, names, strict=True) if isinstance(run, MapReduceJob)}
+    names = [
+        f"{name}_spark" if name in of_jobs and isinstance(run, SparkApplication) else name
+        for run, name in zip(runs, names, strict=True)
+    ]
+    jobs = [place for place, run in enumerate(runs) if isinstance(run, MapReduceJob)]
+    if not cluster:
+        return names, None
+    places = jobs or list(range(len(runs)))
+    try:
+        labels, silhouette = clustered([features(runs[place]) for place in places], classes, seed)
     except ImportError:
         message = "grouping jobs into classes needs scikit-learn"
         raise MrdslError([error("missing-extra", message, None, "pip install scikit-learn, or use --by")], 3) from None
-    return [f"class_{label + 1}" for label in labels], silhouette
+    for place, label in zip(places, labels, strict=True):
+        names[place] = f"class_{label + 1}"
+    return names, silhouette

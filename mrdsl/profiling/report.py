@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from mrdsl.core.result import Table
 from mrdsl.profiling.profiles import Profiles
+from mrdsl.profiling.summary import Summary
 
 
 def report(profiles: Profiles) -> tuple[Table, ...]:
@@ -13,13 +15,16 @@ def report(profiles: Profiles) -> tuple[Table, ...]:
     tables = []
     if profiles.classes:
         tables.append(_classes(profiles))
-        tables.append(_cluster(profiles))
+    if profiles.stage_classes:
+        tables.append(_stage_classes(profiles))
+    tables.append(_cluster(profiles))
     if profiles.applications:
         tables.append(_applications(profiles))
+    tables.append(_read(profiles))
     if profiles.left_out:
         reasons = Counter(each.reason for each in profiles.left_out)
         rows = [(reason, count) for reason, count in sorted(reasons.items())]
-        tables.append(Table("Jobs left out", ("why", "jobs"), rows))
+        tables.append(Table("Left out", ("why", "runs"), rows))
     return tuple(tables)
 
 
@@ -33,36 +38,68 @@ def _classes(profiles: Profiles) -> Table:
             each.map.longest,
             each.reduce_tasks,
             each.reduce.average if each.reduce is not None else None,
-            f"{each.jobs_low}..{each.jobs_high}",
-            100.0 * each.spread,
-            each.failed + each.killed,
-            "; ".join(each.warnings),
+            *_trust(each),
         )
         for each in profiles.classes
     ]
-    columns = (
-        "class",
-        "runs",
-        "maps",
-        "map avg [s]",
-        "map max [s]",
-        "reduces",
-        "reduce avg [s]",
-        "at once",
-        "spread [%]",
-        "attempts lost",
-        "beware",
-    )
+    columns = ("class", "runs", "maps", "map avg [s]", "map max [s]", "reduces", "reduce avg [s]", *_TRUST)
     return Table("Classes", columns, rows)
+
+
+_TRUST = ("at once", "spread [%]", "input grows [%]", "attempts lost", "beware")
+
+
+def _trust(each: Summary) -> tuple[Any, ...]:
+    return (
+        f"{each.jobs_low}..{each.jobs_high}",
+        100.0 * each.spread,
+        None if each.grows is None else 100.0 * each.grows,
+        each.failed + each.killed,
+        "; ".join(each.warnings),
+    )
+
+
+def _stage_classes(profiles: Profiles) -> Table:
+    rows = [
+        (
+            each.name,
+            each.runs,
+            len(each.stages),
+            sum(stage.tasks for stage in each.stages),
+            sum(stage.tasks * stage.times.average for stage in each.stages),
+            *_trust(each),
+        )
+        for each in profiles.stage_classes
+    ]
+    return Table("Classes of stages", ("class", "runs", "stages", "tasks", "work [s]", *_TRUST), rows)
 
 
 def _cluster(profiles: Profiles) -> Table:
     cluster = profiles.cluster
-    rows = [
-        ("map", cluster.map_slots, 100.0 * cluster.map_use),
-        ("reduce", cluster.reduce_slots, 100.0 * cluster.reduce_use),
+    rows: list[tuple[Any, ...]] = [
+        (f"{kind} tasks", slots.most, slots.on_one or None, 100.0 * slots.use)
+        for kind, slots in (("map", cluster.map), ("reduce", cluster.reduce), ("Spark", cluster.task))
+        if slots.most
     ]
-    return Table(f"The cluster as it was, over {cluster.hours:.2g} h", ("tasks", "most at once", "used [%]"), rows)
+    if cluster.vms:
+        rows.append(("VMs", cluster.vms, None, None))
+    if profiles.price is not None and (cost := cluster.cost(profiles.price.hourly)) is not None:
+        rows.append((f"cost [{profiles.price.currency}/h]", cost, None, None))
+        rows.append((f"cost over the logs [{profiles.price.currency}]", cost * cluster.hours, None, None))
+    title = f"The cluster as it was, over {cluster.hours:.4g} h, in {cluster.busy:.4g} of which tasks ran"
+    return Table(title, ("what", "most at once", "on one VM", "used [%]"), rows)
+
+
+def _read(profiles: Profiles) -> Table:
+    rows = [
+        ("logs", profiles.logs),
+        ("jobs and applications", len(profiles.runs)),
+        ("of them in classes", profiles.gathered.runs),
+        ("messages", len(profiles.diagnostics)),
+    ]
+    if profiles.silhouette is not None:
+        rows.append(("silhouette of the clusters", profiles.silhouette))  # type: ignore[arg-type]
+    return Table("Read", ("what", "number"), rows)
 
 
 def _applications(profiles: Profiles) -> Table:

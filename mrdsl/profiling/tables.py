@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
-from mrdsl.profiling.classes import JobClass
+from mrdsl.profiling.classes import JobClass, Profiled
 from mrdsl.profiling.phases import Durations, phases_of
 
 JOB_COLUMNS = (
@@ -119,3 +119,32 @@ def _class_row(each: JobClass, reducing: bool) -> tuple[Any, ...]:
         cells += [0, 0, 0] if reduces is None else [each.reduce_tasks, reduces.average, reduces.longest]
     jobs = each.jobs_high if each.jobs_low == each.jobs_high else f"{each.jobs_low}..{each.jobs_high}"
     return (*cells, jobs)
+
+
+ARRIVAL_COLUMNS = (
+    "name",
+    "submit [s]",
+    "map.tasks",
+    "map.avg [s]",
+    "reduce.tasks",
+    "shuffle.avg [s]",
+    "reduce.avg [s]",
+)
+
+
+def arrival_rows(jobs: Iterable[Profiled]) -> Iterable[Sequence[Any]]:
+    """One row a job as ``arrivals from "jobs.csv"`` reads them, in the order of their submission, from 0 s."""
+    known = [(job.submitted, job.job, phases) for job, phases, _ in jobs if job.submitted is not None]
+    known.sort(key=lambda each: each[:2])
+    for submitted, name, phases in known:
+        shuffle = phases.typical_shuffle if phases.typical_shuffle.count else phases.first_shuffle
+        reduce = (phases.reduce.average or 0.0) + (phases.sort.average or 0.0)
+        yield (
+            name,
+            (submitted - known[0][0]) / 1000,
+            phases.map.count,
+            max(1.0, phases.map.average or 0.0) / 1000,
+            phases.reduce.count,
+            (shuffle.average or 0.0) / 1000 if phases.reduce.count else 0,
+            max(1.0, reduce) / 1000 if phases.reduce.count else 0,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.core.resources import resource
 from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
-from mrdsl.profiling.classes import gather
 from mrdsl.profiling.concurrency import counts_of
+from mrdsl.profiling.gathering import gather
 from mrdsl.profiling.grouping import clustered, grouper, normalised
 from mrdsl.profiling.phases import Durations, phases_of
+from mrdsl.profiling.price import parse_price
+from mrdsl.profiling.report import report
 
 LOGS = resource("models") / "logs"
 GOOD = AttemptEnd.SUCCEEDED
@@ -137,7 +140,7 @@ def test_clusters_are_found_again() -> None:
     assert clustered(rows[:1], None, 0) == ([0], None)
 
 
-@pytest.mark.parametrize("family", ["capacity", "bounds"])
+@pytest.mark.parametrize("family", ["capacity", "bounds", "joint", "makespan", "energy"])
 def test_the_spec_of_the_shipped_logs_is_solved(family: str) -> None:
     found = api.profile([LOGS])
     assert [(each.name, each.runs) for each in found.classes] == [("clicks", 8), ("thumbnails", 4)]
@@ -158,6 +161,47 @@ def test_three_commands(tmp_path: Path) -> None:
     assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 13
     for command in ("check", "solve"):
         assert run.invoke(cli, [command, str(spec)], standalone_mode=False).return_value in (0, None)
+
+
+def test_the_spec_of_schedule_reads_its_table(tmp_path: Path) -> None:
+    spec, table = tmp_path / "night.mrspec", tmp_path / "jobs.csv"
+    arguments = ["profile", str(LOGS), "--family", "schedule", "-o", str(spec)]
+    refused = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert "add `--arrivals jobs.csv`" in str(refused.exception.diagnostics)  # type: ignore[union-attr]
+    done = CliRunner().invoke(cli, [*arguments, "--arrivals", str(table)], standalone_mode=False)
+    assert done.exception is None, done.output
+    assert not [d for d in mrdsl.check(spec) if d.severity == "error"]
+    assert len(table.read_text().splitlines()) == 13
+    assert mrdsl.solve(mrdsl.load(spec)).plan is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "hourly"), [("0.20 USD/h", 0.2), ("3 cent/min", 1.8), ("0.2", None), ("0 USD/h", None), ("2 h/USD", None)]
+)
+def test_prices(text: str, hourly: float | None) -> None:
+    if hourly is None:
+        with pytest.raises(ValueError, match="no price"):
+            parse_price(text)
+    else:
+        assert parse_price(text).hourly == pytest.approx(hourly)
+
+
+def test_what_the_cluster_costs_is_told(tmp_path: Path) -> None:
+    """Two machines at 0.50 USD/h, over two hours from the first task to the last."""
+    tasks = [
+        {"container.host": f"/rack/node{i % 2}", "container.type": "map", "container.start.ms": i * 3_600_000,
+         "container.end.ms": (i + 1) * 3_600_000} for i in range(2)
+    ]  # fmt: skip
+    (tmp_path / "sls.json").write_text(json.dumps({"job.id": "j", "job.start.ms": 0, "job.tasks": tasks}))
+    found = api.profile([tmp_path], price="0.5 USD/h")
+    (cluster,) = [table for table in report(found) if table.title.startswith("The cluster")]
+    assert cluster.title == "The cluster as it was, over 2 h, in 2 of which tasks ran"
+    assert [row[:2] for row in cluster.rows] == [
+        ("map tasks", 1),
+        ("VMs", 2),
+        ("cost [USD/h]", 1.0),
+        ("cost over the logs [USD]", 2.0),
+    ]
 
 
 @pytest.mark.parametrize("pattern", ["*3.jhist", "*.jhist"])

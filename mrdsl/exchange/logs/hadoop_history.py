@@ -16,7 +16,7 @@ from typing import Any
 from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
 from mrdsl.exchange.logs.job_configuration import configuration_beside
 from mrdsl.exchange.logs.opening import lines
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine
 from mrdsl.exchange.logs.telling import Telling
 
 JSON, BINARY = b"Avro-Json", b"Avro-Binary"
@@ -148,7 +148,13 @@ class _Job:
         start = _whole(fields.get("startTime")) if event == "STARTED" else known.start if known else None
         if event == "STARTED":
             if known is None:
-                self.attempts[name] = Attempt(str(fields.get("taskid")), kind, AttemptEnd.UNFINISHED, start)
+                self.attempts[name] = Attempt(
+                    str(fields.get("taskid")),
+                    kind,
+                    AttemptEnd.UNFINISHED,
+                    start,
+                    host=machine(fields.get("trackerName")),
+                )
             return
         end = _ENDS.get(event, AttemptEnd.FAILED)
         if end is AttemptEnd.SUCCEEDED and fields.get("taskStatus") not in (None, "SUCCEEDED", "SUCCESS"):
@@ -161,6 +167,7 @@ class _Job:
             _whole(fields.get("finishTime")),
             _whole(fields.get("shuffleFinishTime")),
             _whole(fields.get("sortFinishTime")),
+            machine(fields.get("hostname")) or (known.host if known else ""),
         )
 
     def whole(self) -> MapReduceJob:

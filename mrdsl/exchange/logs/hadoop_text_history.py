@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mrdsl.exchange.logs.formats import LogFormat
 from mrdsl.exchange.logs.opening import lines
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine
 from mrdsl.exchange.logs.telling import Telling
 
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -102,6 +102,7 @@ def _attempt(pairs: dict[str, str]) -> Attempt:
         _whole(pairs.get("FINISH_TIME")),
         _whole(pairs.get("SHUFFLE_FINISHED")),
         _whole(pairs.get("SORT_FINISHED")),
+        machine(pairs.get("HOSTNAME") or pairs.get("TRACKER_NAME")),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import sub
+from sys import intern
 
 
 class TaskKind(StrEnum):
@@ -30,7 +31,10 @@ class AttemptEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt at a map or reduce task; ``shuffled`` and ``sorted`` end a reduce's first two phases."""
+    """One attempt at a map or reduce task; ``shuffled`` and ``sorted`` end a reduce's first two phases.
+
+    ``host`` is the machine that it ran on, "" where untold.
+    """
 
     task: str
     kind: TaskKind
@@ -39,6 +43,7 @@ class Attempt:
     finish: int | None = None
     shuffled: int | None = None
     sorted: int | None = None
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +106,21 @@ class StageRun:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkApplication:
-    """One run of a Spark application. ``cores`` are the cores of all executors at their most, None where untold.
+class SparkJob:
+    """One job of an application: the stages that it names, submitted or not, and when it was submitted and ended."""
 
-    ``jobs`` maps a job of the application to the stages that it names, submitted or not.
+    stages: tuple[int, ...]
+    submitted: int | None = None
+    ended: int | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SparkApplication:
+    """One run of a Spark application, with its jobs in the order of their numbers.
+
+    ``cores`` are the cores of all ``executors`` at their most, None where untold; ``host_cores`` those on one machine,
+    ``hosts`` all machines that it had executors on.
     """
 
     source: str
@@ -116,11 +132,21 @@ class SparkApplication:
     started: int | None = None
     finished: int | None = None
     stages: tuple[StageRun, ...] = ()
-    jobs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    jobs: tuple[SparkJob, ...] = ()
     executors: int | None = None
     cores: int | None = None
     task_cpus: int = 1
+    hosts: tuple[str, ...] = ()
+    host_cores: int | None = None
     configuration: Mapping[str, str] = field(default_factory=dict)
+
+
+def machine(name: object) -> str:
+    """The machine out of what logs have for it: ``/rack/host``, ``host:port`` or ``tracker_host:port``."""
+    if not isinstance(name, str):
+        return ""
+    plain = name.replace("\\", "").rpartition("/")[2].removeprefix("tracker_").partition(":")[0]
+    return intern(plain)
 
 
 Run = MapReduceJob | SparkApplication

@@ -10,7 +10,7 @@ from typing import Any
 
 from mrdsl.exchange.logs.concatenated import objects
 from mrdsl.exchange.logs.formats import LogFormat
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine
 from mrdsl.exchange.logs.telling import Telling
 
 _ENDS = {
@@ -62,6 +62,7 @@ def _attempts(document: dict[str, Any]) -> Iterator[Attempt]:
                     _known(attempt.get("finishTime")),
                     _known(attempt.get("shuffleFinished")),
                     _known(attempt.get("sortFinished")),
+                    machine(attempt.get("hostName")),
                 )
 
 

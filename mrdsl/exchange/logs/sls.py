@@ -10,7 +10,7 @@ from typing import Any
 
 from mrdsl.exchange.logs.concatenated import objects
 from mrdsl.exchange.logs.formats import LogFormat
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine
 from mrdsl.exchange.logs.telling import Telling
 
 
@@ -47,7 +47,14 @@ def _attempts(tasks: list[Any], line: int, source: str, telling: Telling) -> Ite
         if start is None or finish is None:
             start, finish = (0, duration) if duration is not None else (start, finish)
         for _ in range(min(_known(task.get("count")) or 1, 1_000_000)):
-            yield Attempt(str(position), TaskKind(kind), AttemptEnd.SUCCEEDED, start, finish)
+            yield Attempt(
+                str(position),
+                TaskKind(kind),
+                AttemptEnd.SUCCEEDED,
+                start,
+                finish,
+                host=machine(task.get("container.host")),
+            )
 
 
 def _known(value: Any) -> int | None:

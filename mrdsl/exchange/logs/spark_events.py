@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mrdsl.exchange.logs.expanding import UnreadableLogError
 from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
 from mrdsl.exchange.logs.opening import numbered
-from mrdsl.exchange.logs.records import SparkApplication, StageRun
+from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
 from mrdsl.exchange.logs.telling import Telling
 
 if TYPE_CHECKING:
-    from mrdsl.exchange.logs.spark_structs import Event, StageInfo
+    from mrdsl.exchange.logs.spark_structs import Event, ExecutorInfo, StageInfo
 
 Part = tuple[str, Iterable[tuple[int, memoryview]]]
 """A file of a log, and its lines with their numbers."""
@@ -32,6 +32,7 @@ SKIPPED = tuple(
         b"SparkListenerExecutorMetricsUpdate",
         b"SparkListenerStageExecutorMetrics",
         b"SparkListenerUnpersistRDD",
+        b"SparkListenerResourceProfile",
         b"org.apache.spark.sql.",
         b"org.apache.spark.streaming.",
     )
@@ -104,8 +105,9 @@ class _Application:
         self.tasks: dict[tuple[int, int], _Tasks] = {}
         self.stages: dict[tuple[int, int], StageInfo] = {}
         self.submitted: set[tuple[int, int]] = set()
-        self.jobs: dict[int, tuple[int, ...]] = {}
-        self.executors: dict[str, int] = {}
+        self.jobs: dict[int, SparkJob] = {}
+        self.executors: dict[str, ExecutorInfo] = {}
+        self.hosts: dict[str, int] = {}
         self.most = (0, 0)
         self.properties: dict[str, str] = {}
 
@@ -123,7 +125,12 @@ class _Application:
             for each in event.stage_infos:
                 self.stages.setdefault((each.stage, each.attempt), each)
             if event.job is not None:
-                self.jobs[event.job] = tuple(event.stage_ids or (each.stage for each in event.stage_infos))
+                stages = tuple(event.stage_ids or (each.stage for each in event.stage_infos))
+                self.jobs[event.job] = SparkJob(stages, event.job_submitted)
+        elif kind == "SparkListenerJobEnd":
+            if event.job is not None and event.job in self.jobs:
+                failed = event.job_result is not None and event.job_result.result == "JobFailed"
+                self.jobs[event.job] = replace(self.jobs[event.job], ended=event.job_ended, failed=failed)
         else:
             self._about(event)
 
@@ -139,10 +146,16 @@ class _Application:
         elif kind == "SparkListenerEnvironmentUpdate":
             self.properties.update(event.properties_of_spark())
         elif kind == "SparkListenerExecutorAdded" and event.executor_info is not None:
-            self.executors[event.executor] = event.executor_info.cores
-            self.most = max(self.most, (sum(self.executors.values()), len(self.executors)))
+            self._executor(event.executor, event.executor_info)
         elif kind == "SparkListenerExecutorRemoved":
             self.executors.pop(event.executor, None)
+
+    def _executor(self, name: str, info: ExecutorInfo) -> None:
+        self.executors[name] = info
+        self.most = max(self.most, (sum(each.cores for each in self.executors.values()), len(self.executors)))
+        beside = sum(each.cores for each in self.executors.values() if each.host == info.host)
+        if info.host:
+            self.hosts[info.host] = max(self.hosts.get(info.host, 0), beside)
 
     def _task(self, event: Event) -> None:
         key = event.stage, event.attempt
@@ -179,10 +192,12 @@ class _Application:
             self.started,
             self.finished,
             tuple(self._stage(key) for key in keys),
-            self.jobs,
+            tuple(job for _, job in sorted(self.jobs.items())),
             executors or None,
             cores or None,
             _task_cpus(self.properties),
+            tuple(sorted(self.hosts)),
+            max(self.hosts.values(), default=0) or None,
             self.properties,
         )
 

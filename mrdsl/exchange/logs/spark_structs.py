@@ -65,6 +65,13 @@ class ExecutorInfo(Struct, gc=False):
     """``Executor Info``."""
 
     cores: int = field(name="Total Cores", default=0)
+    host: str = field(name="Host", default="")
+
+
+class JobResult(Struct, gc=False):
+    """``Job Result``."""
+
+    result: str = field(name="Result", default="")
 
 
 class Event(Struct, gc=False):
@@ -81,6 +88,9 @@ class Event(Struct, gc=False):
     stage_infos: list[StageInfo] = field(name="Stage Infos", default_factory=list)
     stage_ids: list[int] = field(name="Stage IDs", default_factory=list)
     job: int | None = field(name="Job ID", default=None)
+    job_submitted: int | None = field(name="Submission Time", default=None)
+    job_ended: int | None = field(name="Completion Time", default=None)
+    job_result: JobResult | None = field(name="Job Result", default=None)
     app_name: str = field(name="App Name", default="")
     app_id: str | None = field(name="App ID", default=None)
     timestamp: int | None = field(name="Timestamp", default=None)

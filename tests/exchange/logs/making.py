@@ -117,6 +117,53 @@ def job_events(
     return [*events, ("JOB_FINISHED", "JobFinished", finished)]
 
 
+Stage = tuple[int, tuple[int, ...], tuple[tuple[int, int], ...]]
+"""A stage's number, its parents, and (launch, finish) of its tasks in ms after the begin."""
+
+
+def spark_events(name: str, begin: int, jobs: list[tuple[int, int, list[Stage]]], retried: int = 0) -> bytes:
+    """An event log of jobs as (submitted, ended, stages); a stage without tasks is skipped.
+
+    ``retried`` tasks of every stage fail first, and run once more in a second attempt at the stage.
+    """
+    events: list[dict[str, Any]] = [
+        {"Event": "SparkListenerLogStart", "Spark Version": "3.5.1"},
+        {"Event": "SparkListenerApplicationStart", "App Name": name, "App ID": f"{name}-{begin}", "Timestamp": begin,
+         "User": "ops"},
+        {"Event": "SparkListenerEnvironmentUpdate", "Spark Properties": {"spark.yarn.queue": "night"}},
+    ]  # fmt: skip
+    for host in range(2):
+        info = {"Host": f"worker{host}", "Total Cores": 4}
+        events.append({"Event": "SparkListenerExecutorAdded", "Timestamp": begin, "Executor ID": str(host + 1),
+                       "Executor Info": info})  # fmt: skip
+    for job, (submitted, ended, stages) in enumerate(jobs):
+        infos = [{"Stage ID": number, "Stage Attempt ID": 0, "Stage Name": f"step {number}", "Number of Tasks":
+                  len(tasks) or 1, "Parent IDs": list(parents)} for number, parents, tasks in stages]  # fmt: skip
+        events.append({"Event": "SparkListenerJobStart", "Job ID": job, "Submission Time": begin + submitted,
+                       "Stage IDs": [number for number, _, _ in stages], "Stage Infos": infos})  # fmt: skip
+        for info, (number, _, tasks) in zip(infos, stages, strict=True):
+            for attempt, kept in enumerate((tasks[retried:], tasks[:retried])):
+                events += _attempt(number, attempt, {**info, "Stage Attempt ID": attempt}, begin, kept, retried)
+        events.append({"Event": "SparkListenerJobEnd", "Job ID": job, "Completion Time": begin + ended,
+                       "Job Result": {"Result": "JobSucceeded"}})  # fmt: skip
+    events.append({"Event": "SparkListenerApplicationEnd", "Timestamp": begin + max(end for _, end, _ in jobs)})
+    return "\n".join(json.dumps(event) for event in events).encode() + b"\n"
+
+
+def _attempt(
+    number: int, attempt: int, info: dict[str, Any], begin: int, tasks: tuple[tuple[int, int], ...], failed: int
+) -> Iterable[dict[str, Any]]:
+    if not tasks:
+        return
+    yield {"Event": "SparkListenerStageSubmitted", "Stage Info": info}
+    lost = [(begin, begin + 1, "FetchFailed")] * (failed if attempt == 0 else 0)
+    for launch, finish, reason in [*lost, *((begin + first, begin + last, "Success") for first, last in tasks)]:
+        times = {"Launch Time": launch, "Finish Time": finish, "Failed": reason != "Success", "Killed": False}
+        yield {"Event": "SparkListenerTaskEnd", "Stage ID": number, "Stage Attempt ID": attempt,
+               "Task Type": "ResultTask", "Task End Reason": {"Reason": reason}, "Task Info": times,
+               "Task Metrics": {"Input Metrics": {"Bytes Read": 1000}}}  # fmt: skip
+
+
 def as_json(events: Iterable[Event]) -> bytes:
     """A history in Avro-Json, with optional values wrapped in their type's name as Avro's encoder does."""
     lines = ["Avro-Json", json.dumps(schema(), separators=(",", ":"))]

@@ -1,0 +1,191 @@
+"""Classes as a commented spec of a family: what the logs say, and params for what they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import MappingProxyType
+
+from mrdsl.profiling import spec_text as parts
+from mrdsl.profiling.classes import JobClass
+from mrdsl.profiling.gathering import Gathered
+from mrdsl.profiling.price import GUESSED, Price
+from mrdsl.profiling.summary import Summary
+
+LARGEST_BATCH = 200
+
+
+def spec_text(
+    gathered: Gathered, family: str = "capacity", title: str = "From logs", price: Price | None = None
+) -> str:
+    """A spec of ``family`` for the classes, with ``price`` as what one VM costs, a guess where it is None.
+
+    Raises ValueError for a family that these logs do not serve.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"logs make no spec of `{family}`: choose {', '.join(FAMILIES)}")
+    if not gathered.classes and (family not in STAGED or not gathered.stage_classes):
+        raise ValueError(f"these logs have no class for a spec of {family}")
+    lines = [*parts.head(gathered, price), *_unused(gathered, family), f"problem {family} {parts.quoted(title)}", ""]
+    return "\n".join((*lines, *FAMILIES[family](gathered, price))) + "\n"
+
+
+def _unused(gathered: Gathered, family: str) -> Iterator[str]:
+    if gathered.stage_classes and family not in STAGED:
+        yield f"# {len(gathered.stage_classes)} classes of Spark applications are left out: {family} knows no stages."
+
+
+def _price(price: Price | None) -> str:
+    return parts.price_param(price or GUESSED, price is None)
+
+
+def _slots(gathered: Gathered) -> Iterator[str]:
+    if gathered.classes:
+        yield parts.slots_param("map", gathered.cluster.map, 2)
+        yield parts.slots_param("reduce", gathered.cluster.reduce, 1)
+    if gathered.stage_classes:
+        yield parts.slots_param("task", gathered.cluster.task, 4)
+
+
+def _promised(gathered: Gathered, price: Price | None, jobs: Callable[[Summary], str]) -> Iterator[str]:
+    """Classes with slots, jobs, deadline and penalty, as capacity and joint have them."""
+    classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
+    words = parts.words_of(classes)
+    yield _price(price)
+    yield from _slots(gathered)
+    currency = (price or GUESSED).currency
+    yield f"param penalty = 10 {currency}  # a guess: what it costs to turn a job away"
+    for each, word in zip(classes, words, strict=True):
+        yield f"param deadline_{word} = {parts.guessed_deadline(each)}  # a guess: twice the longest that it took"
+    for each, word in zip(classes, words, strict=True):
+        yield ""
+        yield from parts.comments(each)
+        yield f"class {parts.name(each.name)} {{"
+        if isinstance(each, JobClass):
+            yield from parts.profile(each)
+            yield "  slots { map = map_slots, reduce = reduce_slots }"
+        else:
+            yield from parts.stages(each)  # type: ignore[arg-type]
+            yield "  slots { task = task_slots }"
+        yield f"  jobs = {jobs(each)}"
+        yield f"  deadline = deadline_{word}"
+        yield "  penalty = penalty"
+        yield "}"
+    yield ""
+    yield "minimize cost"
+
+
+def _capacity(gathered: Gathered, price: Price | None) -> Iterator[str]:
+    yield "vm machine { on_demand { price = price } }"
+    yield ""
+    yield from _promised(gathered, price, parts.jobs_at_once)
+
+
+def _joint(gathered: Gathered, price: Price | None) -> Iterator[str]:
+    vms = gathered.cluster.vms
+    yield f"param size = {vms or 100} vms  # {'as many as the logs name' if vms else 'a guess: the VMs of the cluster'}"
+    yield ""
+    yield "cluster { size = size, vm_cost = price, period = 1 h }"
+    yield ""
+    yield "# jobs: none must be admitted; expected are those of the busiest hour"
+    yield from _promised(gathered, price, lambda each: f"0..{each.per_hour}")
+
+
+def _bounds(gathered: Gathered, price: Price | None) -> Iterator[str]:
+    most = sum(each.jobs_high for each in gathered.classes)
+    maps, reduces = max(gathered.cluster.map.most, most), max(gathered.cluster.reduce.most, most)
+    yield f"cluster {{ slots {{ map = {maps}, reduce = {reduces} }} }}  # the most tasks that the logs show at once"
+    for each in gathered.classes:
+        yield ""
+        yield from parts.comments(each)
+        yield f"class {parts.name(each.name)} {{"
+        yield from parts.profile(each)
+        yield f"  jobs = {each.jobs_high}"
+        yield "}"
+    yield ""
+    yield "estimate completion"
+
+
+def _makespan(gathered: Gathered, price: Price | None) -> Iterator[str]:
+    maps, reduces = max(gathered.cluster.map.most, 1), max(gathered.cluster.reduce.most, 1)
+    yield f"cluster {{ slots {{ map = {maps}, reduce = {reduces} }} }}  # the most tasks that the logs show at once"
+    for each in gathered.classes:
+        yield ""
+        yield from parts.comments(each)
+        yield f"class {parts.name(each.name)} {{"
+        yield from parts.profile(each)
+        yield f"  jobs = {min(each.runs, LARGEST_BATCH)}  # all of the logs in one batch, {LARGEST_BATCH} at most"
+        yield "}"
+    yield ""
+    yield "minimize makespan"
+
+
+def _energy(gathered: Gathered, price: Price | None) -> Iterator[str]:
+    words = parts.words_of(gathered.classes)
+    yield _price(price)
+    yield from _slots(gathered)
+    yield "param power = 20 W  # a guess: of one task above idle"
+    yield "param block = 128 MB  # a guess: what one map task reads"
+    yield "param intermediate = 50%  # a guess: bytes out of the map phase per byte in"
+    for each, word in zip(gathered.classes, words, strict=True):
+        yield f"param deadline_{word} = {parts.guessed_deadline(each)}  # a guess: twice the longest that it took"
+    yield ""
+    yield "vm machine {"
+    yield "  slots { map = map_slots, reduce = reduce_slots }"
+    yield "  on_demand { price = price }"
+    yield f"  available = {gathered.cluster.vms or 100}  # {'as the logs name' if gathered.cluster.vms else 'a guess'}"
+    yield "}"
+    yield ""
+    yield "network { speed = 1 Gbit/s, io_power = 20 W }  # a guess"
+    for each, word in zip(gathered.classes, words, strict=True):
+        yield ""
+        yield from parts.comments(each)
+        yield f"job {parts.name(each.name)} {{"
+        yield f"  map {{ tasks = {each.map_tasks}, block = block }}"
+        on = f"map {{ time = {parts.seconds(each.map.average)}, energy = power * {parts.seconds(each.map.average)} }}"
+        if each.reduce_tasks and each.reduce is not None:
+            time = parts.seconds(each.reduce.average)
+            yield f"  reduce {{ tasks = {each.reduce_tasks} }}"
+            on += f", reduce {{ time = {time}, energy = power * {time} }}"
+        yield "  intermediate = intermediate"
+        yield f"  deadline = deadline_{word}"
+        yield f"  on machine {{ {on} }}"
+        yield "}"
+    yield ""
+    yield "minimize energy"
+
+
+def schedule_text(gathered: Gathered, table: str, title: str = "From logs", price: Price | None = None) -> str:
+    """A spec of the schedule family that reads the jobs of the logs from a table. Raises ValueError without jobs."""
+    if not gathered.classes:
+        raise ValueError("these logs have no class for a spec of schedule")
+    lines = [
+        *parts.head(gathered, price),
+        *_unused(gathered, "schedule"),
+        f"problem schedule {parts.quoted(title)}",
+        "",
+        "seed = 1",
+        "",
+        _price(price),
+        *_slots(gathered),
+        "",
+        "vm machine {",
+        "  slots { map = map_slots, reduce = reduce_slots }",
+        "  on_demand { price = price }",
+        "  billing = 1 h  # a guess",
+        "}",
+        "",
+        f"arrivals from {parts.quoted(table)} {{",
+        "  deadline_factor = 2  # a guess: times the shortest possible completion",
+        "}",
+        "",
+        "policy { algorithm = mdasa, instances = on_demand }",
+        "",
+        "minimize cost",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+FAMILIES = MappingProxyType(
+    {"capacity": _capacity, "bounds": _bounds, "joint": _joint, "makespan": _makespan, "energy": _energy}
+)
+STAGED = ("capacity", "joint")

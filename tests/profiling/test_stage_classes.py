@@ -1,0 +1,106 @@
+"""Spark applications as classes of stages: order of stages and jobs, retries, runs that differ, solved specs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mrdsl
+from mrdsl import api
+from mrdsl.profiling.cluster import Slots
+from mrdsl.profiling.profiles import Profiles
+
+from ..exchange.logs.making import BEGIN, Stage, as_json, job_events, spark_events
+
+TASKS = tuple((1000, 3000 + 500 * i) for i in range(4))
+LATER = ((6000, 8000),)
+FIRST: list[Stage] = [(0, (), TASKS), (1, (0,), LATER)]
+SECOND: list[Stage] = [(2, (), ()), (3, (2,), ((9000, 10_000),)), (4, (3,), ((10_000, 12_000),))]
+JOBS = [(500, 8500, FIRST), (8600, 12_500, SECOND)]
+
+
+def profiles(folder: Path, **logs: bytes) -> Profiles:
+    for name, data in logs.items():
+        (folder / name).write_bytes(data)
+    return api.profile([folder], price="0.30 USD/h")
+
+
+def test_stages_follow_their_parents_and_the_jobs_before(tmp_path: Path) -> None:
+    """Stage 2 is skipped, so stage 3 comes after the last stage of the job before, which had ended by then."""
+    found = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS))
+    (each,) = found.stage_classes
+    assert [(stage.title, stage.tasks, stage.after) for stage in each.stages] == [
+        ("step 0", 4, ()),
+        ("step 1", 1, (0,)),
+        ("step 3", 1, (1,)),
+        ("step 4", 1, (2,)),
+    ]
+    assert each.stages[0].times.average == pytest.approx((2 + 2.5 + 3 + 3.5) / 4)
+    assert each.stages[0].times.longest == 3.5
+
+
+def test_jobs_that_run_side_by_side_do_not_wait(tmp_path: Path) -> None:
+    side_by_side = [(500, 8500, FIRST), (600, 12_500, SECOND)]
+    (each,) = profiles(tmp_path, a=spark_events("etl", BEGIN, side_by_side)).stage_classes
+    assert [stage.after for stage in each.stages] == [(), (0,), (), (2,)]
+
+
+def test_a_retried_stage_is_one(tmp_path: Path) -> None:
+    """Its times are those of all its tasks; only the stage of four tasks begins its first attempt with a failure."""
+    plain = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS)).stage_classes[0]
+    (again,) = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS, retried=1)).stage_classes
+    assert again.stages == plain.stages
+    assert again.failed == 1
+
+
+def test_runs_with_other_stages_do_not_count(tmp_path: Path) -> None:
+    logs = {f"log{i}": spark_events(f"etl-{i}", BEGIN + i * 5000, JOBS) for i in range(3)}
+    found = profiles(tmp_path, **logs, other=spark_events("etl-9", BEGIN, JOBS[:1]))
+    (each,) = found.stage_classes
+    assert (each.name, each.runs, each.jobs_low, each.jobs_high) == ("etl", 3, 2, 3)
+    assert any("1 of 4 runs have other stages" in told for told in each.warnings)
+
+
+def test_the_cluster_of_executors(tmp_path: Path) -> None:
+    found = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS))
+    cluster = found.cluster
+    busy = sum(last - first for stages in (FIRST, SECOND) for _, _, tasks in stages for first, last in tasks)
+    assert (cluster.vms, cluster.map) == (2, Slots())
+    assert cluster.task == Slots(4, 4, busy / (4 * 11_000))
+    assert cluster.cost(0.30) == 0.60
+    assert cluster.busy * 3600 == pytest.approx(3.5 + 2 + 3)
+
+
+@pytest.mark.parametrize("family", ["capacity", "joint"])
+def test_a_spec_of_both_kinds_is_solved(family: str, tmp_path: Path) -> None:
+    history = as_json(job_events("job_1_0001", "etl", BEGIN, [(1000, 5000)], [(2000, 6000, 6100, 8000)]))
+    found = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS), b=history)
+    text = found.to_mrspec(family)
+    assert api.fmt(text) == text
+    spec = found.to_spec(family)
+    assert [each.name for each in spec.facts.classes] == ["etl", "etl_spark"]
+    assert not [d for d in mrdsl.check(spec) if d.severity == "error"]
+    assert mrdsl.solve(spec).plan is not None
+
+
+def test_what_makes_no_class_of_stages(tmp_path: Path) -> None:
+    whole = spark_events("etl", BEGIN, JOBS)
+    lines = whole.splitlines(keepends=True)
+    failed = whole.replace(b"JobSucceeded", b"JobFailed").replace(b"etl", b"bad")
+    found = profiles(
+        tmp_path, a=whole, b=whole, cut=b"".join(lines[:-1]).replace(b"etl", b"cut"), failed=failed,
+        none=b"".join(line for line in lines if b"TaskEnd" not in line).replace(b"etl", b"none"),
+    )  # fmt: skip
+    assert sorted(each.reason for each in found.left_out) == [
+        "a job of it failed",
+        "it comes twice; the first one counts",
+        "its log ends before it does",
+        "no task of it succeeded",
+    ]
+
+
+def test_families_without_stages_say_so(tmp_path: Path) -> None:
+    found = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS))
+    with pytest.raises(ValueError, match="no class for a spec of bounds"):
+        found.to_mrspec("bounds")
