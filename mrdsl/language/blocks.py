@@ -14,6 +14,7 @@ from mrdsl.language.evaluate import MistakeError, Scope
 from mrdsl.language.items import Files, convert, plain_number
 from mrdsl.language.random_values import Draws
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
+from mrdsl.spec.declared import advice
 from mrdsl.spec.schema import Block, Item, Node, Source
 
 _BROKEN: Any = object()
@@ -386,7 +387,7 @@ def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext
                 "missing-item",
                 f"`{context.words or 'the spec'}` lacks {_list_words(missing)}",
                 span,
-                f"add `{missing[0]} = {_example(item, report.currency)}`: {item.doc}",
+                f"add `{missing[0]} = ...`{_taken(item, report.currency)}: {item.doc}",
             )
         )
     if missing_blocks:
@@ -406,13 +407,9 @@ def _list_words(words: list[str]) -> str:
     return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1]
 
 
-def _example(item: Item, currency: str) -> str:
-    from mrdsl.core.units import KINDS
-
+def _taken(item: Item, currency: str) -> str:
     if item.form == "choice":
-        return item.choices[0]
-    if item.form in ("text", "path"):
-        return '"..."'
-    if item.form in ("name", "names"):
-        return "name"
-    return KINDS[item.kind].example(currency)
+        return f", one of {', '.join(item.choices)}"
+    if item.form in ("text", "path", "name", "names"):
+        return ""
+    return f", {advice(item, currency).removeprefix('write ')}"

@@ -13,7 +13,7 @@ from mrdsl.core import budgets, units
 from mrdsl.core.diagnostics import Diagnostic, Related, error
 from mrdsl.core.printable import is_printable
 from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.core.units import NUMBER, Dimension
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.language import tree
@@ -161,7 +161,11 @@ def _name(token: Token, node: Any, scope: Scope) -> Value:
             raise MistakeError(None)
         return value
     if token in units.UNITS:
-        raise scope.mistake("unit-without-number", f"the unit `{token}` has no number", node, f"write `1 {token}`")
+        raise scope.mistake(
+            "unit-without-number", f"the unit `{token}` has no number", node, "write its number before it"
+        )
+    if token in units.OTHER_NAMES and nearest(token, scope.parameter_names) is None:
+        raise _unknown_unit(token, scope)
     raise scope.mistake(
         "unknown-name",
         f"nothing is called `{token}`",

@@ -13,7 +13,8 @@ from mrdsl.core.regular_files import FOLDER, MISSING, problem_of, reason, shown_
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate, require_printable
-from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, example, near_whole, out_of_range, whole_mistake
+from mrdsl.language.habits import dash_range, lacking_unit
+from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, out_of_range, whole_mistake
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
 
@@ -155,7 +156,7 @@ def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:
 def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
     if isinstance(node, tree.Interval):
         raise scope.mistake(
-            "wrong-value", f"`{key}` is one value, not a range", node, f"write `{key} = {_example(item, scope)}`"
+            "wrong-value", f"`{key}` is one value, not a range", node, advice(item, scope.report.currency)
         )
     if isinstance(node, tree.Text | tree.List):
         what = "a text" if isinstance(node, tree.Text) else "a list"
@@ -163,22 +164,18 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
             "wrong-value",
             f"`{key}` is {units.KINDS[item.kind].noun}, not {what}",
             node,
-            f"write `{key} = {_example(item, scope)}`",
+            advice(item, scope.report.currency),
         )
     value = evaluate(node, scope)
-    kind = units.KINDS[item.kind]
+    kind, currency = units.KINDS[item.kind], scope.report.currency
     if value.dimension != kind.dimension and not units.fits(value.dimension, kind.dimension):
         raise scope.mistake(
             "wrong-unit",
             f"`{key}` is {kind.noun}, but this is {units.describe(value.dimension)}",
             node,
-            f"write it like `{key} = {_example(item, scope)}`",
+            lacking_unit(key, item, node, value.dimension, currency) or advice(item, currency),
         )
     return value
-
-
-def _example(item: Item, scope: Scope) -> str:
-    return example(item, scope.report.currency)
 
 
 def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> None:
@@ -190,7 +187,8 @@ def check_limits(key: str, item: Item, number: Any, node: Any, scope: Scope) -> 
         return
     worst = number if isinstance(accepted, bool) else float(number[~accepted][0])
     mistake = out_of_range(key, item, worst, scope.report.currency or units.DEFAULT_CURRENCY)
-    raise scope.mistake(mistake.code, mistake.message, node, mistake.hint)
+    hint = dash_range(node) if item.form == "range" else ""
+    raise scope.mistake(mistake.code, mistake.message, node, hint or mistake.hint)
 
 
 def limits(item: Item, scope: Scope) -> str:
@@ -287,5 +285,10 @@ def _words(key: str, node: Any, scope: Scope) -> tuple[str, ...]:
 
 def _list(key: str, item: Item, node: Any, scope: Scope) -> tuple[float, ...]:
     if not isinstance(node, tree.List):
-        raise scope.mistake("wrong-value", f"`{key}` is a list", node, f"write `{key} = [{_example(item, scope)}]`")
+        raise scope.mistake(
+            "wrong-value",
+            f"`{key}` is a list",
+            node,
+            f"write `{key} = [...]`: {advice(item, scope.report.currency).removeprefix('write ')} each",
+        )
     return tuple(quantity_value(key, item, part, scope) for part in node.items)

@@ -17,6 +17,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error
 from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.grammar import MAX_NESTING, grammar
+from mrdsl.language.habits import decimal_comma, money_sign, words_between
 
 MAX_SYNTAX_ERRORS = 50
 _ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER")
@@ -52,6 +53,7 @@ _CHARACTER_HINTS = {
     "<": "write `<=`",
     ">": "write `>=`",
 }
+_NO_CHARACTER = "remove it; names that are no identifiers stand in quotes"
 
 
 def parse_with_errors(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
@@ -262,7 +264,7 @@ class _Recovery:
                     "unexpected-character",
                     f"`{shown}` means nothing here",
                     Span(self.file, line, column, line, column + 1),
-                    _CHARACTER_HINTS.get(character, "remove it; names that are no identifiers stand in quotes"),
+                    money_sign(self.text, position) or _CHARACTER_HINTS.get(character, _NO_CHARACTER),
                 )
             )
         return character
@@ -309,7 +311,7 @@ class _Recovery:
                 "missing-comma",
                 f"{shown} follows an item that has not ended",
                 token,
-                "put a comma or a new line between two items",
+                words_between(previous, token, self.text) or "put a comma or a new line between two items",
             )
         elif token.type == "LBRACE":
             self._report(
@@ -318,6 +320,14 @@ class _Recovery:
                 token,
                 "a block is words and `{` on one line: `class sort {`",
             )
+        else:
+            self._explain_unexpected(token, shown, accepted)
+
+    def _explain_unexpected(self, token: Token, shown: str, accepted: set[str]) -> None:
+        start = self.statement_start
+        comma = decimal_comma(self.text, start) if start is not None and start.type == "NUMBER" else ""
+        if comma and start is not None:
+            self._report("syntax", "a number has a point, not a comma", start, comma)
         else:
             self._report("syntax", f"{shown} cannot stand here", token, f"expected {_listing(accepted)}")
 

@@ -54,7 +54,7 @@ def number_mistake(key: str, item: Item, number: float, currency: str = units.DE
         return Mistake(
             "number-too-large" if number == number else "not-a-number",
             f"`{key}` is {number}, which nothing can be planned with",
-            f"write {example(item, currency)}",
+            "write a finite number",
         )
     if not acceptable(item, number):
         return out_of_range(key, item, number, currency)
@@ -120,9 +120,13 @@ def described(value: object) -> str:
     return f"the {type(value).__name__} {shown if len(shown) <= 40 else shown[:37] + '...'}"
 
 
-def example(item: Item, currency: str = "") -> str:
-    """A value of the item's kind, as one writes it."""
-    return "0.5" if item.kind == "number" and not item.whole else units.KINDS[item.kind].example(currency)
+def advice(item: Item, currency: str = "") -> str:
+    """What an item of numbers takes, in words: no number that would be somebody else's."""
+    kind = units.KINDS[item.kind]
+    unit = kind.shown_in(currency).removeprefix("1")
+    if kind.dimension == units.NUMBER or units.is_count(kind.dimension):
+        return f"write {kind.noun}"
+    return f"write {kind.noun}: a number and its unit, such as `{unit}`"
 
 
 def _in_si(item: Item, currency: str) -> str:
