@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ import click
 from mrdsl.cli.outputs import OutputFile
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.exchange.registry import PlanWriter
 from mrdsl.language.evaluate import MistakeError, Report, Scope, evaluate
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.tree import FileNames
@@ -106,3 +107,8 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON o
 json_file = click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
 force = click.option("--force", is_flag=True, help="Write over files that are there already.")
 verbose = click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
+
+
+def plan_files(writers: Iterable[PlanWriter]) -> Callable[[F], F]:
+    """An option per file that may be written of a result, named as its format."""
+    return together(*(click.option(f"--{one.name}", type=OutputFile(), help=f"Write {one.doc}.") for one in writers))

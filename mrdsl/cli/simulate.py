@@ -12,11 +12,11 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec
-from mrdsl.cli.outputs import OutputFile, Outputs
-from mrdsl.cli.solve import drawn_chart, fail, nothing_to_write, show, write_files
-from mrdsl.core.csv_text import csv_text
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.solve import fail, files_of_plan, show, write_files
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Result
+from mrdsl.exchange.registry import OF_A_RUN
 from mrdsl.language.loading import Loaded, sort
 
 
@@ -26,21 +26,18 @@ from mrdsl.language.loading import Loaded, sort
 @click.option("--jobs", type=click.IntRange(2), help="Completed jobs per user in each run; default: as in the spec.")
 @shared.as_json
 @shared.json_file
-@click.option("--gantt", type=OutputFile(), help="Draw the first run as an SVG Gantt chart.")
-@click.option("--trace", type=OutputFile(), help="Write the first run, event by event, to a CSV file.")
+@shared.plan_files(OF_A_RUN)
 @shared.force
 @shared.verbose
 def simulate(
     as_json: bool,
     output: Path | None,
-    gantt: Path | None,
-    trace: Path | None,
     force: bool,
     verbose: bool,
     **options: Any,
 ) -> int:
     """Run the spec in FILE and report what happens."""
-    outputs = Outputs({"-o": output, "--gantt": gantt, "--trace": trace}, force, as_json)
+    outputs = Outputs({"-o": output, **files_of_plan(OF_A_RUN, options)}, force, as_json)
     outputs.check(options["file"], options["data"])
     started = time.perf_counter()
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
@@ -57,7 +54,7 @@ def simulate(
     diagnostics = tuple(sort((*loaded.diagnostics, *observed.diagnostics)))
     result = replace(observed, diagnostics=diagnostics, seconds=seconds)
     show(result, loaded, outputs, verbose)
-    return write_files(result, outputs, {"--gantt": drawn_chart, "--trace": _csv})
+    return write_files(result, outputs, OF_A_RUN)
 
 
 def _run(loaded: Loaded, options: dict[str, Any]) -> Result:
@@ -65,12 +62,3 @@ def _run(loaded: Loaded, options: dict[str, Any]) -> Result:
 
     assert loaded.spec is not None
     return run(loaded.spec, runs=options["runs"], jobs=options["jobs"])
-
-
-def _csv(result: Result) -> str:
-    assert result.plan is not None
-    trace = result.plan.trace()
-    rows = list(trace.rows)
-    if not rows:
-        raise nothing_to_write("no trace", result, "no events")
-    return csv_text(trace.columns, rows)

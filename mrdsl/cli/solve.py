@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STOPPED, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec
-from mrdsl.cli.outputs import OutputFile, Outputs
+from mrdsl.cli.outputs import Outputs
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.writer import STANDARD_OUTPUT
+from mrdsl.exchange.plan_files import NothingToWriteError
+from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
 from mrdsl.language.loading import Loaded, sort
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
@@ -37,21 +40,18 @@ EXPLAIN_FOR = 10.0
 @shared.threads
 @shared.as_json
 @shared.json_file
-@click.option("--gantt", type=OutputFile(), help="Draw the plan as an SVG Gantt chart.")
-@click.option("--graph", type=OutputFile(), help="Draw the plan's tasks and their order as SVG.")
+@shared.plan_files(OF_A_PLAN)
 @shared.force
 @shared.verbose
 def solve(
     as_json: bool,
     output: Path | None,
-    gantt: Path | None,
-    graph: Path | None,
     force: bool,
     verbose: bool,
     **options: Any,
 ) -> int:
     """Find the plan for the spec in FILE."""
-    outputs = Outputs({"-o": output, "--gantt": gantt, "--graph": graph}, force, as_json)
+    outputs = Outputs({"-o": output, **files_of_plan(OF_A_PLAN, options)}, force, as_json)
     outputs.check(options["file"], options["data"])
     started = time.perf_counter()
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
@@ -66,7 +66,7 @@ def solve(
     diagnostics = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
     result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=diagnostics)
     show(result, loaded, outputs, verbose)
-    return write_files(result, outputs, {"--gantt": drawn_chart, "--graph": drawn_graph})
+    return write_files(result, outputs, OF_A_PLAN)
 
 
 def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
@@ -135,13 +135,15 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
         click.echo(stages, err=True)
 
 
-def write_files(result: Result, outputs: Outputs, texts: Mapping[str, Callable[[Result], str]]) -> int:
+def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter]) -> int:
     """Writes what is asked for of a result that is printed already, and gives the exit code.
 
     A file that cannot be written, or a drawing of nothing, keeps no other from being written.
     """
     code = exit_code(result)
-    for option, text in {"-o": lambda found: to_json(result_document(found)), **texts}.items():
+    texts: dict[str, Callable[[Result], str]] = {"-o": lambda of: to_json(result_document(of))}
+    texts |= {f"--{one.name}": partial(_text_of_plan, one) for one in writers}
+    for option, text in texts.items():
         path = outputs.files[option]
         if path is None or (option == "-o" and path == STANDARD_OUTPUT):
             continue
@@ -168,33 +170,16 @@ def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str
     return failure.exit_code
 
 
-def drawn_chart(result: Result) -> str:
-    """The plan's Gantt chart. Raises MrdslError ``nothing-to-write`` where it has none."""
-    from mrdsl.reporting.drawing import gantt
-
-    bars = result.plan.bars() if result.plan is not None else ()
-    if not bars:
-        raise nothing_to_write("no Gantt chart", result, "nothing to draw over time")
-    return gantt(bars, result.title)
+def files_of_plan(writers: Iterable[PlanWriter], options: Mapping[str, Any]) -> dict[str, Path | None]:
+    """The files that options of :func:`shared.plan_files` name, by option."""
+    return {f"--{one.name}": options[one.name] for one in writers}
 
 
-def drawn_graph(result: Result) -> str:
-    """The plan drawn as a graph. Raises MrdslError ``nothing-to-write`` where it is none."""
-    drawn = result.plan.graph(result.title) if result.plan is not None else ""
-    if not drawn:
-        raise nothing_to_write("no graph", result, "no order of tasks to draw")
-    return drawn
-
-
-def nothing_to_write(what: str, result: Result, lacks: str) -> MrdslError:
-    """The refusal of a file that would be empty."""
-    return MrdslError(
-        [
-            error(
-                "nothing-to-write",
-                f"{what}: {kind_words(result.problem)} plan has {lacks}",
-                None,
-                "leave the option out; the plan is printed without it",
-            )
-        ]
-    )
+def _text_of_plan(writer: PlanWriter, result: Result) -> str:
+    """Raises MrdslError ``nothing-to-write`` where the plan has no such form."""
+    try:
+        return writer.load()(result)
+    except NothingToWriteError as cause:
+        message = f"{cause.what}: {kind_words(result.problem)} plan has {cause.lacks}"
+        hint = "leave the option out; the plan is printed without it"
+        raise MrdslError([error("nothing-to-write", message, None, hint)]) from None

@@ -18,6 +18,7 @@ from mrdsl.exchange.mistakes import EmptyFileError, FormatError
 if TYPE_CHECKING:
     from mrdsl.core.answer import Reply
     from mrdsl.core.diagnostics import Diagnostic
+    from mrdsl.core.result import Result
     from mrdsl.exchange.cells import RawTable
     from mrdsl.exchange.jobs import TableJob
     from mrdsl.exchange.logs.formats import LogFormat
@@ -330,6 +331,24 @@ def _capacity_scheduler() -> Callable[[Queue], str]:
     return capacity_scheduler
 
 
+def _gantt() -> Callable[[Result], str]:
+    from mrdsl.exchange.plan_files import gantt_chart
+
+    return gantt_chart
+
+
+def _graph() -> Callable[[Result], str]:
+    from mrdsl.exchange.plan_files import graph
+
+    return graph
+
+
+def _trace() -> Callable[[Result], str]:
+    from mrdsl.exchange.plan_files import trace
+
+    return trace
+
+
 TableWriter = Callable[[IO[bytes], Sequence[str], Sequence[Mapping[str, Any]]], None]
 """Of a stream, the columns and the rows, which may lack some of the columns."""
 MODELS: tuple[ModelWriter, ...] = (
@@ -349,4 +368,16 @@ YARN = Writer(
     "yarn", "a tree of queues", "YARN's capacity-scheduler.xml, one per period", _capacity_scheduler, (".xml",)
 )
 PLANS: tuple[Writer[Callable[[Queue], str]], ...] = (YARN,)
-WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *PLANS)
+PlanWriter = Writer[Callable[["Result"], str]]
+"""Of a result with a plan; raises NothingToWriteError where the plan has no such form."""
+GANTT = PlanWriter("gantt", "a plan or a run", "the plan, or the first run, as a Gantt chart in SVG", _gantt, (".svg",))
+OF_A_PLAN: tuple[PlanWriter, ...] = (
+    GANTT,
+    PlanWriter("graph", "a plan", "the plan's tasks and their order in SVG", _graph, (".svg",)),
+)
+"""What `solve` writes besides the result, each by the option of its name; below, what `simulate` writes."""
+OF_A_RUN: tuple[PlanWriter, ...] = (
+    GANTT,
+    PlanWriter("trace", "a run", "the first run, event by event, as a table", _trace, (".csv",)),
+)
+WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *PLANS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))

@@ -1,0 +1,41 @@
+"""Files of one result: the plan drawn over time or as a graph, and a run event by event."""
+
+from __future__ import annotations
+
+from mrdsl.core.csv_text import csv_text
+from mrdsl.core.result import Result
+
+
+class NothingToWriteError(Exception):
+    """The plan has not what the file would show; ``what`` is missing as it ``lacks`` that, both in words."""
+
+    def __init__(self, what: str, lacks: str) -> None:
+        super().__init__(f"{what}: the plan has {lacks}")
+        self.what, self.lacks = what, lacks
+
+
+def gantt_chart(result: Result) -> str:
+    """The plan's bars over time as SVG."""
+    from mrdsl.reporting.drawing import gantt
+
+    bars = result.plan.bars() if result.plan is not None else ()
+    if not bars:
+        raise NothingToWriteError("no Gantt chart", "nothing to draw over time")
+    return gantt(bars, result.title)
+
+
+def graph(result: Result) -> str:
+    """The plan's tasks and their order as SVG."""
+    drawn = result.plan.graph(result.title) if result.plan is not None else ""
+    if not drawn:
+        raise NothingToWriteError("no graph", "no order of tasks to draw")
+    return drawn
+
+
+def trace(result: Result) -> str:
+    """The events of a run as CSV."""
+    events = result.plan.trace() if result.plan is not None else None
+    rows = [] if events is None else list(events.rows)
+    if events is None or not rows:
+        raise NothingToWriteError("no trace", "no events")
+    return csv_text(events.columns, rows)
