@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--profiles", "class_table", type=OutputFile(), help="One row a class, as CSV.")
 @click.option("--arrivals", "arrival_table", type=OutputFile(), help="The jobs as `arrivals from` reads them, as CSV.")
 @click.option("--price", help='What one VM costs, such as "0.20 USD/h".')
+@click.option("--split", "share", metavar="SHARE", help="Predict what came after SHARE of the time (80%) from before.")
 @shared.force
 def profile(
     paths: tuple[str, ...],
@@ -54,6 +55,7 @@ def profile(
     class_table: Path | None,
     arrival_table: Path | None,
     price: str | None,
+    share: str | None,
     force: bool,
 ) -> int:
     """Read the job histories, traces and event logs in LOGS and write a spec with what they say."""
@@ -62,6 +64,7 @@ def profile(
     from mrdsl.core.diagnostics import MrdslError, error
     from mrdsl.profiling import tables
     from mrdsl.profiling.report import report
+    from mrdsl.profiling.split import split_tables
     from mrdsl.reporting.text import print_tables
 
     named = {"-o": output, "--jobs": job_table, "--stages": stage_table, "--profiles": class_table}
@@ -69,6 +72,7 @@ def profile(
     outputs.check(*(Path(path) for path in paths if path != "-" and Path(path).is_file()))
     if not paths:
         raise MrdslError([error("no-logs", "no log is named", None, "write `mrdsl profile logs/ -o night.mrspec`")])
+    split_at = None if share is None else _share(share)
     profiles = run(
         paths,
         by=by,
@@ -92,7 +96,8 @@ def profile(
     if output is not None:
         outputs.write("-o", _spec(profiles, family, output, arrival_table))
     if outputs.to_standard_output is None:
-        sys.stdout.write(print_tables(report(profiles)))
+        shown = report(profiles) if split_at is None else split_tables(profiles.split(split_at, seed))
+        sys.stdout.write(print_tables(shown))
         sys.stdout.write("\n")
     return 0
 
@@ -112,3 +117,17 @@ def _spec(profiles: Profiles, family: str, output: Path, arrivals: Path | None) 
         return profiles.to_schedule(os.path.relpath(arrivals, output.parent))
     except ValueError as problem:
         raise MrdslError([error("wrong-option", str(problem), None, "write --family capacity")]) from None
+
+
+def _share(text: str) -> float:
+    """A part of the time: ``80%`` or ``0.8``."""
+    from mrdsl.core.diagnostics import MrdslError, error
+
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number) / (100.0 if text.strip().endswith("%") else 1.0)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share < 1.0:
+        raise MrdslError([error("wrong-option", f"`{text}` is no part of the time", None, "write --split 80%")])
+    return share

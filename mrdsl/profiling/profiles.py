@@ -24,6 +24,7 @@ from mrdsl.profiling.summary import MAX, P95, LeftOut
 if TYPE_CHECKING:
     import pandas
 
+    from mrdsl.profiling.split import Split
     from mrdsl.spec.spec import Spec
 
 SORT_COUNTS_AS = ("reduce", "shuffle")
@@ -73,6 +74,12 @@ class Profiles:
     def left_out(self) -> tuple[LeftOut, ...]:
         """Runs that make no profile, and why."""
         return self.gathered.left_out
+
+    def split(self, share: float, seed: int = 0) -> Split:
+        """What the first ``share`` of the time predicts of the rest, beside what the logs show."""
+        from mrdsl.profiling.split import split
+
+        return split(self.gathered.jobs, self.applications, share, seed)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row a class, as the table that ``classes from`` reads; needs pandas."""

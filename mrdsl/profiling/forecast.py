@@ -1,0 +1,86 @@
+"""How long so many tasks take on so many slots, by the estimates of paper 000 and by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrdsl.formulas import mapreduce
+from mrdsl.simulation.cluster import Pool
+from mrdsl.simulation.queues import FewestRunning, Queue
+from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.task_times import recorded, together
+from mrdsl.simulation.tasks import Draw, Work
+from mrdsl.simulation.users import Submitters, observe
+
+RUNS = 20
+
+
+@dataclass(frozen=True)
+class Times:
+    """Recorded times of tasks in seconds; reduce tasks after their shuffle, which is ``first`` in the first wave."""
+
+    map: Sequence[float]
+    first_shuffle: Sequence[float] = ()
+    shuffle: Sequence[float] = ()
+    reduce: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Seconds from the first task's start to the last one's end: three estimates, and the mean of a simulation."""
+
+    lower: float
+    average: float
+    upper: float
+    simulated: float
+
+
+def forecast(times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str) -> Forecast:
+    """A job of so many map and reduce tasks alone on so many map and reduce slots, its task times drawn from ``times``.
+
+    Equations (1) to (4) of paper 000 for the estimates. The simulation draws every task's time from the recorded ones,
+    with putting back, and runs the job :data:`RUNS` times. ``name`` chooses the random streams beside ``seed``.
+    """
+    profile = _profile(times, tasks)
+    one = np.ones(1)
+    counts = [np.array([float(max(1, count))]) for count in slots]
+    lower, average, upper = (
+        float(mapreduce.completion(estimate(profile), one, *counts)[0])
+        for estimate in (mapreduce.lower, mapreduce.average, mapreduce.upper)
+    )
+    return Forecast(lower, average, upper, _simulated(times, tasks, slots, seed, name))
+
+
+def _profile(times: Times, tasks: tuple[int, int]) -> mapreduce.Profile:
+    def both(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+        known = np.asarray(values if len(values) else [np.nan])
+        return known.mean(keepdims=True), known.max(keepdims=True)
+
+    return mapreduce.Profile(
+        np.array([float(tasks[0])]),
+        *both(times.map),
+        *both(times.first_shuffle),
+        *both(times.shuffle),
+        np.array([float(tasks[1])]),
+        *both(times.reduce),
+    )
+
+
+def _simulated(times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str) -> float:
+    def draw(what: str, values: Sequence[float]) -> Draw:
+        return recorded(np.asarray(values, dtype=float), stream(seed, "forecast", what, name))
+
+    maps = draw("map", times.map)
+    first = later = maps
+    if tasks[1]:
+        reduces = draw("reduce", times.reduce)
+        first = together(draw("first shuffle", times.first_shuffle), reduces)
+        later = together(draw("shuffle", times.shuffle), reduces)
+    work = Work(tasks[0], tasks[1], maps, first, later)
+    pools = [Pool(max(1, count), [Queue(FewestRunning())]) for count in slots]
+    seen, simulation = observe(pools, [Submitters(work, lambda: 0.0)], [RUNS])
+    simulation.run()
+    return float(np.mean(seen[0]))

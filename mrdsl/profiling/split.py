@@ -1,0 +1,160 @@
+"""Profiles from the first part of the time, checked on the rest: what is predicted beside what the logs show.
+
+Jobs of MapReduce are split by when they were submitted: those of the first part make the classes, each of the others is
+predicted with its class's task times, its own numbers of tasks, and k slots, the most of its tasks that ran at once. A
+stage of Spark is predicted from those of its tasks that had ended after the first part of its own time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from mrdsl.core.result import Table
+from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun, TaskKind
+from mrdsl.profiling.classes import Profiled
+from mrdsl.profiling.cluster import parallel_tasks
+from mrdsl.profiling.concurrency import counts_of
+from mrdsl.profiling.forecast import Forecast, Times, forecast
+from mrdsl.profiling.phases import Phases
+
+LEAST_TASKS = 3
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """One job or stage: tasks and slots of both kinds, what was predicted, and the seconds that its tasks took.
+
+    ``took`` are the seconds from submission to end, None for a stage.
+    """
+
+    group: str
+    name: str
+    tasks: tuple[int, int]
+    slots: tuple[int, int]
+    forecast: Forecast
+    ran: float
+    took: float | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """Jobs and stages that were predicted, with the numbers of jobs that were learned from and not predicted."""
+
+    jobs: tuple[Predicted, ...]
+    stages: tuple[Predicted, ...]
+    learned: int
+    unknown: int
+
+
+def split(jobs: Sequence[Profiled], applications: Iterable[SparkApplication], share: float, seed: int = 0) -> Split:
+    """Predictions for the jobs submitted after ``share`` of the time, and for every stage of three tasks or more."""
+    known = [each for each in jobs if each[0].submitted is not None]
+    begins = [job.submitted or 0 for job, _, _ in known]
+    moment = min(begins) + share * (max(begins) - min(begins)) if known else 0.0
+    before = [each for each, begin in zip(known, begins, strict=True) if begin <= moment]
+    after = [each for each, begin in zip(known, begins, strict=True) if begin > moment]
+    times = {name: _times([phases for _, phases, other in before if other == name]) for _, _, name in before}
+    predicted = tuple(
+        _predicted_job(job, phases, name, times[name], seed)
+        for job, phases, name in after
+        if name in times and (not phases.reduce.count or times[name].reduce)
+    )
+    stages = tuple(each for run in applications for each in _stages(run, share, seed))
+    return Split(predicted, stages, len(before), len(after) - len(predicted))
+
+
+def _times(jobs: Sequence[Phases]) -> Times:
+    def pooled(*names: str) -> list[float]:
+        return [value / 1000 for phases in jobs for name in names for value in getattr(phases, name).values]
+
+    first, later = pooled("first_shuffle"), pooled("typical_shuffle")
+    reduces = [value / 1000 + (phases.sort.average or 0.0) / 1000 for phases in jobs for value in phases.reduce.values]
+    return Times(pooled("map"), first or later or [0.0], later or first or [0.0], reduces)
+
+
+def _predicted_job(job: MapReduceJob, phases: Phases, name: str, times: Times, seed: int) -> Predicted:
+    tasks = phases.map.count, phases.reduce.count
+    slots = parallel_tasks(job, TaskKind.MAP), parallel_tasks(job, TaskKind.REDUCE)
+    starts = [each.start for each in job.attempts if each.start is not None and each.finish is not None]
+    ends = [each.finish for each in job.attempts if each.finish is not None]
+    return Predicted(
+        name,
+        job.job,
+        tasks,
+        slots,
+        forecast(times, tasks, slots, seed, job.job),
+        (max(ends) - min(starts)) / 1000,
+        (job.finished - job.submitted) / 1000 if job.finished and job.submitted is not None else None,
+    )
+
+
+def _stages(application: SparkApplication, share: float, seed: int) -> Iterator[Predicted]:
+    for stage in application.stages:
+        if len(stage.launches) < LEAST_TASKS:
+            continue
+        begin, end = min(stage.launches), max(stage.finishes)
+        times = _ended_by(stage, begin + share * (end - begin))
+        if not times:
+            continue
+        slots = counts_of(zip(stage.launches, stage.finishes, strict=True)).most
+        name = f"{stage.stage}.{stage.attempt}"
+        expected = forecast(
+            Times(times), (len(stage.launches), 0), (slots, 0), seed, f"{application.application} {name}"
+        )
+        yield Predicted(application.name, name, (len(stage.launches), 0), (slots, 0), expected, (end - begin) / 1000)
+
+
+def _ended_by(stage: StageRun, moment: float) -> list[float]:
+    """Seconds of the tasks that had ended by then."""
+    times = zip(stage.launches, stage.finishes, strict=True)
+    return [max(0, finish - launch) / 1000 for launch, finish in times if finish <= moment]
+
+
+def split_tables(result: Split) -> tuple[Table, ...]:
+    """What was predicted beside what the logs show, row by row, and how far off it was."""
+    jobs = [
+        (each.group, each.name, *each.tasks, *each.slots, *_cells(each.forecast), each.ran, each.took, *_off(each))
+        for each in result.jobs
+    ]
+    stages = [
+        (each.group, each.name, each.tasks[0], each.slots[0], *_cells(each.forecast), each.ran, *_off(each))
+        for each in result.stages
+    ]
+    tables = Table("Jobs predicted", _JOB_COLUMNS, jobs), Table("Stages predicted", _STAGE_COLUMNS, stages)
+    return (*(table for table in tables if table.rows), _summary(result))
+
+
+_FORECAST = ("lower [s]", "average [s]", "upper [s]", "simulated [s]")
+_OFF = ("average off [%]", "simulated off [%]")
+_JOB_COLUMNS = (
+    *("class", "job", "maps", "reduces", "k map", "k reduce"),
+    *_FORECAST,
+    *("tasks ran [s]", "took [s]"),
+    *_OFF,
+)
+_STAGE_COLUMNS = ("application", "stage", "tasks", "k", *_FORECAST, "tasks ran [s]", *_OFF)
+
+
+def _cells(forecast: Forecast) -> tuple[float, ...]:
+    return forecast.lower, forecast.average, forecast.upper, forecast.simulated
+
+
+def _off(each: Predicted) -> tuple[float | None, float | None]:
+    if each.ran <= 0.0:
+        return None, None
+    return 100.0 * (each.forecast.average / each.ran - 1), 100.0 * (each.forecast.simulated / each.ran - 1)
+
+
+def _summary(result: Split) -> Table:
+    rows = []
+    for what, predicted in (("jobs", result.jobs), ("stages", result.stages)):
+        off = [each for each in map(_off, predicted) if each[0] is not None and each[1] is not None]
+        if off:
+            within = sum(each.forecast.lower <= each.ran <= each.forecast.upper for each in predicted)
+            medians = [median(abs(each[place] or 0.0) for each in off) for place in (0, 1)]
+            rows.append((what, len(predicted), 100.0 * within / len(predicted), *medians))
+    title = f"How far off; {result.learned} jobs were learned from, {result.unknown} more not predicted"
+    columns = ("what", "predicted", "between lower and upper [%]", *(f"{each}, median" for each in _OFF))
+    return Table(title, columns, rows)
