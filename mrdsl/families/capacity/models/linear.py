@@ -12,6 +12,7 @@ from typing import Any
 import pyomo.core as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
@@ -54,12 +55,13 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     """The plan behind a solution of P2; the slots are Theorem 4.1's.
 
-    A fraction of a VM that they lack, within a solver's tolerance, is rented where VMs may be fractions.
+    What they lack of a VM, within a solver's tolerance, is rented: as a fraction, or as the whole VM that it takes.
     """
     instance, (on_demand, reserved), jobs = instance_of(spec), vm_numbers(model), job_numbers(model)
-    if relax:
-        taken = sum(each * count for each, count in zip(instance.vms_per_job().tolist(), jobs, strict=True) if count)
-        on_demand += max(taken - on_demand - reserved, 0.0)
+    if not relax:
+        on_demand, reserved, *jobs = (float(round(number)) for number in (on_demand, reserved, *jobs))
+    taken = sum(each * count for each, count in zip(instance.vms_per_job().tolist(), jobs, strict=True) if count)
+    on_demand += max((taken if relax else ceiling(taken)) - on_demand - reserved, 0.0)
     return plan_of(instance, (on_demand, reserved), jobs, relax)
 
 

@@ -146,7 +146,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     solver says, which withdraws its claim.
     """
     instance = instance_of(spec)
-    jobs = np.array([pyo.value(value) for value in model.admitted.values()])
+    jobs = np.clip([pyo.value(value) for value in model.admitted.values()], instance.low, instance.expected)
     whole = jobs if relax else np.rint(jobs)
     scale = np.divide(whole, jobs, out=np.ones_like(jobs), where=jobs > 0.0)
     slots = tuple(
