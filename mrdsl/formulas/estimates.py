@@ -95,6 +95,11 @@ def stage_counts(classes: Sequence[Any]) -> NDArray[np.int64]:
     return np.array([len(stages) for stages in stages_of(classes)], dtype=np.int64)
 
 
+def kinds_of(stages: NDArray[np.int64]) -> tuple[str, ...]:
+    """The kinds of slots that some class has, from how many stages each has."""
+    return (("map", "reduce") if (stages == 0).any() else ()) + (("task",) if stages.any() else ())
+
+
 def upper_is_bound(stages: Any, jobs: Any) -> Any:
     """Whether so many jobs of so many stages each, on slots of their class, keep the premises of the upper estimate.
 

@@ -45,7 +45,7 @@ def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
         if not staged(index):
             node = classes[index]
             lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(node.slots, kind) is None]
-            yield _at(
+            yield at_path(
                 error(
                     "missing-item",
                     f"the slots of class {node.name} lack {' and '.join(lacking)}",
@@ -66,7 +66,7 @@ def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
     for index in matching(classes, lambda c: c.lacks("slots.task")):
         if staged(index):
             node = classes[index]
-            yield _at(
+            yield at_path(
                 error(
                     "missing-item",
                     f"the tasks of class {node.name} have no slots: it consists of stages, and its slots lack `task`",
@@ -93,7 +93,7 @@ def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
         longest = [stage.max for stage in stages]
         path = longest_path(parents_of(stages), longest)
         if sum(stage.tasks * stage.avg for stage in stages) <= 2.0 * sum(longest[number] for number in path):
-            yield _at(
+            yield at_path(
                 warning(
                     "few-tasks",
                     f"class {classes[index].name} has little work: no more than twice the longest tasks of its "
@@ -117,7 +117,7 @@ def check_upper_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 def no_upper_bound(node: Any, index: int) -> Diagnostic:
     """The warning for one class."""
-    return _at(
+    return at_path(
         warning(
             "no-upper-bound",
             f"the upper estimate of class {node.name} is promised, and is no bound: its jobs lend each other the slots "
@@ -153,7 +153,7 @@ def _beside_phases(classes: Sequence[Any]) -> Iterator[Diagnostic]:
         for index in matching(classes, lambda c, path=path: c.has(path)):  # type: ignore[misc]
             if rows[index]:
                 node = classes[index]
-                yield _at(
+                yield at_path(
                     error(
                         "stages-and-profile",
                         f"class {node.name} consists of stages and has a {block} block: they say the same thing twice",
@@ -169,7 +169,7 @@ def _beside_phases(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 def _stages(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
     for number, stage in enumerate(stages):
         if stage.max < stage.avg:
-            yield _at(
+            yield at_path(
                 error(
                     "max-below-avg",
                     f"max of stage {stage.name} of class {owner} is {show(stage.max, 'time')}, below avg, "
@@ -190,7 +190,7 @@ def _unknown(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
         for name in stage.after:
             if name not in names:
                 others = [other for other in names if other != stage.name]
-                yield _at(
+                yield at_path(
                     error(
                         "unknown-name",
                         f"stage {stage.name} comes after `{name}`, and class {owner} has no stage of that name",
@@ -215,7 +215,7 @@ def _cycle(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
             "no stage can run before itself: take one of these out of an `after`, for example "
             f"{last.name} out of that of {first.name}"
         )
-    yield _at(error("cycle", said, first.span_of("after"), hint), f"stages[{stages.index(first)}].after")
+    yield at_path(error("cycle", said, first.span_of("after"), hint), f"stages[{stages.index(first)}].after")
 
 
 def _unused(node: Any, kind: str, reason: str) -> Diagnostic:
@@ -227,7 +227,7 @@ def _unused(node: Any, kind: str, reason: str) -> Diagnostic:
     )
 
 
-def _at(diagnostic: Diagnostic, path: str) -> Diagnostic:
+def at_path(diagnostic: Diagnostic, path: str) -> Diagnostic:
     return replace(diagnostic, path=path) if diagnostic.span is None else diagnostic
 
 

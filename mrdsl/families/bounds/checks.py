@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, warning
 from mrdsl.families.bounds.facts import BoundsFacts, JobClass, is_common, is_fifo, sizes_of
+from mrdsl.families.bounds.stages import kinds_of_slots, of_phases_alone, promised_without_bound
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
-from mrdsl.spec.blocks import Slots
+from mrdsl.formulas.stage_checks import at_path, check_few_tasks_of_stages, check_stages
 from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import any_stages, stages_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,11 +29,25 @@ def minimizes_slots(spec: Spec) -> bool:
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes and warnings."""
     facts: BoundsFacts = spec.facts
-    diagnostics = [*_classes(spec), *check_profiles(facts.classes), *_data(facts), *_shares(facts), *_recorded(facts)]
+    diagnostics = [
+        *_classes(spec),
+        *check_profiles(facts.classes),
+        *check_stages(facts.classes),
+        *of_phases_alone(facts),
+        *_data(facts),
+        *_shares(facts),
+        *_recorded(facts),
+    ]
     diagnostics += _deadlines(spec) if minimizes_slots(spec) else [*_slots(spec), *_promises(spec)]
     yield from diagnostics
     if not has_errors(diagnostics):
-        yield from _queueing(facts) if is_fifo(facts) else check_few_tasks(facts.classes)
+        if is_fifo(facts):
+            yield from _queueing(facts)
+        else:
+            yield from check_few_tasks(facts.classes)
+            yield from check_few_tasks_of_stages(facts.classes)
+        if minimizes_slots(spec):
+            yield from promised_without_bound(facts)
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
@@ -65,6 +79,17 @@ def _classes(spec: Spec) -> Iterator[Diagnostic]:
             spec.span,
             "add class NAME { map { tasks = ..., avg = ..., max = ... } }",
         )
+    for index, node in enumerate(spec.facts.classes):
+        if node.map is None and not node.stages:
+            yield at_path(
+                error(
+                    "missing-block",
+                    f"class {node.name} has neither a map phase nor stages",
+                    node.span,
+                    "add map { tasks = ..., avg = ..., max = ... }, or stage NAME { ... } of the same items",
+                ),
+                f"classes[{index}]",
+            )
 
 
 def _data(facts: BoundsFacts) -> Iterator[Diagnostic]:
@@ -115,7 +140,7 @@ def _recorded(facts: BoundsFacts) -> Iterator[Diagnostic]:
 
 def _longest(node: JobClass, phase: str) -> float:
     if phase == "map":
-        return node.map.max
+        return node.map.max if node.map is not None else 0.0
     shuffle = node.shuffle.max if node.shuffle is not None else 0.0
     return shuffle + (node.reduce.max if node.reduce is not None else 0.0)
 
@@ -166,7 +191,7 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
             "add cluster { slots { map = 128, reduce = 128 } }, or ask minimize slots",
         )
         return
-    told = list(_kinds(facts, cluster.slots))
+    told = list(kinds_of_slots(facts, cluster.slots))
     yield from told
     if has_errors(told):
         return
@@ -191,37 +216,6 @@ def _slots(spec: Spec) -> Iterator[Diagnostic]:
     if cluster.masters == "yes":
         yield from _masters(facts, jobs)
     yield from _overload(facts)
-
-
-def _kinds(facts: BoundsFacts, slots: Slots) -> Iterator[Diagnostic]:
-    """What tasks lack in slots: `task` where they are of stages, else `task` or both `map` and `reduce`."""
-    assert facts.cluster is not None
-    if slots.task is not None:
-        for kind in ("map", "reduce"):
-            if getattr(slots, kind) is not None:
-                yield warning(
-                    "unused",
-                    f"the cluster's slots say `task`, one pool for all tasks, and `{kind}` besides",
-                    slots.span_of(kind) or facts.cluster.span,
-                    f"leave `{kind}` out, or `task`",
-                )
-        return
-    lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(slots, kind) is None]
-    if any_stages(facts.classes):
-        node = next(node for node, stages in zip(facts.classes, stages_of(facts.classes), strict=True) if stages)
-        yield error(
-            "missing-item",
-            f"the tasks of class {node.name} have no slots: it consists of stages, and the cluster's slots lack `task`",
-            slots.span or facts.cluster.span,
-            "write slots { task = 192 }: one pool, which map and reduce tasks of other classes take too",
-        )
-    elif lacking:
-        yield error(
-            "missing-item",
-            f"the cluster's slots lack {' and '.join(lacking)}",
-            slots.span or facts.cluster.span,
-            "write slots { map = 128, reduce = 128 }, or slots { task = 128 } for one pool",
-        )
 
 
 def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:

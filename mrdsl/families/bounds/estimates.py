@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo, sizes_of
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, has_own_slots, is_common, is_fifo, sizes_of
 from mrdsl.formulas import mapreduce, scaling, wave_estimates
+from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.wave_estimates import WaveTimes
 from mrdsl.spec.columns import column, words
+from mrdsl.spec.stages import any_stages, stages_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,8 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
     """The estimates of every class; those of a dedicated cluster under ``fifo``.
 
     On a dedicated cluster a job has all slots from its start, and the upper estimate loses one longest task per phase
-    instead of two (Proposition 2.1 in the place of 2.5).
+    instead of two (Proposition 2.1 in the place of 2.5), of stages one critical path (Graham 1969). Where every job
+    keeps slots of its own that would do too, for jobs of exactly the average work; (2) leaves room for those of more.
     """
     classes, growth = facts.classes, growth_of(facts)
     profile = scaling.scaled(profile_of(classes), growth) if (growth != 1.0).any() else profile_of(classes)
@@ -78,12 +84,13 @@ def dedicated_upper(profile: Profile) -> Coefficients:
     shuffles may last longer than typical ones, theirs stays.
 
     Correction: where ``N avg < max``, avg is no average of one job's N tasks, one of which may last max alone. The work
-    is bounded by the longest tasks then: A = (N_M - 1) M_max, and B alike.
+    is bounded by the longest tasks then: A = (N_M - 1) M_max, and B alike. For stages A = W - P and C = P.
     """
     p, reducing = profile, ~profile.map_only
     longest = np.maximum(p.shuffle_max, p.shuffle_first_max) + p.reduce_max
+    beside = _beside_longest(p.map_tasks, p.map_avg, p.map_max)
     return Coefficients(
-        _beside_longest(p.map_tasks, p.map_avg, p.map_max),
+        beside if p.stages is None else np.where(np.isnan(p.stages.beside), beside, p.stages.beside),
         np.where(reducing, _beside_longest(p.reduce_tasks, p.shuffle_avg + p.reduce_avg, longest), 0.0),
         p.map_max + np.where(reducing, p.shuffle_first_max + longest, 0.0),
     )
@@ -114,7 +121,42 @@ def slots_of_one_job(facts: BoundsFacts) -> tuple[Floats, Floats]:
     if is_fifo(facts):
         part = np.ones_like(part)
     maps, reduces = sizes_of(cluster.slots)
-    return part * maps, part * reduces
+    return part * maps, np.where(stage_counts(facts.classes) > 0, 0.0, part * reduces)
+
+
+def upper_is_bound(facts: BoundsFacts, estimates: Estimates) -> NDArray[np.bool_]:
+    """For which classes the spec keeps the premises of the upper estimate, as far as it tells.
+
+    Slots of a job's own, or one job in all. Elsewhere slots are lent: no class has two phases in one pool, the tasks of
+    other classes in a pool are no longer than the class's own longest, and jobs are as many as ``jobs`` says at most.
+    Whole slots, and jobs that fill their shares, are premises of the run.
+    """
+    classes, p = facts.classes, estimates.profile
+    arriving = ~np.isnan(column(classes, "arrivals"))
+    if arriving.any():
+        return np.zeros(len(classes), dtype=bool)
+    if has_own_slots(facts) or column(classes, "jobs").sum() <= 1.0:
+        return np.ones(len(classes), dtype=bool)
+    if is_fifo(facts):
+        return np.zeros(len(classes), dtype=bool)
+    reducing = ~p.map_only
+    reduce_max = np.where(reducing, np.fmax(p.shuffle_max, p.shuffle_first_max) + p.reduce_max, 0.0)
+    longest = longest_tasks(classes), np.nan_to_num(reduce_max)
+    maps, reduces = longest
+    if is_common(facts.cluster or Cluster()):
+        return np.asarray((stage_counts(classes) <= 1).all() & ~reducing.any() & (maps >= maps.max()))
+    alone_in_each = (maps >= maps.max()) & (~reducing | (reduces >= reduces.max()))
+    return np.asarray((stage_counts(classes) <= 1) & alone_in_each)
+
+
+def longest_tasks(classes: Sequence[Any]) -> Floats:
+    """The longest map task, or task of a stage, of every class."""
+    maps = column(classes, "map.max")
+    if not any_stages(classes):
+        return maps
+    return np.array(
+        [max((s.max for s in stages), default=m) for m, stages in zip(maps, stages_of(classes), strict=True)]
+    )
 
 
 def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
@@ -140,6 +182,7 @@ def guaranteed(facts: BoundsFacts, estimates: Estimates) -> Coefficients:
             map_work=np.where(chosen == name, other.map_work, work.map_work),
             reduce_work=np.where(chosen == name, other.reduce_work, work.reduce_work),
             constant=np.where(chosen == name, other.constant, work.constant),
+            path=np.where(chosen == name, other.path, work.path),
         )
     return work
 

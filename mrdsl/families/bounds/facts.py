@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, path, quantity
+from mrdsl.spec.stages import Stage, stage_blocks
 
 GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
 SCHEDULERS = ("fair", "capacity", "fifo")
@@ -18,7 +19,9 @@ YES_OR_NO = ("yes", "no")
 class Cluster(Node):
     """The shared cluster and its scheduler."""
 
-    slots: Slots | None = block(Slots, "how many map and how many reduce tasks run side by side, both at once")
+    slots: Slots | None = block(
+        Slots, "how many map and how many reduce tasks run side by side, both at once; or one pool for all tasks"
+    )
     scheduler: str = choice(
         SCHEDULERS,
         "fair: every job alike; capacity: a queue per class, the oldest job first; fifo: the oldest job first",
@@ -54,9 +57,10 @@ class Recorded(Node):
 class JobClass(Node):
     """Jobs with one profile, submitted by as many users as run at the same time."""
 
-    map: MapPhase = block(MapPhase, "the map tasks of one job", required=True)
+    map: MapPhase | None = block(MapPhase, "the map tasks of one job")
     shuffle: ShufflePhase | None = block(ShufflePhase, "the transfers to the reduce tasks")
     reduce: ReducePhase | None = block(ReducePhase, "the reduce tasks of one job; left out for map-only jobs")
+    stages: Sequence[Stage] = stage_blocks()
     jobs: int = quantity("jobs", "jobs that run at the same time", default=1, at_least=1, whole=True, symbol="h")
     share: float | None = quantity(
         "share",
@@ -131,6 +135,12 @@ def sizes_of(slots: Slots) -> tuple[int, int]:
 def is_common(cluster: Cluster) -> bool:
     """Whether all tasks take any of the same slots."""
     return cluster.pools == "common" or (cluster.slots is not None and cluster.slots.task is not None)
+
+
+def has_own_slots(facts: BoundsFacts) -> bool:
+    """Whether every job keeps its slots to itself, used or not."""
+    cluster = facts.cluster
+    return cluster is not None and cluster.work_conserving == "no" and cluster.scheduler == "fair"
 
 
 def is_fifo(facts: BoundsFacts) -> bool:

@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from mrdsl.families.bounds.checks import minimizes_slots
-from mrdsl.families.bounds.estimates import Estimates, completions, estimates_of, guaranteed, slots_of_one_job
+from mrdsl.families.bounds.estimates import (
+    Estimates,
+    completions,
+    estimates_of,
+    guaranteed,
+    slots_of_one_job,
+    upper_is_bound,
+)
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.formulas import sizing, wave_estimates
+from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.spec import Spec
@@ -33,6 +41,8 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
         completion=completions(estimates, map_slots, reduce_slots),
         deadline=column(classes, "deadline"),
         sizes=minimizes_slots(spec),
+        stages=stage_counts(classes),
+        upper_is_bound=upper_is_bound(spec.facts, estimates),
     )
 
 

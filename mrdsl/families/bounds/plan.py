@@ -8,9 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mrdsl.core.result import Bar, Plan, Table, Trace, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
 
 if TYPE_CHECKING:
@@ -42,8 +44,10 @@ class Observed:
 class BoundsPlan(Plan):
     """Arrays have one element per class; slots are those of one job, unrounded, times in seconds.
 
-    ``jobs`` run side by side in each class. ``deadline`` is NaN where the class has none. ``observed`` is empty unless
-    the plan was simulated; ``replay`` then gives every task run of the first run again.
+    ``jobs`` run side by side in each class. ``stages`` counts those of each class, 0 where it is described otherwise;
+    ``map_slots`` are then those of their tasks. ``upper_is_bound``: whether the spec keeps the premises of the upper
+    estimate. ``deadline`` is NaN where the class has none. ``observed`` is empty unless the plan was simulated;
+    ``replay`` then gives every task run of the first run again.
     """
 
     names: Sequence[str]
@@ -53,6 +57,8 @@ class BoundsPlan(Plan):
     completion: Mapping[str, Floats] = field(metadata=lacking("the estimate is not known"))
     deadline: Floats = field(metadata=lacking("the class has no deadline"))
     sizes: bool
+    stages: NDArray[np.int64]
+    upper_is_bound: NDArray[np.bool_]
     observed: Mapping[str, Observed] = field(default_factory=dict)
     replay: Callable[[], Iterator[TaskRun]] | None = None
 
@@ -68,20 +74,34 @@ class BoundsPlan(Plan):
 
     def tables(self) -> tuple[Table, ...]:
         """Estimates and slots per class, and what was observed beside them."""
-        head = ("class", "jobs", "map slots", "reduce slots", "lower [s]", "average [s]", "upper [s]", "waves [s]")
+        kinds = kinds_of(self.stages)
+        told = not self.upper_is_bound.all()
+        head: tuple[str, ...] = (
+            "class",
+            "jobs",
+            *(f"{kind} slots" for kind in kinds),
+            *(f"{each} [s]" for each in ESTIMATES),
+            *(("upper is a bound",) if told else ()),
+        )
         rows = [
             (
                 name,
                 int(self.jobs[i]),
-                float(self.map_slots[i]),
-                float(self.reduce_slots[i]),
+                *(self._slots_of(i).get(f"{kind}_slots") for kind in kinds),
                 *(float(self.completion[each][i]) for each in ESTIMATES),
+                *(("yes" if self.upper_is_bound[i] else "no",) if told else ()),
             )
             for i, name in enumerate(self.names[:SHOWN])
         ]
         tables = [Table("Completion of one job, on the slots of one job", head, rows)]
         if self.sizes:
-            tables.append(Table("Slots", ("map and reduce slots of all jobs",), [(self.slots,)]))
+            tables.append(
+                Table(
+                    "Slots",
+                    (f"{', '.join(kinds[:-1])}{' and ' if len(kinds) > 1 else ''}{kinds[-1]} slots of all jobs",),
+                    [(self.slots,)],
+                )
+            )
         if self.observed:
             head = ("class", "jobs seen", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "upper / mean", "average / mean")
             tables.append(Table("Simulated", head, [self._seen(i, n) for i, n in enumerate(self.names[:SHOWN])]))
@@ -127,11 +147,12 @@ class BoundsPlan(Plan):
         seen = self.observed.get(name)
         if seen is not None:
             times |= {"mean": seen.mean, "p50": seen.p50, "p95": seen.p95, "half_width": seen.half_width}
-        return {
-            "completion": times,
-            "map_slots": float(self.map_slots[index]),
-            "reduce_slots": float(self.reduce_slots[index]),
-        }
+        return {"completion": times, "upper_is_bound": bool(self.upper_is_bound[index]), **self._slots_of(index)}
+
+    def _slots_of(self, index: int) -> dict[str, float]:
+        if self.stages[index]:
+            return {"task_slots": float(self.map_slots[index])}
+        return {"map_slots": float(self.map_slots[index]), "reduce_slots": float(self.reduce_slots[index])}
 
     def _seen(self, index: int, name: str) -> tuple[Any, ...]:
         seen = self.observed[name]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
@@ -27,6 +28,7 @@ from mrdsl.simulation.tasks import Job, TaskRun, Work
 from mrdsl.simulation.users import Submitters, observe
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import stages_of
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
@@ -34,6 +36,7 @@ def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Resul
 
     `minimize slots` is simulated on the slots that the formulas give, rounded up.
     """
+    _refuse_stages(spec)
     plan = plan_of(spec)
     scenario = scenario_of(spec, plan, seed or 0, jobs)
     times = [run_once(scenario, run) for run in range(runs)]
@@ -121,6 +124,21 @@ def _started(scenario: Scenario, run: int, record: Callable[[TaskRun], None] | N
     return observe(
         scenario.pools(), scenario.submitters(run), scenario.enough, record, scenario.patience, scenario.masters
     )
+
+
+def _refuse_stages(spec: Spec) -> None:
+    staged = [
+        error(
+            "not-simulated",
+            f"class {node.name} consists of stages, which are not simulated here",
+            stages[0].span or node.span,
+            "leave the class out",
+        )
+        for node, stages in zip(spec.facts.classes, stages_of(spec.facts.classes), strict=True)
+        if stages
+    ]
+    if staged:
+        raise MrdslError(staged)
 
 
 def _slots(spec: Spec, plan: BoundsPlan, cluster: Cluster) -> tuple[int, int]:

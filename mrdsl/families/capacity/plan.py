@@ -14,7 +14,7 @@ from mrdsl.core.result import Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.formulas import mapreduce
-from mrdsl.formulas.estimates import upper_is_bound
+from mrdsl.formulas.estimates import kinds_of, upper_is_bound
 from mrdsl.simulation.observed import Observed, table_of
 
 SHOWN = 20
@@ -154,7 +154,7 @@ class CapacityPlan(Plan):
     def tables(self) -> tuple[Table, ...]:
         """The VMs, up to 20 classes, the cost, and what was observed of those that ran."""
         shown = self._classes(slice(SHOWN))
-        kinds = self._kinds()
+        kinds = kinds_of(self.stages)
         rows: list[tuple[Any, ...]] = [
             (
                 name,
@@ -194,10 +194,6 @@ class CapacityPlan(Plan):
             Table("Cost", ("VMs", "penalties", "total"), [(self.vm_cost, self.penalties, self.total)]),
             *((table_of(list(self.observed.items())[:SHOWN]),) if self.observed else ()),
         )
-
-    def _kinds(self) -> tuple[str, ...]:
-        """The kinds of slots that some class has."""
-        return ("map", "reduce") * bool((self.stages == 0).any()) + ("task",) * bool(self.stages.any())
 
     def _classes(self, part: slice) -> list[ClassPlan | StagedClassPlan]:
         found: list[ClassPlan | StagedClassPlan] = list(starmap(_class_plan, self._rows(part)))
