@@ -104,3 +104,14 @@ def test_every_folder_of_tests_mirrors_a_package() -> None:
     for folder in (ROOT / "tests").iterdir():
         if folder.is_dir() and (folder / "__init__.py").exists() and folder.name not in own:
             assert (PACKAGE / folder.name).is_dir(), folder
+
+
+LONGEST_MODULE = 400
+
+
+def test_modules_are_short() -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in (*PACKAGE.rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"))
+    }
+    assert {path: length for path, length in lengths.items() if length > LONGEST_MODULE} == {}

@@ -16,8 +16,9 @@ from mrdsl.cli.outputs import Outputs, refuse_folder
 from mrdsl.cli.solve import exit_code
 from mrdsl.contracts.family import Export, Family, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.suggestions import did_you_mean
-from mrdsl.core.writer import Together, is_standard_output, make_folder
+from mrdsl.core.writer import Together, make_folder
 from mrdsl.families import family as find_family
 
 

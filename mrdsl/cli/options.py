@@ -13,8 +13,9 @@ from mrdsl.cli.outputs import OutputFile
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.exchange.registry import PlanWriter
-from mrdsl.language.evaluate import MistakeError, Report, Scope, evaluate
+from mrdsl.language.evaluate import evaluate
 from mrdsl.language.parsing import parse_expression
+from mrdsl.language.scope import MistakeError, Report, Scope
 from mrdsl.language.tree import FileNames
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -12,16 +12,8 @@ from typing import Any
 import click
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.writer import (
-    LOCK,
-    STANDARD_OUTPUT,
-    is_standard_output,
-    may,
-    refusals,
-    same_output,
-    unwritable,
-    write_text,
-)
+from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, may, same_output, unwritable
+from mrdsl.core.writer import LOCK, refusals, write_text
 
 
 class OutputFile(click.Path):

@@ -19,8 +19,8 @@ from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.outputs import Outputs
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors
+from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.core.writer import STANDARD_OUTPUT
 from mrdsl.exchange.plan_files import NothingToWriteError
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
 from mrdsl.language.loading import Loaded, sort

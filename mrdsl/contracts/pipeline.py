@@ -3,9 +3,9 @@
 A file in ``solvers/`` names the steps and their parameters per family:
 
     kind = "pipeline"
-    name = "direct"
-    [pipelines.capacity]
-    steps = [{ call = "mrdsl.families.capacity.methods.direct:fill" }, { call = "..." }]
+    name = "NAME"
+    [pipelines.FAMILY]
+    steps = [{ call = "PACKAGE.MODULE:FUNCTION", PARAMETER = 4 }]
 """
 
 from __future__ import annotations

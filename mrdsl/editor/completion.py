@@ -12,7 +12,7 @@ from mrdsl.editor.assist import Context, before, context_at
 from mrdsl.editor.scanning import first_words
 from mrdsl.editor.written import Written
 from mrdsl.families import family_names, summary
-from mrdsl.language.blocks import TOP_LEVEL_WORDS
+from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import FUNCTIONS
 from mrdsl.language.printing import name_text
 from mrdsl.solving import registry

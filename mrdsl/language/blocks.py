@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.diagnostics import error
 from mrdsl.core.source import Span
 from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.language import tree
-from mrdsl.language.evaluate import MistakeError, Scope
-from mrdsl.language.items import Files, convert, plain_number
-from mrdsl.language.random_values import Draws
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.block_mistakes import duplicate, require, unknown_block, unknown_item
+from mrdsl.language.items import convert, plain_number
+from mrdsl.language.scope import MistakeError
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
-from mrdsl.spec.declared import advice
 from mrdsl.spec.schema import Block, Item, Node, Source
 
 _BROKEN: Any = object()
-TOP_LEVEL_WORDS = ("param", "require", "import", "minimize", "maximize", "estimate", "subject to", "solve with")
-
-
-@dataclass(frozen=True)
-class BlockContext:
-    """Where the walk stands: the scope, the files, the seed, the block's words for messages and its path for draws.
-
-    ``repeated`` reads the blocks of one kind that may stand many times; they contain blocks, and blocks contain them.
-    """
-
-    scope: Scope
-    files: Files
-    seed: int
-    path: str
-    words: str
-    repeated: ReadRepeated
-
-    def inner(self, words: str, name: str = "") -> BlockContext:
-        path, inside = f"{self.path}/{words} {name}", f"{words} {name}".strip()
-        return BlockContext(self.scope, self.files, self.seed, path, inside, self.repeated)
-
-    def item_scope(self, key: str, item: Item, count: int = 1) -> Scope:
-        """The scope of one item: random values are drawn for it alone."""
-        from mrdsl.spec.declared import acceptable
-
-        return replace(
-            self.scope,
-            draws=Draws(self.seed, f"{self.path}/{key}", count),
-            accept=lambda values: acceptable(item, values),
-            turns=[],
-        )
-
-
-ReadRepeated = Callable[[str, Block, Sequence[tree.Block], BlockContext], Sequence[Node]]
 
 
 class ItemSpans(Mapping[str, Span]):
@@ -137,7 +102,7 @@ def _resolve_item(
         return
     field_name, item = known
     if field_name in written:
-        scope.report.add(_duplicate(key, token, written[field_name], context))
+        scope.report.add(duplicate(key, token, written[field_name], context))
         return
     written[field_name] = statement
     value = statement.value
@@ -165,7 +130,7 @@ def _resolve_short(
     field_name, declared, item = short
     scope = context.scope
     if field_name in written:
-        scope.report.add(_duplicate(key, statement.words[0], written[field_name], context))
+        scope.report.add(duplicate(key, statement.words[0], written[field_name], context))
         return
     written[field_name] = statement
     try:
@@ -190,42 +155,6 @@ def take_as_meant(
         values[known[meant][0]] = _BROKEN
 
 
-def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockContext) -> Any:
-    """The diagnostic for an item that the block does not know."""
-    span = context.scope.span(statement.words[0])
-    if len(statement.words) > 1:
-        text = " ".join(statement.words)
-        return error(
-            "unknown-item",
-            f"`{text} = ...` means nothing {context.words and 'in ' + context.words}".rstrip(),
-            span,
-            "an item is `name = value`",
-        )
-    key = tree.word_text(statement.words[0])
-    if key in words.singles or key in words.repeated:
-        return error("unknown-item", f"`{key}` is a block, not an item", span, f"write `{key} {{ ... }}`")
-    return error(
-        "unknown-item",
-        f"there is no item `{key}`{_in(context)}",
-        span,
-        did_you_mean(key, (*words.items, *words.blocks), "items here: "),
-    )
-
-
-def _in(context: BlockContext) -> str:
-    return f" in `{context.words}`" if context.words else " at the top level"
-
-
-def _duplicate(key: str, token: Any, first: Any, context: BlockContext) -> Any:
-    return error(
-        "duplicate",
-        f"`{key}` is written twice{_in(context)}",
-        context.scope.span(token),
-        "keep one of them",
-        Related("first written here", context.scope.span(first)),
-    )
-
-
 def _sort_block(
     words: Vocabulary,
     block: tree.Block,
@@ -246,24 +175,6 @@ def _sort_block(
         take_as_meant(words, word, block, written, values)
 
 
-def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: BlockContext) -> Any:
-    """The diagnostic for a block that is not known here."""
-    span = context.scope.span(block.words[0])
-    if word in words.items:
-        return error("unknown-block", f"`{word}` is an item, not a block", span, f"write `{word} = ...`")
-    known: tuple[str, ...] = (*words.blocks, *words.plurals)
-    if block.statements is None:
-        known += tuple(words.items)
-    if not context.words:
-        known += TOP_LEVEL_WORDS
-    return error(
-        "unknown-block",
-        f"there is no block `{word}`{_in(context)}",
-        span,
-        did_you_mean(word, known, "blocks here: ") or "no blocks stand here",
-    )
-
-
 def _resolve_single(
     known: tuple[str, Block],
     word: str,
@@ -275,7 +186,7 @@ def _resolve_single(
     field_name, declared = known
     report = context.scope.report
     if field_name in written:
-        report.add(_duplicate(word, block.words[0], written[field_name], context))
+        report.add(duplicate(word, block.words[0], written[field_name], context))
         return
     written[field_name] = block
     inner = context.inner(word)
@@ -366,50 +277,3 @@ def _resolve_repeated(
         field_name, declared = words.repeated[word]
         values[field_name] = context.repeated(word, declared, blocks, context)
         written[field_name] = blocks[0]
-
-
-def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext, span: Any) -> bool:
-    """Reports what a block lacks; true where nothing is missing."""
-    missing = [key for key, (name, item) in words.items.items() if item.required and name not in written]
-    missing_blocks = [
-        f"{word} {{ ... }}" for word, (name, block) in words.singles.items() if block.required and name not in written
-    ]
-    missing_blocks += [
-        f"{word} NAME {{ ... }}"
-        for word, (name, block) in words.repeated.items()
-        if block.required and name not in written
-    ]
-    report = context.scope.report
-    if missing:
-        item = words.items[missing[0]][1]
-        report.add(
-            error(
-                "missing-item",
-                f"`{context.words or 'the spec'}` lacks {_list_words(missing)}",
-                span,
-                f"add `{missing[0]} = ...`{_taken(item, report.currency)}: {item.doc}",
-            )
-        )
-    if missing_blocks:
-        report.add(
-            error(
-                "missing-block",
-                f"`{context.words or 'the spec'}` lacks {_list_words(missing_blocks)}",
-                span,
-                f"add `{missing_blocks[0]}`",
-            )
-        )
-    return not missing and not missing_blocks
-
-
-def _list_words(words: list[str]) -> str:
-    quoted = [f"`{word}`" for word in words]
-    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1]
-
-
-def _taken(item: Item, currency: str) -> str:
-    if item.form == "choice":
-        return f", one of {', '.join(item.choices)}"
-    if item.form in ("text", "path", "name", "names"):
-        return ""
-    return f", {advice(item, currency).removeprefix('write ')}"

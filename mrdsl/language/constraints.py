@@ -10,8 +10,9 @@ from mrdsl.core import units
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
-from mrdsl.language.evaluate import MistakeError, Scope, evaluate
+from mrdsl.language.evaluate import evaluate
 from mrdsl.language.formatting import inline_text
+from mrdsl.language.scope import MistakeError, Scope
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
 from mrdsl.spec.spec import Constraint

@@ -8,9 +8,10 @@ from typing import Any
 from mrdsl.core.diagnostics import error
 from mrdsl.core.source import Span
 from mrdsl.language import tree
-from mrdsl.language.blocks import BlockContext, require, unknown_block, unknown_item
-from mrdsl.language.evaluate import MistakeError
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.block_mistakes import require, unknown_block, unknown_item
 from mrdsl.language.items import convert
+from mrdsl.language.scope import MistakeError
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.columns import Columns, Everywhere
 from mrdsl.spec.schema import Node, Range

@@ -11,9 +11,9 @@ from mrdsl.core.diagnostics import Related, error
 from mrdsl.core.regular_files import shown_name
 from mrdsl.exchange.text import read_document
 from mrdsl.language import tree
-from mrdsl.language.evaluate import MistakeError, Report, Scope
 from mrdsl.language.items import Files, outside_error
 from mrdsl.language.parsing import parse
+from mrdsl.language.scope import MistakeError, Report, Scope
 
 NO_PARAMETERS = ("problem", "minimize", "maximize", "estimate", "solve")
 

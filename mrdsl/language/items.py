@@ -12,8 +12,9 @@ from mrdsl.core import units
 from mrdsl.core.regular_files import FOLDER, MISSING, problem_of, reason, shown_name
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
-from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate, require_printable
+from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.habits import dash_range, lacking_unit
+from mrdsl.language.scope import MistakeError, Scope, Value
 from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, out_of_range, whole_mistake
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source

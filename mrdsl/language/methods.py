@@ -10,9 +10,10 @@ from mrdsl.contracts.family import Family
 from mrdsl.core.diagnostics import MrdslError, Related, error
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
-from mrdsl.language.blocks import BlockContext, ItemSpans
-from mrdsl.language.evaluate import MistakeError, Scope
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.blocks import ItemSpans
 from mrdsl.language.items import convert
+from mrdsl.language.scope import MistakeError, Scope
 from mrdsl.language.single_statements import report_repeats
 from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Item

@@ -11,8 +11,9 @@ from mrdsl.core.diagnostics import Related, error
 from mrdsl.core.printable import shortened
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
-from mrdsl.language.evaluate import MistakeError, Report, Scope, Value, evaluate
+from mrdsl.language.evaluate import evaluate
 from mrdsl.language.parsing import parse_expression
+from mrdsl.language.scope import MistakeError, Report, Scope, Value
 from mrdsl.spec.declared import Mistake, python_number_mistake
 from mrdsl.spec.schema import Item
 

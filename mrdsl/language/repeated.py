@@ -12,9 +12,11 @@ from mrdsl.core.diagnostics import Related, error
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import NUMBER
 from mrdsl.language import tree
-from mrdsl.language.blocks import BlockContext, resolve_block
-from mrdsl.language.evaluate import MistakeError, evaluate, require_printable
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.blocks import resolve_block
+from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.generators import resolve_generator
+from mrdsl.language.scope import MistakeError
 from mrdsl.spec.columns import Joined, names_of
 from mrdsl.spec.schema import Block, Node, Source
 

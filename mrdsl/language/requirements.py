@@ -10,9 +10,10 @@ from typing import Any
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related, error
 from mrdsl.language import tree
-from mrdsl.language.evaluate import MistakeError, Scope, Value, evaluate
+from mrdsl.language.evaluate import evaluate
 from mrdsl.language.formatting import inline_text
 from mrdsl.language.parameters import Parameters
+from mrdsl.language.scope import MistakeError, Scope, Value
 
 WORD = "require"
 _EQUAL_TO = 1e-9

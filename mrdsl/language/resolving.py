@@ -16,14 +16,16 @@ from mrdsl.core.suggestions import did_you_mean
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
 from mrdsl.language import tree
-from mrdsl.language.blocks import BlockContext, ItemSpans, resolve_block
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.blocks import ItemSpans, resolve_block
 from mrdsl.language.constraints import resolve_constraints
-from mrdsl.language.evaluate import MistakeError, Report, Scope, TooManyMistakesError, require_printable
+from mrdsl.language.evaluate import require_printable
 from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files
 from mrdsl.language.methods import resolve_method
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.requirements import check_requirements, is_requirement
+from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.language.single_statements import report_repeats
 from mrdsl.spec.schema import Block, Node
 from mrdsl.spec.spec import Goal, Spec

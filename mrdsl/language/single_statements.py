@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mrdsl.core.diagnostics import Related, error
 from mrdsl.language import tree
-from mrdsl.language.evaluate import Scope
+from mrdsl.language.scope import Scope
 
 
 def report_repeats(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +18,13 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import error
 from mrdsl.core.printable import is_printable
 from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean, nearest
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw
-from mrdsl.language.blocks import BlockContext
-from mrdsl.language.evaluate import MistakeError, evaluate
+from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
-from mrdsl.language.parsing import parse_expression
+from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
-from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.columns import Columns
 from mrdsl.spec.declared import LARGEST_WHOLE, WHOLE_REASON, acceptable, near_whole
 from mrdsl.spec.schema import Item, Node, Source
@@ -36,25 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-NAME_COLUMN = "name"
 MAX_REPORTED_ROWS = 5
-_HEADER = re.compile(r"^\s*(?P<path>[^\W\d][\w.]*)\s*(\[(?P<unit>[^\]]*)\])?\s*$")
-_NUMERIC_FORMS = ("quantity", "range", "distribution")
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of the table: its place, the dotted path it fills, its declaration, its unit's factor."""
-
-    index: int
-    written: str
-    path: str
-    item: Item | None
-    factor: float
-
-    @property
-    def numeric(self) -> bool:
-        return self.item is not None and self.item.form in _NUMERIC_FORMS
 
 
 def resolve_table(
@@ -82,12 +61,12 @@ def resolve_table(
         return ()
     columns = [
         column
-        for column in (_column(node_type, index, cell, raw, context) for index, cell in enumerate(raw.header))
+        for column in (column_of(node_type, index, cell, raw, context) for index, cell in enumerate(raw.header))
         if column is not None
     ]
     _check_columns(columns, raw, word, context)
     values: dict[str, Any] = {}
-    given = frozenset(path for column in columns for path in _paths(column))
+    given = frozenset(path for column in columns for path in paths_of(column))
     lacking: list[str] = []
     collect(node_type, statements, context, raw.rows, "", values, raw.header_span(), given, lacking)
     if lacking:
@@ -125,7 +104,7 @@ def _fill(
         scaled = array * column.factor if column.factor != 1.0 else array
         assert column.item is not None
         _check_numbers(column, column.item, scaled, raw, context)
-        for path in _paths(column):
+        for path in paths_of(column):
             values[path] = scaled
     for column in columns:
         if column.item is not None and not column.numeric:
@@ -135,139 +114,11 @@ def _fill(
             _check_range(column, values, raw, context)
 
 
-def _column(node_type: type[Node], index: int, cell: str, raw: RawTable, context: BlockContext) -> Column | None:
-    report, span = context.scope.report, raw.cell_span(-1, index)
-    match = _HEADER.match(cell)
-    if match is None:
-        report.add(
-            error(
-                "wrong-header",
-                f"the column head `{cell.strip()}` is not of the form `attribute [unit]`",
-                span,
-                "write it like `map.avg [s]`",
-            )
-        )
-        return None
-    written, unit = match["path"], match["unit"]
-    if written == NAME_COLUMN:
-        return Column(index, written, NAME_COLUMN, None, 1.0)
-    declared = _find(node_type, written.split("."))
-    if declared is None:
-        meant = nearest(written, all_paths(node_type))
-        report.add(
-            error(
-                "unknown-column",
-                f"there is no attribute `{written}`",
-                span,
-                did_you_mean(written, [NAME_COLUMN, *all_paths(node_type)], "attributes: "),
-            )
-        )
-        declared = _find(node_type, meant.split(".")) if meant is not None else None
-        return None if declared is None else Column(index, written, declared[0], declared[1], 1.0)
-    path, item = declared
-    try:
-        return Column(index, written, path, item, _factor(written, unit, item, span, context))
-    except MistakeError as mistake:
-        report.add(mistake.diagnostic)
-        return Column(index, written, path, item, 1.0)
-
-
-def _find(node_type: type[Node], parts: list[str]) -> tuple[str, Item] | None:
-    words = vocabulary(node_type)
-    head, rest = parts[0], parts[1:]
-    if head in words.items:
-        name, item = words.items[head]
-        if not rest:
-            return name, item
-        ends = {"low": "low", "high": "high", "min": "low", "max": "high"}
-        if item.form == "range" and len(rest) == 1 and rest[0] in ends:
-            return f"{name}.{ends[rest[0]]}", item
-        return None
-    short = words.short_form(head)
-    if short is not None and not rest:
-        return f"{short[0]}.{short[1].short}", short[2]
-    if head in words.singles and rest:
-        name, declared = words.singles[head]
-        inner = _find(declared.node, rest)
-        return None if inner is None else (f"{name}.{inner[0]}", inner[1])
-    return None
-
-
-def all_paths(node_type: type[Node]) -> list[str]:
-    """Every attribute that a table of these blocks may have, as dotted words."""
-    words = vocabulary(node_type)
-    paths = []
-    for word, (_, item) in words.items.items():
-        paths += [word] if item.form != "range" else [word, f"{word}.low", f"{word}.high"]
-    for word, (_, declared) in words.singles.items():
-        paths += [f"{word}.{inner}" for inner in all_paths(declared.node)]
-    return paths
-
-
-def _factor(written: str, unit: str | None, item: Item, span: Span, context: BlockContext) -> float:
-    if item.form not in _NUMERIC_FORMS:
-        if unit is not None:
-            raise MistakeError(
-                error("wrong-unit", f"the column `{written}` holds words and has no unit", span, f"write `{written}`")
-            )
-        return 1.0
-    kind = units.KINDS[item.kind]
-    if unit is None:
-        if kind.dimension == units.NUMBER or units.is_count(kind.dimension):
-            return 1.0
-        raise MistakeError(
-            error(
-                "wrong-unit",
-                f"the column `{written}` is {kind.noun} and needs its unit",
-                span,
-                f"write `{written} [{kind.shown_in(context.scope.report.currency)}]`",
-            )
-        )
-    text = unit if unit[:1].isdigit() else f"1 {unit}"
-    tree = parse_expression(text)
-    if tree is None:
-        raise MistakeError(
-            error(
-                "unknown-unit",
-                f"`{unit}` is no unit",
-                span,
-                f"write `{written} [{kind.shown_in(context.scope.report.currency) or '%'}]`",
-            )
-        )
-    try:
-        value = evaluate(tree, context.scope)
-    except MistakeError as mistake:
-        raise _at(mistake, span) from None
-    if not units.fits(value.dimension, kind.dimension):
-        raise MistakeError(
-            error(
-                "wrong-unit",
-                f"the column `{written}` is {kind.noun}, but `{unit}` is {units.describe(value.dimension)}",
-                span,
-                f"write `{written} [{kind.shown_in(context.scope.report.currency)}]`",
-            )
-        )
-    return float(value.number)
-
-
-def _at(mistake: MistakeError, span: Span) -> MistakeError:
-    from dataclasses import replace
-
-    diagnostic = mistake.diagnostic
-    return MistakeError(None if diagnostic is None else replace(diagnostic, span=span))
-
-
-def _paths(column: Column) -> tuple[str, ...]:
-    if column.item is not None and column.item.form == "range" and not column.path.endswith((".low", ".high")):
-        return f"{column.path}.low", f"{column.path}.high"
-    return (column.path,)
-
-
 def _check_columns(columns: Sequence[Column], raw: RawTable, word: str, context: BlockContext) -> None:
     report = context.scope.report
     seen: dict[str, Column] = {}
     for column in columns:
-        for path in _paths(column):
+        for path in paths_of(column):
             if path in seen:
                 report.add(
                     error(

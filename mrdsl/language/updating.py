@@ -19,13 +19,13 @@ from mrdsl.families import family as find_family
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans
 from mrdsl.language.constraints import resolve_constraints
-from mrdsl.language.evaluate import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files, convert
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.parsing import parse
 from mrdsl.language.requirements import check_requirements
 from mrdsl.language.resolving import resolve, sort_statements
+from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.schema import Block, Node, declarations
 from mrdsl.spec.spec import Spec

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.output_names import is_through
 from mrdsl.core.source import Span
-from mrdsl.core.writer import Together, is_through
+from mrdsl.core.writer import Together
 from mrdsl.exchange.models.written import Written
 from mrdsl.exchange.registry import MODELS, ModelWriter, by_ending, endings, named
-from mrdsl.solving.arrays import constraints_of, linear_program, objective_of
+from mrdsl.solving.arrays import linear_program, objective_of
 from mrdsl.solving.fingerprint import fingerprint
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
@@ -146,10 +147,3 @@ def spans_of_blocks(facts: Any) -> dict[str, Span]:
             if isinstance(node, Node) and node.name and node.span is not None:
                 spans[node.name] = None if node.name in spans else node.span
     return {name: span for name, span in spans.items() if span is not None}
-
-
-def components_without_span(model: Any) -> Sequence[str]:
-    """The constraints that no line of the spec stands for: what a family still owes its users."""
-    spans = getattr(model, "spans", None) or {}
-    missing = (c.parent_component().local_name for c in constraints_of(model) if span_of(c, spans) is None)
-    return tuple(dict.fromkeys(missing))

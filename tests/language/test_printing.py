@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from mrdsl.core.source import Span
 from mrdsl.families import SHIPPED, family
-from mrdsl.language.blocks import BlockContext, resolve_block
-from mrdsl.language.evaluate import Report, Scope
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.blocks import resolve_block
 from mrdsl.language.items import Files
 from mrdsl.language.loading import load_file
 from mrdsl.language.parsing import parse
 from mrdsl.language.printing import print_spec
 from mrdsl.language.repeated import resolve_repeated
 from mrdsl.language.resolving import resolve
+from mrdsl.language.scope import Report, Scope
 from mrdsl.language.tree import FileNames
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.schema import Distribution, Item, Node, Range, Source

@@ -11,8 +11,9 @@ from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import MrdslError, note, warning
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.energy.cluster import jobs_of, machines_of
+from mrdsl.families.energy.methods.attempts import Attempt, Dealt, DealtJob
 from mrdsl.families.energy.methods.spans import shortest_start
-from mrdsl.families.energy.methods.steps import Attempt, Dealt, DealtJob, only_energy
+from mrdsl.families.energy.methods.steps import only_energy
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.families.energy.verify import measure

@@ -12,7 +12,8 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.whole_numbers import begun, floor
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.cluster import Floats, Ints, Machines
-from mrdsl.families.energy.methods.steps import SLACK, Attempt, DealtJob, each_attempt, machine_cost, ordered
+from mrdsl.families.energy.methods.attempts import Attempt, DealtJob, each_attempt
+from mrdsl.families.energy.methods.steps import SLACK, machine_cost, ordered
 
 
 def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:

@@ -10,7 +10,7 @@ dealt to them first (``deal_machines``) and each job is planned on its own part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -20,59 +20,14 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
 from mrdsl.core.result import Termination
 from mrdsl.core.whole_numbers import floor
-from mrdsl.families.energy.assignment import Share, job_use, plan_of
+from mrdsl.families.energy.assignment import job_use, plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
+from mrdsl.families.energy.methods.attempts import Attempt, Dealt, DealtJob, each_attempt, each_job, per_vm
 from mrdsl.families.energy.plan import JobUse
 from mrdsl.families.energy.verify import measure, verify
 from mrdsl.spec.spec import Spec
 
 SLACK = 1e-9
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One way of placing a job's tasks, as far as the steps have come.
-
-    ``room`` is the time left for the map and the reduce phase together, s; ``map_room`` and ``reduce_room`` bound each
-    phase by itself. ``map_order`` and ``reduce_order`` are VM numbers, the preferred first; ``maps`` and ``reduces``
-    are tasks per VM, None until a step has placed them.
-    """
-
-    room: float = inf
-    map_room: float = inf
-    reduce_room: float = inf
-    map_order: Ints | None = None
-    reduce_order: Ints | None = None
-    maps: Ints | None = None
-    reduces: Ints | None = None
-
-    @property
-    def placed(self) -> bool:
-        return self.maps is not None and self.reduces is not None
-
-
-@dataclass(frozen=True)
-class DealtJob:
-    """One job: its data, the type of every VM dealt to it, the attempts, and the one that was kept."""
-
-    job: JobData
-    types: Ints
-    attempts: tuple[Attempt, ...] = (Attempt(),)
-    kept: Attempt | None = None
-
-    def share(self, attempt: Attempt) -> Share:
-        """The attempt's tasks per VM."""
-        assert attempt.maps is not None
-        assert attempt.reduces is not None
-        return Share(self.types, attempt.maps, attempt.reduces)
-
-
-@dataclass(frozen=True)
-class Dealt:
-    """The state between steps."""
-
-    machines: Machines
-    jobs: tuple[DealtJob, ...]
 
 
 def only_energy(spec: Spec) -> None:
@@ -111,22 +66,6 @@ def _demand(job: JobData) -> float:
     return work / job.deadline if np.isfinite(job.deadline) else work
 
 
-def each_job(draft: Draft, change: Callable[[Machines, DealtJob], DealtJob]) -> Draft:
-    """The draft with every job's work changed."""
-    dealt: Dealt = draft.state
-    return replace(draft, state=replace(dealt, jobs=tuple(change(dealt.machines, own) for own in dealt.jobs)))
-
-
-def each_attempt(draft: Draft, change: Callable[[Machines, DealtJob, Attempt], Sequence[Attempt]]) -> Draft:
-    """The draft with every attempt replaced by those that ``change`` makes of it."""
-    return each_job(
-        draft,
-        lambda machines, own: replace(
-            own, attempts=tuple(new for attempt in own.attempts for new in change(machines, own, attempt))
-        ),
-    )
-
-
 def split_deadline(draft: Draft, parts: int = 10) -> Draft:
     """Line 1 of Algorithms 1 and 2: keeps 1, 2, ... of ``parts`` equal shares of the deadline for transfers.
 
@@ -139,11 +78,6 @@ def split_deadline(draft: Draft, parts: int = 10) -> Draft:
         return [replace(attempt, room=own.job.deadline * (1 - i / parts)) for i in range(1, parts + 1)]
 
     return each_attempt(draft, split)
-
-
-def per_vm(values: Floats, own: DealtJob) -> Floats:
-    """A figure of VM types as one of VMs."""
-    return values[own.types]
 
 
 def machine_energy(machines: Machines, own: DealtJob) -> tuple[Floats, Floats]:

@@ -7,7 +7,8 @@ from mrdsl.contracts.study import Bench
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.energy.assignment import job_use
-from mrdsl.families.energy.methods.steps import Dealt, report
+from mrdsl.families.energy.methods.attempts import Dealt
+from mrdsl.families.energy.methods.steps import report
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.solving import registry

@@ -1,0 +1,110 @@
+"""Where a name for an output leads: through links, to a file, a folder, a device, a pipe or an open descriptor."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+STANDARD_OUTPUT = Path("-")
+_DESCRIPTOR = re.compile(r"/dev/fd/(\d+)|/proc/self/fd/(\d+)|/dev/std(out|err)")
+_LINKS = 40
+
+
+def unwritable(path: Path) -> str:
+    """Why the system would not let a file be written, "" where it would."""
+    try:
+        place = target_of(path)
+        if place.through:
+            return "" if place.descriptor is not None or may(place.path, os.W_OK) else "permission denied"
+        if place.before is not None:
+            if stat.S_ISDIR(place.before.st_mode):
+                return "it is a folder"
+            return "" if may(place.path, os.W_OK) else "permission denied"
+        folder = place.path.parent
+        if not folder.is_dir():
+            return f"{str(folder)!r} is no folder" if folder.exists() else f"there is no folder {str(folder)!r}"
+        return "" if may(folder, os.W_OK | os.X_OK) else f"{str(folder)!r} takes no files"
+    except OSError as problem:
+        return problem.strerror or "the system refuses"
+
+
+def may(path: Path, mode: int) -> bool:
+    """Whether the effective user may do what the mode says; ``os.access`` alone asks for the real one."""
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def is_standard_output(path: Path) -> bool:
+    """Whether a name is that of standard output: ``-``, ``/dev/stdout``, ``/dev/fd/1``."""
+    try:
+        return target_of(path).descriptor == 1
+    except OSError:
+        return False
+
+
+def is_through(path: Path) -> bool:
+    """Whether a name is a device's, a pipe's or an open descriptor's: what is written there stands beside no file."""
+    try:
+        return target_of(path).through
+    except OSError:
+        return False
+
+
+def same_output(first: Path, second: Path) -> bool:
+    """Whether two names are one file, also where it is not there yet; devices and pipes are none."""
+    with contextlib.suppress(OSError):
+        if is_standard_output(first) or is_standard_output(second):
+            return is_standard_output(first) and is_standard_output(second)
+        one, other = target_of(first), target_of(second)
+        if one.before is not None and other.before is not None and os.path.samestat(one.before, other.before):
+            return not one.through
+        return one.path == other.path and not one.through
+    return False
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a name leads: through all links, with what is there, if anything is."""
+
+    path: Path
+    before: os.stat_result | None
+    descriptor: int | None = None
+
+    @property
+    def through(self) -> bool:
+        """Whether it is a device, a pipe or a descriptor; a disk's block device is none to be written by accident."""
+        if self.descriptor is not None:
+            return True
+        mode = 0 if self.before is None else self.before.st_mode
+        return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def target_of(path: Path) -> Target:
+    if "\0" in str(path):
+        raise OSError(0, "a name has no null character")
+    descriptor = 1 if path == STANDARD_OUTPUT else _descriptor(path)
+    if descriptor is not None:
+        return Target(path, None, descriptor)
+    target = Path(os.path.realpath(path))
+    try:
+        before = os.stat(path)
+    except FileNotFoundError:
+        return Target(target, None)
+    return Target(target, before)
+
+
+def _descriptor(path: Path) -> int | None:
+    """The open descriptor that a name such as ``/dev/stdout`` stands for, followed through links."""
+    name = os.path.abspath(path)
+    for _ in range(_LINKS):
+        match = _DESCRIPTOR.fullmatch(name.replace(f"/proc/{os.getpid()}/", "/proc/self/"))
+        if match is not None:
+            number = match[1] or match[2]
+            return int(number) if number else 1 if match[3] == "out" else 2
+        if not os.path.islink(name):
+            return None
+        name = os.path.normpath(os.path.join(os.path.dirname(name), os.readlink(name)))
+    return None
