@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs
+from mrdsl.cli.outputs import OutputFile, Outputs, refuse_folder
 from mrdsl.cli.progress import bytes_read
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--stages", "stage_table", type=OutputFile(), help="One row a stage of Spark, as CSV.")
 @click.option("--profiles", "class_table", type=OutputFile(), help="One row a class, as CSV.")
 @click.option("--arrivals", "arrival_table", type=OutputFile(), help="The jobs as `arrivals from` reads them, as CSV.")
+@click.option("--samples", type=click.Path(path_type=Path, file_okay=False), help="A folder for recorded task times.")
 @click.option("--price", help='What one VM costs, such as "0.20 USD/h".')
 @click.option("--split", "share", metavar="SHARE", help="Predict what came after SHARE of the time (80%) from before.")
 @shared.force
@@ -54,47 +56,41 @@ def profile(
     stage_table: Path | None,
     class_table: Path | None,
     arrival_table: Path | None,
+    samples: Path | None,
     price: str | None,
     share: str | None,
     force: bool,
 ) -> int:
     """Read the job histories, traces and event logs in LOGS and write a spec with what they say."""
     from mrdsl.api import profile as run
-    from mrdsl.core.csv_text import csv_text
     from mrdsl.core.diagnostics import MrdslError, error
-    from mrdsl.profiling import tables
     from mrdsl.profiling.report import report
     from mrdsl.profiling.split import split_tables
     from mrdsl.reporting.text import print_tables
 
     named = {"-o": output, "--jobs": job_table, "--stages": stage_table, "--profiles": class_table}
     outputs = Outputs({**named, "--arrivals": arrival_table}, force)
+    if samples is not None:
+        refuse_folder(samples)
     outputs.check(*(Path(path) for path in paths if path != "-" and Path(path).is_file()))
     if not paths:
         raise MrdslError([error("no-logs", "no log is named", None, "write `mrdsl profile logs/ -o night.mrspec`")])
     split_at = None if share is None else _share(share)
-    profiles = run(
-        paths,
-        by=by,
-        classes=classes,
-        cluster=cluster,
-        seed=seed,
-        longest=longest,
-        sort=sort,
-        price=price,
-        watch=bytes_read,
-    )
+    options: dict[str, Any] = {
+        "by": by,
+        "classes": classes,
+        "cluster": cluster,
+        "seed": seed,
+        "longest": longest,
+        "sort": sort,
+    }
+    profiles = run(paths, **options, price=price, watch=bytes_read)
     print_diagnostics(profiles.diagnostics, {})
-    if job_table is not None:
-        outputs.write("--jobs", csv_text(tables.JOB_COLUMNS, tables.job_rows(profiles.jobs)))
-    if stage_table is not None:
-        outputs.write("--stages", csv_text(tables.STAGE_COLUMNS, tables.stage_rows(profiles.applications)))
-    if class_table is not None:
-        outputs.write("--profiles", csv_text(*tables.class_table(profiles.classes)))
-    if arrival_table is not None:
-        outputs.write("--arrivals", csv_text(tables.ARRIVAL_COLUMNS, tables.arrival_rows(profiles.gathered.jobs)))
+    _write_tables(profiles, outputs)
+    if samples is not None:
+        _write_samples(profiles, samples, force, paths)
     if output is not None:
-        outputs.write("-o", _spec(profiles, family, output, arrival_table))
+        outputs.write("-o", _spec(profiles, family, output, arrival_table, samples))
     if outputs.to_standard_output is None:
         shown = report(profiles) if split_at is None else split_tables(profiles.split(split_at, seed))
         sys.stdout.write(print_tables(shown))
@@ -102,7 +98,35 @@ def profile(
     return 0
 
 
-def _spec(profiles: Profiles, family: str, output: Path, arrivals: Path | None) -> str:
+def _write_tables(profiles: Profiles, outputs: Outputs) -> None:
+    from mrdsl.core.csv_text import csv_text
+    from mrdsl.profiling import tables
+
+    rows: dict[str, Callable[[], tuple[Sequence[str], Iterable[Sequence[Any]]]]] = {
+        "--jobs": lambda: (tables.JOB_COLUMNS, tables.job_rows(profiles.jobs)),
+        "--stages": lambda: (tables.STAGE_COLUMNS, tables.stage_rows(profiles.applications)),
+        "--profiles": lambda: tables.class_table(profiles.classes),
+        "--arrivals": lambda: (tables.ARRIVAL_COLUMNS, tables.arrival_rows(profiles.gathered.jobs)),
+    }
+    for option, table in rows.items():
+        if outputs.files[option] is not None:
+            outputs.write(option, csv_text(*table()))
+
+
+def _write_samples(profiles: Profiles, folder: Path, force: bool, logs: tuple[str, ...]) -> None:
+    from mrdsl.core.writer import Together, make_folder
+    from mrdsl.profiling.samples import sample_files
+
+    files = sample_files(profiles.gathered)
+    make_folder(folder)
+    Outputs({name: folder / name for name in files}, force).check(*(Path(log) for log in logs))
+    with Together(force=force) as together:
+        for name, text in files.items():
+            with together.text(folder / name) as stream:
+                stream.write(text)
+
+
+def _spec(profiles: Profiles, family: str, output: Path, arrivals: Path | None, samples: Path | None) -> str:
     from mrdsl.core.diagnostics import MrdslError, error
 
     if not profiles.classes and not profiles.stage_classes:
@@ -110,7 +134,9 @@ def _spec(profiles: Profiles, family: str, output: Path, arrivals: Path | None) 
         raise MrdslError([error("no-classes", message, None, "the table of what was left out says why")])
     try:
         if family != "schedule":
-            return profiles.to_mrspec(family)
+            return profiles.to_mrspec(
+                family, samples=None if samples is None else os.path.relpath(samples, output.parent)
+            )
         if arrivals is None:
             message, hint = "a spec of schedule reads its jobs from a table", "add `--arrivals jobs.csv`"
             raise MrdslError([error("wrong-option", message, None, hint)])

@@ -15,7 +15,11 @@ LARGEST_BATCH = 200
 
 
 def spec_text(
-    gathered: Gathered, family: str = "capacity", title: str = "From logs", price: Price | None = None
+    gathered: Gathered,
+    family: str = "capacity",
+    title: str = "From logs",
+    price: Price | None = None,
+    samples: str | None = None,
 ) -> str:
     """A spec of ``family`` for the classes, with ``price`` as what one VM costs, a guess where it is None.
 
@@ -26,7 +30,7 @@ def spec_text(
     if not gathered.classes and (family not in STAGED or not gathered.stage_classes):
         raise ValueError(f"these logs have no class for a spec of {family}")
     lines = [*parts.head(gathered, price), *_unused(gathered, family), f"problem {family} {parts.quoted(title)}", ""]
-    return "\n".join((*lines, *FAMILIES[family](gathered, price))) + "\n"
+    return "\n".join((*lines, *FAMILIES[family](gathered, price, samples))) + "\n"
 
 
 def _unused(gathered: Gathered, family: str) -> Iterator[str]:
@@ -74,13 +78,13 @@ def _promised(gathered: Gathered, price: Price | None, jobs: Callable[[Summary],
     yield "minimize cost"
 
 
-def _capacity(gathered: Gathered, price: Price | None) -> Iterator[str]:
+def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
     yield "vm machine { on_demand { price = price } }"
     yield ""
     yield from _promised(gathered, price, parts.jobs_at_once)
 
 
-def _joint(gathered: Gathered, price: Price | None) -> Iterator[str]:
+def _joint(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
     vms = gathered.cluster.vms
     yield f"param size = {vms or 100} vms  # {'as many as the logs name' if vms else 'a guess: the VMs of the cluster'}"
     yield ""
@@ -90,22 +94,24 @@ def _joint(gathered: Gathered, price: Price | None) -> Iterator[str]:
     yield from _promised(gathered, price, lambda each: f"0..{each.per_hour}")
 
 
-def _bounds(gathered: Gathered, price: Price | None) -> Iterator[str]:
+def _bounds(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
     most = sum(each.jobs_high for each in gathered.classes)
     maps, reduces = max(gathered.cluster.map.most, most), max(gathered.cluster.reduce.most, most)
     yield f"cluster {{ slots {{ map = {maps}, reduce = {reduces} }} }}  # the most tasks that the logs show at once"
-    for each in gathered.classes:
+    for each, word in zip(gathered.classes, parts.words_of(gathered.classes), strict=True):
         yield ""
         yield from parts.comments(each)
         yield f"class {parts.name(each.name)} {{"
         yield from parts.profile(each)
+        if samples is not None:
+            yield parts.recorded(each, word, samples)
         yield f"  jobs = {each.jobs_high}"
         yield "}"
     yield ""
     yield "estimate completion"
 
 
-def _makespan(gathered: Gathered, price: Price | None) -> Iterator[str]:
+def _makespan(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
     maps, reduces = max(gathered.cluster.map.most, 1), max(gathered.cluster.reduce.most, 1)
     yield f"cluster {{ slots {{ map = {maps}, reduce = {reduces} }} }}  # the most tasks that the logs show at once"
     for each in gathered.classes:
@@ -119,7 +125,7 @@ def _makespan(gathered: Gathered, price: Price | None) -> Iterator[str]:
     yield "minimize makespan"
 
 
-def _energy(gathered: Gathered, price: Price | None) -> Iterator[str]:
+def _energy(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
     words = parts.words_of(gathered.classes)
     yield _price(price)
     yield from _slots(gathered)

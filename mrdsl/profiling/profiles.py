@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mrdsl.spec.spec import Spec
 
 SORT_COUNTS_AS = ("reduce", "shuffle")
+Watch = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
+"""Of how many bytes lie there, a context whose value is called with how many of them were read."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +100,15 @@ class Profiles:
         assert spec is not None, "what profiles write is a spec"
         return spec
 
-    def to_mrspec(self, family: str = "capacity", title: str = "From logs") -> str:
-        """A commented spec for the classes, numbers of the logs in it and params to fill in. Raises ValueError."""
+    def to_mrspec(self, family: str = "capacity", title: str = "From logs", *, samples: str | None = None) -> str:
+        """A commented spec for the classes, numbers of the logs in it and params to fill in.
+
+        ``samples`` is a folder of the files of :func:`mrdsl.profiling.samples.sample_files`, as the spec is to name it.
+        Raises ValueError for a family that these logs do not serve.
+        """
         from mrdsl.language.formatting import format_text
 
-        text, _ = format_text(spec_text(self.gathered, family, title, self.price), "<profiles>")
+        text, _ = format_text(spec_text(self.gathered, family, title, self.price, samples), "<profiles>")
         assert text is not None, "what profiles write parses"
         return text
 
@@ -115,10 +121,6 @@ class Profiles:
         return text
 
 
-def _unwatched(_: int) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 def profile(
     paths: Sequence[str | Path],
     *,
@@ -129,21 +131,14 @@ def profile(
     longest: str = MAX,
     sort: str = "reduce",
     price: str | None = None,
-    watch: Callable[[int], AbstractContextManager[Callable[[int], None] | None]] = _unwatched,
+    watch: Watch | None = None,
 ) -> Profiles:
-    """Profiles of the jobs in logs: files, folders, globs, ``-`` for standard input.
-
-    ``by`` is ``name``, ``queue``, ``user`` or a regular expression; ``cluster`` groups by k-means instead, into
-    ``classes`` or as many as set themselves apart. ``longest`` is ``max`` or ``p95``, ``sort`` whether sorting counts
-    as ``reduce`` or ``shuffle``. ``price`` is what one VM costs (``0.20 USD/h``).
-    ``watch`` takes the bytes that lie there and gives what is called with those read.
-    What cannot be read is told in the result. Raises MrdslError where nothing could be saved, or an option is wrong.
-    """
+    """Profiles of the jobs in logs: see :func:`mrdsl.api.profile`."""
     _check(longest, sort, classes)
     cost = None if price is None else _price(price)
     telling = Telling()
     logs = find_logs(paths, telling)
-    with watch(sum(log.size for log in logs)) as progress:
+    with nullcontext() if watch is None else watch(sum(log.size for log in logs)) as progress:
         runs = tuple(read_logs(logs, telling, progress=progress))
     messages = telling.diagnostics()
     if not runs:

@@ -67,6 +67,14 @@ def profile(each: JobClass) -> Iterator[str]:
         yield f"  reduce {{ tasks = {each.reduce_tasks}, {times(each.reduce)} }}"
 
 
+def recorded(each: JobClass, word: str, folder: str) -> str:
+    """The files of recorded task times of a class."""
+    files = [f"map = {quoted(f'{folder}/{word}-map.txt')}"]
+    if each.reduce_tasks:
+        files.append(f"reduce = {quoted(f'{folder}/{word}-reduce.txt')}")
+    return f"  recorded {{ {', '.join(files)} }}"
+
+
 def stages(each: StageClass) -> Iterator[str]:
     """The stages of a class, called s0, s1 and so on."""
     for place, stage in enumerate(each.stages):

@@ -24,6 +24,8 @@ from mrdsl.profiling.phases import Durations, phases_of
 from mrdsl.profiling.price import parse_price
 from mrdsl.profiling.report import report
 
+from ..exchange.logs.making import BEGIN, as_json, job_events
+
 LOGS = resource("models") / "logs"
 GOOD = AttemptEnd.SUCCEEDED
 
@@ -173,6 +175,29 @@ def test_the_spec_of_schedule_reads_its_table(tmp_path: Path) -> None:
     assert not [d for d in mrdsl.check(spec) if d.severity == "error"]
     assert len(table.read_text().splitlines()) == 13
     assert mrdsl.solve(mrdsl.load(spec)).plan is not None
+
+
+def test_from_python() -> None:
+    profiles = mrdsl.profile([LOGS])
+    assert mrdsl.solve(profiles.to_spec()).plan is not None
+    pytest.importorskip("pandas")
+    frame = profiles.to_dataframe()
+    assert list(frame["name"]) == ["clicks", "thumbnails"]
+    assert list(frame["map.tasks"]) == [16, 8]
+
+
+def test_recorded_times_are_what_a_simulation_reads(tmp_path: Path) -> None:
+    """By hand: a job whose one reduce starts before its last map ends, and its file says what it takes from there."""
+    history = as_json(job_events("job_1_0001", "etl", BEGIN, [(0, 4000), (0, 5500)], [(1000, 6000, 6100, 9000)]))
+    log, spec, folder = tmp_path / "log.jhist", tmp_path / "night.mrspec", tmp_path / "times"
+    log.write_bytes(history)
+    arguments = ["profile", str(log), "--family", "bounds", "-o", str(spec), "--samples", str(folder)]
+    done = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert done.exception is None, done.output
+    assert (folder / "etl-map.txt").read_text() == "4.000\n5.500\n"
+    assert (folder / "etl-reduce.txt").read_text() == "3.500\n"
+    observed = mrdsl.simulate(mrdsl.load(spec), runs=2, jobs=5).plan.observed["etl"]
+    assert 4.0 + 3.5 <= observed.mean <= 5.5 + 3.5
 
 
 @pytest.mark.parametrize(
