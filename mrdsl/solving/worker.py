@@ -63,10 +63,12 @@ def run_in_worker(call: Solve, request: Request, seconds: float | None, *, fresh
             with signals_deferred():
                 worker = Worker(call, fresh)
         reply = worker.ask(request, seconds)
-    except BaseException:
+    except BaseException as cause:
         if worker is not None:
             worker.close()
-        raise
+        if not (isinstance(cause, KeyboardInterrupt) and is_kept()):
+            raise
+        return Reply(Termination.INTERRUPTED)
     if worker.usable():
         workers[call] = worker
     return reply

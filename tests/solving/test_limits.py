@@ -169,6 +169,40 @@ def test_ctrl_c_keeps_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer.value == 4.0
 
 
+STOPPED = """[ "$1" = -quit ] && exit 0
+for a; do case "$a" in *.sol) solution="$a";; esac; done
+trap 'printf "Stopped on %s - objective value 4\\n 0 x0 4 0\\n" > "$solution"; exit 0' INT
+kill -INT $PPID
+while :; do sleep 0.05; done
+"""
+
+
+@pytest.mark.parametrize("said", ["iterations", "nodes", "time"])
+def test_ctrl_c_is_no_limit(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CBC, asked to stop, says that it stopped on iterations."""
+    fake_program(tmp_path, "cbc", STOPPED.replace("%s", said))
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    with kept():
+        answer = solve_model(easy(), "fake-cbc")
+    assert (answer.termination, answer.solution) == (Termination.INTERRUPTED, SolutionStatus.FEASIBLE)
+    assert answer.value == 4.0
+
+
+def test_ctrl_c_at_the_start_of_a_worker_is_kept_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = worker._fork
+
+    def interrupted(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(worker, "_fork", interrupted)
+    with kept():
+        answer = solve_model(easy(), "highs")
+    assert (answer.termination, answer.solution) == (Termination.INTERRUPTED, SolutionStatus.NONE)
+    with pytest.raises(KeyboardInterrupt):
+        solve_model(easy(), "highs")
+
+
 def fake_program(folder: Path, solver: str, script: str) -> None:
     """``fake-SOLVER``: a solver file that is the shipped one but for its program."""
     program = folder / "fake"

@@ -105,12 +105,21 @@ def _run(
     program = locate(command)
     if program is None:
         return 127, f"{command.program} is not installed", None
-    process = None
+    process: subprocess.Popen[bytes] | None = None
+    ended: Termination | None = None
     with Path(folder, "printed").open("w+b") as output:
         try:
             with signals_deferred():
                 process = start([program.path, *line], program.environment, output, folder)
-            ended = _wait(process, seconds)
+            process.wait(None if seconds is None else seconds + GRACE)
+        except subprocess.TimeoutExpired:
+            ended = Termination.TIME_LIMIT
+        except KeyboardInterrupt:
+            if not is_kept():
+                raise
+            ended = Termination.INTERRUPTED
+            if process is not None:
+                _ask_to_stop(process)
         except OSError as cause:
             if process is None:
                 return 126, f"{program.path} cannot be run: {cause.strerror}", None
@@ -120,20 +129,7 @@ def _run(
                 end(process)
         output.seek(0)
         printed = output.read().decode("utf-8", "replace")
-    return process.returncode, printed, ended
-
-
-def _wait(process: subprocess.Popen[bytes], seconds: float | None) -> Termination | None:
-    try:
-        process.wait(None if seconds is None else seconds + GRACE)
-        return None
-    except subprocess.TimeoutExpired:
-        return Termination.TIME_LIMIT
-    except KeyboardInterrupt:
-        if not is_kept():
-            raise
-        _ask_to_stop(process)
-        return Termination.INTERRUPTED
+    return 0 if process is None else process.returncode, printed, ended
 
 
 def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:
@@ -164,12 +160,14 @@ def _reply(
         message = f"{command.program} wrote no solution; {_last_lines(printed)}"
         return Reply(ended or Termination.ERROR, message=message if ended is None else "")
     try:
-        return _in_order(function_named(command.reads)(text, printed), columns, rows)
+        reply = _in_order(function_named(command.reads)(text, printed), columns, rows)
     except (ImportError, AttributeError) as cause:
         return Reply(Termination.ERROR, message=f"its solver file names a reader that cannot be loaded: {cause}")
     except (FormatError, ValueError, IndexError, KeyError) as cause:
         message = f"{command.program} answered with garbage: {cause}"
         return Reply(ended or Termination.ERROR, message=message)
+    stopped = (Termination.TIME_LIMIT, Termination.NODE_LIMIT)
+    return replace(reply, termination=ended) if ended is not None and reply.termination in stopped else reply
 
 
 def _in_order(reply: Reply, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Reply:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from mrdsl import load
+from mrdsl.core.result import Limits, Termination
+from mrdsl.families import family
 from mrdsl.families.joint.days import sampled_days, typical_demand
 from mrdsl.families.joint.demand import expected_demand
+from mrdsl.families.joint.models import periods
 from mrdsl.families.joint.studies.instances import instance
 from mrdsl.families.joint.workload import parts, reuse_factor, workload
 from mrdsl.planning.solve_spec import solve
 from mrdsl.simulation.sampling import stream
+from mrdsl.solving.checked_answer import solve_model
 from mrdsl.spec.spec import Spec
 
 from .specs import broken, random_spec, reference
@@ -196,3 +201,25 @@ def test_hours_without_demand_and_map_only_jobs(
     served = [period["services"]["checkout"]["response"] for period in plan.document()["periods"]]
     assert served[:2] == [None, None]
     assert served[2] <= 1.4 + 1e-6
+
+
+@pytest.mark.parametrize(("seconds", "solved"), [(0.01, 4), (1.0, 3), (3.0, 1)])
+def test_the_time_limit_is_one_for_all_periods(
+    seconds: float, solved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that takes so many seconds a period, whatever it was given: none is begun a second behind the limit."""
+    clock = iter([0.0, *(np.arange(1000.0) * seconds)])
+    monkeypatch.setattr(periods, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    given: list[float | None] = []
+
+    def solve_piece(model: Any, limits: Limits) -> Any:
+        given.append(limits.time)
+        return solve_model(model, "highs", Limits())
+
+    spec = table_spec(tmp_path)
+    formulation = next(one for one in family("joint").formulations if one.name == "P2")  # type: ignore[union-attr]
+    assert formulation.run is not None
+    found = formulation.run(spec, False, Limits(time=1.5), solve_piece)
+    assert len(given) == solved
+    whole = solved == 4
+    assert (found.termination is Termination.TIME_LIMIT, found.plan is not None) == (not whole, whole)

@@ -19,6 +19,7 @@ from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relat
 from mrdsl.families.joint.plan import assemble, cost_of
 from mrdsl.families.joint.workload import Floats, Workload, workload
 from mrdsl.solving.claims import failure
+from mrdsl.solving.worker import GRACE
 from mrdsl.spec.spec import Spec
 
 PROVEN = 2e-6
@@ -46,8 +47,9 @@ def by_period(
 ) -> Result:
     """Solves every period's model, or one model of all periods where ``subject to`` couples them.
 
-    The time limit is one for all: what is left of it when a period's turn comes. Values and bounds add up; the
-    plan is proven where all periods ended and the gap of the sums is what was asked for.
+    The time limit is one for all: what is left of it when a period's turn comes. A solver that counts whole seconds
+    overruns it; a second behind it no further period is begun, and there is no plan. Values and bounds add up; the plan
+    is proven where all periods ended and the gap of the sums is what was asked for.
     """
     work = workload(spec)
     pieces = [work] if spec.constraints else [work.period(t) for t in range(work.periods)]
@@ -56,7 +58,10 @@ def by_period(
     at_once = min(limits.threads or 1, len(pieces))
 
     def one(piece: Workload) -> _Part:
-        left = None if end is None else max(0.01, end - time.monotonic())
+        left = None if end is None else end - time.monotonic()
+        if left is not None and left < -GRACE:
+            return _Part(Answer(Termination.TIME_LIMIT, SolutionStatus.NONE), None)
+        left = None if left is None else max(0.01, left)
         model = build(spec, piece, relax)
         add_comparisons(spec, model)
         answer = solve(model, replace(limits, time=left, threads=None if at_once > 1 else limits.threads))
