@@ -185,6 +185,13 @@ def _held(folder: Path, patch: Patch) -> None:
     patch.setattr(sys, "_held_for_a_test", holder, raising=False)
 
 
+def _lost(folder: Path, patch: Patch) -> None:
+    """A Dask cluster whose scheduler goes away at once."""
+    from tests.sweeping.cluster import Cluster
+
+    patch.setattr("mrdsl.sweeping.executors._connect", Cluster(lost_after=0).connect)
+
+
 def claimed_table(path: Path) -> Any:
     """A sweep's journal that another run writes."""
     import fcntl
@@ -207,6 +214,7 @@ BAD: dict[str, Callable[[Path, Patch], None]] = {
     "internal": _raising(ValueError("the fault")),
     "system-refuses": _raising(MemoryError()),
     "missing-extra": lambda folder, patch: patch.setitem(sys.modules, "pygls", None),
+    "lost-scheduler": _lost,
     "missing-solver": lambda folder, patch: patch.setattr("mrdsl.solving.installed._importable", lambda module: False),
     "other-sweep": lambda folder, patch: _text(folder / "out.csv.part", '{"sweep": "another"}\n'),
     "solver-failed": _crashing,

@@ -22,9 +22,11 @@ def as_json_lines(stream: IO[bytes], columns: Sequence[str], rows: Rows) -> None
 
 
 def as_parquet(stream: IO[bytes], columns: Sequence[str], rows: Rows) -> None:
-    """A value that a row lacks is null. Needs pyarrow."""
+    """A value that a row lacks is null; a column without values is one of numbers that are not there. Needs pyarrow."""
     import pyarrow
     import pyarrow.parquet
 
-    table = pyarrow.table({c: [row.get(c) for row in rows] for c in columns})
-    pyarrow.parquet.write_table(table, stream)
+    made = {c: pyarrow.array([row.get(c) for row in rows]) for c in columns}
+    empty = [c for c, column in made.items() if column.null_count == len(column)]
+    made |= {c: made[c].cast(pyarrow.float64()) for c in empty}
+    pyarrow.parquet.write_table(pyarrow.table(made), stream)

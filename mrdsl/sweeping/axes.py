@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from math import isfinite
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.spec.declared import LARGEST_WHOLE
 
 MOST = 1_000_000
 _QUANTITY = re.compile(r"\s*([-+]?[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
@@ -18,6 +20,27 @@ class Axis:
 
     name: str
     values: tuple[str, ...]
+
+    @property
+    def unit(self) -> str | None:
+        """The one unit of all values, "" where all are plain numbers; None where some are something else."""
+        found = {
+            match[2] if (match := _QUANTITY.fullmatch(value)) and isfinite(float(match[1])) else None
+            for value in self.values
+        }
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def head(self) -> str:
+        """The column's head: the parameter's name, with the unit that all values have."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+    @property
+    def shown(self) -> tuple[str | float, ...]:
+        """The values as the table has them: numbers, unless they are words or differ in their units."""
+        if self.unit is None:
+            return self.values
+        return tuple(_number(match[1]) for value in self.values if (match := _QUANTITY.fullmatch(value)))
 
 
 def parse_axis(text: str) -> Axis:
@@ -58,6 +81,12 @@ def _steps(text: str, parts: list[str]) -> tuple[str, ...]:
         raise _wrong(f"--over {text}", f"these are {count} values, more than {MOST}")
     unit = "".join(f" {unit}" for unit in units)
     return tuple(f"{_plain(first + i * step)}{unit}" for i in range(count))
+
+
+def _number(text: str) -> float:
+    """Whole numbers as such, so that they are printed as they were written."""
+    value = Decimal(text.replace("_", ""))
+    return int(value) if value == value.to_integral_value() and abs(value) <= LARGEST_WHOLE else float(value)
 
 
 def _plain(value: Decimal) -> str:

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.result import Limits, Termination
+from mrdsl.core.result import Limits, Plan, Termination
 from mrdsl.sweeping.axes import Axis
 
 
@@ -27,19 +27,31 @@ class Setting:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run: its number in the sweep's order, its parameter values as written, and its seed."""
+    """One run: its number in the sweep's order, its parameter values as written, and its seed.
+
+    ``shown`` are the values as the table has them, by its heads.
+    """
 
     number: int
     parameters: Mapping[str, str]
     seed: int | None
+    shown: Mapping[str, str | float] = field(default_factory=dict)
 
 
 def cells(axes: Sequence[Axis], seeds: Sequence[int] = ()) -> list[Cell]:
     """Every combination, the last axis running fastest and the seeds within it."""
-    names = [axis.name for axis in axes]
-    combinations = [dict(zip(names, values, strict=True)) for values in product(*(axis.values for axis in axes))]
-    pairs = product(combinations, seeds or (None,))
-    return [Cell(number, values, seed) for number, (values, seed) in enumerate(pairs, 1)]
+    names, heads = [axis.name for axis in axes], [axis.head for axis in axes]
+    written = product(*(zip(axis.values, axis.shown, strict=True) for axis in axes))
+    pairs = product(written, seeds or (None,))
+    return [
+        Cell(
+            number,
+            {name: value for name, (value, _) in zip(names, values, strict=True)},
+            seed,
+            {head: shown for head, (_, shown) in zip(heads, values, strict=True)},
+        )
+        for number, (values, seed) in enumerate(pairs, 1)
+    ]
 
 
 def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
@@ -48,7 +60,7 @@ def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
     from mrdsl.language.loading import load_file
     from mrdsl.planning.solve_spec import solve
 
-    row: dict[str, Any] = {"run": cell.number, **cell.parameters, "seed": cell.seed}
+    row = _named(cell)
     try:
         loaded = load_file(
             setting.file, {**setting.defines, **cell.parameters}, seed=cell.seed, outside=setting.outside
@@ -60,7 +72,7 @@ def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
             raise KeyboardInterrupt  # the whole sweep is meant, not this run
         plan_quantities = _quantities(loaded.spec, find_family(loaded.spec), result.plan)
     except MrdslError as failure:
-        return {**row, "termination": "error", "solution": "none", "message": _first_message(failure.diagnostics)}
+        return lost_row(cell, _first_message(failure.diagnostics))
     return {
         **row,
         "termination": str(result.termination),
@@ -72,9 +84,34 @@ def run_cell(setting: Setting, cell: Cell) -> dict[str, Any]:
         "solver": result.solver["name"],
         "formulation": result.formulation,
         **plan_quantities,
+        **_figures(result.plan),
         "seconds": round(sum(result.seconds.values()), 6),
         "message": "" if result.plan is not None else _first_message(result.diagnostics),
     }
+
+
+def lost_row(cell: Cell, message: str) -> dict[str, Any]:
+    """The row of a run that came to nothing, and why."""
+    return {**_named(cell), "termination": "error", "solution": "none", "message": message}
+
+
+def _named(cell: Cell) -> dict[str, Any]:
+    """What tells a run apart: its number, its values and its seed."""
+    return {"run": cell.number, **cell.shown, "seed": cell.seed}
+
+
+def _figures(plan: Plan | None) -> dict[str, float]:
+    """What the plan's document says in single numbers: ``plan.cost.total``, ``plan.jobs.tardy_share``."""
+    found: dict[str, float] = {}
+    for name, value in ({} if plan is None else plan.document()).items():
+        parts = {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+        if all(_is_number(part) for part in parts.values()):
+            found |= {f"plan.{key}": part for key, part in parts.items()}
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _quantities(spec: Any, family: Any, plan: Any) -> dict[str, float | None]:

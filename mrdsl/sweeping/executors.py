@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.printable import shortened
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
-from mrdsl.sweeping.cells import Cell, Setting, run_cell
+from mrdsl.sweeping.cells import Cell, Setting, lost_row, run_cell
+
+_PATIENCE = 5.0
 
 
 def run_on_processes(setting: Setting, missing: Sequence[Cell], workers: int) -> Iterator[dict[str, Any]]:
@@ -60,8 +64,7 @@ def _rows_of(worker: Worker, batch: Sequence[Cell]) -> list[dict[str, Any]]:
         worker.close()
     if kind == "reply":
         return list(content)
-    lost = {"termination": "error", "solution": "none", "message": str(content)}
-    return [{"run": cell.number, **cell.parameters, "seed": cell.seed, **lost} for cell in batch]
+    return [lost_row(cell, str(content)) for cell in batch]
 
 
 def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Cell]]], waiting: list[Sequence[Cell]]) -> Worker:
@@ -93,14 +96,46 @@ def _load_what_runs_need() -> None:
 
 
 def run_on_dask(setting: Setting, missing: Sequence[Cell], address: str) -> Iterator[dict[str, Any]]:
-    """The same on a running Dask cluster whose workers reach the spec's file under the same path."""
+    """The same on a running Dask cluster whose workers reach the spec's file under the same path.
+
+    A run that fails there, or that ends the workers it runs on, is a row that says so. Raises MrdslError
+    ``lost-scheduler`` where the scheduler goes away, ``wrong-option`` where none answers or it has no workers.
+    """
     client, finished = _connect(address)
     try:
+        _require_workers(client, address)
         futures = client.map(lambda cell: run_cell(setting, cell), list(missing), pure=False)
+        cells = {future.key: cell for future, cell in zip(futures, missing, strict=True)}
         for future in finished(futures):
-            yield future.result()
+            yield _row_of(client, future, cells[future.key], address)
     finally:
-        client.close()
+        with suppress(Exception):  # a scheduler that is gone cannot be taken leave of
+            client.close(timeout=_PATIENCE)
+
+
+def _row_of(client: Any, future: Any, cell: Cell, address: str) -> dict[str, Any]:
+    try:
+        return dict(future.result())
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as cause:  # whatever a run raised there, or the library for a run that ends its workers
+        if future.status == "cancelled" or client.status != "running":
+            raise _lost(address) from None
+        return lost_row(cell, f"{type(cause).__name__}: {shortened(str(cause), 200)}")
+
+
+def _lost(address: str) -> MrdslError:
+    hint = "start it again; the same command goes on with the runs that are missing"
+    return MrdslError([error("lost-scheduler", f"the Dask scheduler at {address} no longer answers", None, hint)])
+
+
+def _require_workers(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except (OSError, TimeoutError):
+        message = f"the Dask scheduler at {address} has no workers"
+        hint = f"start some: dask worker {address}"
+        raise MrdslError([error("wrong-option", message, None, hint)]) from None
 
 
 def _connect(address: str) -> tuple[Any, Any]:
@@ -109,9 +144,10 @@ def _connect(address: str) -> tuple[Any, Any]:
     except ImportError:
         hint = "install it with: pip install distributed"
         raise MrdslError([error("missing-solver", "the package distributed is not installed", None, hint)], 3) from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # what it tells of lost connections is told here
     try:
-        return distributed.Client(f"tcp://{address}", timeout=5), distributed.as_completed
-    except (OSError, TimeoutError) as cause:
+        return distributed.Client(f"tcp://{address}", timeout=_PATIENCE), distributed.as_completed
+    except (OSError, TimeoutError, ValueError) as cause:
         message = f"no Dask scheduler answers at {address}: {cause}"
         hint = "start one with `dask scheduler`, and `dask worker HOST:PORT` on each machine"
         raise MrdslError([error("wrong-option", message, None, hint)]) from None

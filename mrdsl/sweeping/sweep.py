@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,8 @@ def sweep(
 
     ``executor`` is ``processes`` or ``dask://HOST:PORT``. A run that has no plan is a row like any other. Raises
     MrdslError where the spec itself is wrong, names no such parameter, an interrupted sweep was another one, the table
-    is an input or there already, or another run is writing it.
+    is an input or there already, another run is writing it, or the executor is lost; the runs that ended are then in
+    the table, and the same call goes on with the others.
     """
     planned = cells(axes, seeds)
     inputs = _check(setting, axes, planned)
@@ -73,10 +74,20 @@ def sweep(
                 progress(len(rows), len(planned))
         except KeyboardInterrupt:
             interrupted = True
-        write_table(output, [rows[number] for number in sorted(rows)], force=True)
+        except MrdslError:
+            if rows:
+                _write(output, rows)
+            else:
+                journal.unlink()
+            raise
+        _write(output, rows)
         if not interrupted:
             journal.unlink()
     return Summary(len(rows), len(planned), resumed, interrupted)
+
+
+def _write(output: Path, rows: Mapping[int, dict[str, Any]]) -> None:
+    write_table(output, [rows[number] for number in sorted(rows)], force=True)
 
 
 def _refuse(diagnostics: Sequence[Diagnostic]) -> None:

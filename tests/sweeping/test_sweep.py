@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.sweeping import executors
 from mrdsl.sweeping.axes import Axis, parse_axis, parse_seeds
 from mrdsl.sweeping.cells import Setting, cells
+from mrdsl.sweeping.journal import journal_of
 from mrdsl.sweeping.sweep import sweep
 from mrdsl.sweeping.table import check_ending, write_table
+from tests.sweeping.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = """problem capacity "two classes"
@@ -254,3 +257,127 @@ def test_a_scheduler_that_is_not_there_is_one_message(spec: Path, tmp_path: Path
     pytest.importorskip("distributed")
     with pytest.raises(MrdslError, match="no Dask scheduler answers"):
         sweep(Setting(str(spec)), [parse_axis("peak=1,2")], (), tmp_path / "x.csv", executor="dask://127.0.0.1:1")
+
+
+def test_a_run_that_ends_its_workers_is_a_row(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(poisonous=frozenset({2}))
+    monkeypatch.setattr(executors, "_connect", cluster.connect)
+    output = tmp_path / "out.csv"
+    done = sweep(Setting(str(spec), "highs"), [parse_axis("peak=1,1.25,1.5")], (), output, executor="dask://head:1")
+    assert (done.rows, done.total, done.interrupted) == (3, 3, False)
+    assert [(row["run"], row["termination"], bool(row["value"])) for row in read(output)] == [
+        ("1", "optimal", True),
+        ("2", "error", False),
+        ("3", "optimal", True),
+    ]
+    assert "died" in read(output)[1]["message"]
+    assert read(output)[1]["peak"] == "1.25"
+    assert cluster.closed
+    assert not journal_of(output).exists()
+
+
+def test_a_lost_scheduler_keeps_what_is_done(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the sweep goes on afterwards, here or there."""
+    monkeypatch.setattr(executors, "_connect", Cluster(lost_after=2).connect)
+    axes, setting, output = [parse_axis("peak=1:1.5:0.125")], Setting(str(spec), "highs"), tmp_path / "out.csv"
+    with pytest.raises(MrdslError, match="no longer answers") as told:
+        sweep(setting, axes, (), output, executor="dask://head:1")
+    assert [d.code for d in told.value.diagnostics] == ["lost-scheduler"]
+    assert [row["run"] for row in read(output)] == ["4", "5"]
+    done = sweep(setting, axes, (), output, workers=1)
+    assert (done.rows, done.resumed) == (5, 2)
+    sweep(setting, axes, (), tmp_path / "whole.csv", workers=1)
+    assert without_seconds(read(output)) == without_seconds(read(tmp_path / "whole.csv"))
+
+
+def test_a_cluster_without_workers_is_one_message(spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors, "_connect", Cluster(workers=0).connect)
+    with pytest.raises(MrdslError, match="has no workers"):
+        sweep(Setting(str(spec)), [parse_axis("peak=1,2")], (), tmp_path / "x.csv", executor="dask://head:1")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["two.mrspec"]
+
+
+def test_a_true_scheduler_that_is_killed(spec: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    place = tmp_path / "scheduler.json"
+    line = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+    scheduler = subprocess.Popen([*line, "--scheduler-file", str(place)], stderr=subprocess.DEVNULL)
+    while not place.exists() or not place.stat().st_size:
+        assert scheduler.poll() is None
+        time.sleep(0.05)
+    address = json.loads(place.read_text(encoding="utf-8"))["address"]
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"],
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+    def kill_after_two(done: int, total: int) -> None:
+        if done == 2:
+            scheduler.kill()
+
+    output = tmp_path / "out.csv"
+    try:
+        with pytest.raises(MrdslError, match="no longer answers"):
+            sweep(
+                Setting(str(spec), "highs"),
+                [parse_axis("peak=1:3:0.01")],
+                (),
+                output,
+                executor=address.replace("tcp://", "dask://"),
+                progress=kill_after_two,
+            )
+        assert len(read(output)) >= 2
+    finally:
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
+
+
+def test_rows_hold_what_people_choose_by(tmp_path: Path) -> None:
+    """What a plan costs and what of it, and how many jobs are late, as numbers beside the goal."""
+    output = tmp_path / "out.jsonl"
+    small = ROOT / "models" / "schedule" / "small.mrspec"
+    sweep(Setting(str(small)), [], (1,), output, workers=1)
+    (row,) = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    import mrdsl
+
+    plan: Any = mrdsl.solve(mrdsl.load(small, seed=1)).plan
+    assert row["plan.cost.total"] == plan.cost.total == pytest.approx(plan.cost.on_demand + plan.cost.spot)
+    assert row["plan.jobs.tardy_share"] == plan.jobs.tardy / plan.jobs.count
+    assert {"termination", "solution", "gap", "bound", "seconds"} <= set(row)
+
+
+VALUES = {
+    "peak=0.8,1,1_000,1e3": ("peak", (0.8, 1, 1000, 1000)),
+    "deadline=10 min:20 min:5 min": ("deadline [min]", (10, 15, 20)),
+    "share=5%,7.5%": ("share [%]", (5, 7.5)),
+    "slack=10 s,1 min": ("slack", ("10 s", "1 min")),
+    "slack=0,1 min": ("slack", ("0", "1 min")),
+    "policy=mdasa,ndasa": ("policy", ("mdasa", "ndasa")),
+    "peak=1,1e999": ("peak", ("1", "1e999")),
+    "peak=9007199254740993,1": ("peak", (9007199254740992.0, 1)),
+}
+
+
+@pytest.mark.parametrize("text", VALUES)
+def test_values_are_numbers_in_the_table(text: str) -> None:
+    axis = parse_axis(text)
+    assert (axis.head, axis.shown) == VALUES[text]
+    assert [type(value) for value in axis.shown] == [type(value) for value in VALUES[text][1]]
+    assert [(c.parameters, c.shown) for c in cells([axis])] == [
+        ({axis.name: value}, {axis.head: shown}) for value, shown in zip(axis.values, axis.shown, strict=True)
+    ]
+
+
+def test_columns_of_parquet_are_numbers(spec: Path, tmp_path: Path) -> None:
+    """Those without any value too: of what text there is, all is said by its head."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    output = tmp_path / "out.parquet"
+    sweep(Setting(str(spec), "highs"), [parse_axis("peak=1,1.25"), parse_axis("slack=0 s,5 s")], (), output, workers=1)
+    types = {field.name: str(field.type) for field in parquet.read_table(output).schema}
+    texts = {"termination", "solution", "unit", "solver", "formulation", "message"}
+    assert {name for name, kind in types.items() if kind == "string"} == texts
+    assert {kind for name, kind in types.items() if name not in texts} <= {"double", "int64"}
+    assert (types["seed"], types["peak"], types["slack [s]"]) == ("double", "double", "int64")
