@@ -13,11 +13,12 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.families import family as family_named
+from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.planning.solve_spec import goal_of
 from mrdsl.solving import registry
 from mrdsl.solving.claims import CRASHED
 from mrdsl.spec.spec import Spec
-from tests.cross_check import schedules
+from tests.cross_check import hybrids, schedules
 from tests.cross_check.oracles import Known, known
 
 SOLVERS = ("highs", "glpk", "cbc", "scip")
@@ -39,9 +40,8 @@ REFUSALS = frozenset(
 """What a method may say of a spec that is right: that it is not made for it."""
 ONE_RELAXATION = frozenset(("capacity", "bounds", "deadline"))
 """Families whose formulations have the same relaxation; elsewhere one may be tighter than another."""
-ANOTHER_QUESTION = frozenset(("never-outsource", "controller"))
-"""Hybrid policies that reject more than was asked, one on purpose, one as it keeps the share in the limit only: their
-plans are no plans of the others' question."""
+ANOTHER_QUESTION = frozenset((hybrids.REJECTS,))
+"""Hybrid policies that reject more than was asked: their plans are no plans of the others' question."""
 SLOW = frozenset(("cp-sat", "portfolio", "exact", "genetic", "slot-search", "many-pools", "balanced-pools-genetic"))
 """Methods that take a second of search whatever the spec."""
 
@@ -145,6 +145,8 @@ def _asked(spec: Spec, way: Way, found: list[str], crashes: list[str]) -> Result
     value, bound = result.objective.value, result.objective.bound
     if value is not None and bound is not None and _beyond(_sign(spec) * bound, _sign(spec) * value):
         found.append(f"{way}: its bound {bound!r} lies beyond its own value {value!r}")
+    if isinstance(result.plan, HybridPlan):
+        found.extend(f"{way}: {said}" for said in hybrids.broken(spec, way.solver, result.plan))
     if result.termination is Termination.ERROR:
         bad = bad or list(result.diagnostics)
         found.append(f"{way}: it ends with an error")

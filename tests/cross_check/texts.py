@@ -202,12 +202,12 @@ def hybrid(draw: Random) -> str:
     for name in _names(draw, "q", 1, 2):
         size, mean = _pick(draw, 1, 1, 3), _pick(draw, 1, 2, 6)
         lines.append(
-            f"queue {name} {{ vm = v, size = {size} slots, delay = {_pick(draw, 20, 60, 300)} slots, "
+            f"queue {name} {{ vm = v, size = {size} slots, delay = {_pick(draw, 4, 12, 20, 300)} slots, "
             f"arrivals = poisson({mean}), arrivals_max = {mean * 3}, outsourcing = {_pick(draw, 1.0, 9.5)} USD }}"
         )
     lines.append(
-        f"control {{ V = {_pick(draw, 0.1, 2, 50)}, preemption_weight = 1.0, acceptance = {_pick(draw, 50, 95)}%, "
-        f"outsource_limit = {_pick(draw, 20, 60)} }}"
+        f"control {{ V = {_pick(draw, 0.1, 2, 50)}, preemption_weight = 1.0, acceptance = {_pick(draw, 50, 95, 100)}%, "
+        f"outsource_limit = {_pick(draw, 20, 60, 900)} }}"
     )
     return _text(*lines, "minimize cost")
 
