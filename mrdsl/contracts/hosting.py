@@ -46,14 +46,25 @@ def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Sp
     )
 
 
-def told_of_sharing(needed: float, held: float, span: Span | None) -> tuple[Diagnostic, ...]:
-    """The same where all classes share the plan's VMs, and ``vms`` may be bounded in ``subject to``."""
+def told_of_sharing(needed: float, held: float, most: float | None, span: Span | None) -> tuple[Diagnostic, ...]:
+    """The same where all classes share the plan's VMs, and ``vms`` may be bounded in ``subject to``.
+
+    ``most``: the VMs for the whole slots of all expected jobs, which any plan with the least slots per job fits; on
+    fewer, more VMs may admit more jobs. None where a plan takes more slots than it needs.
+    """
     if needed <= held + ROUNDING * max(1.0, held):
         return ()
-    enough = f"{float(ceiling(needed)):.0f}"
-    return (
-        _warning("of all classes", needed, held, span, f"rent {enough} to host them: subject to {{ vms >= {enough} }}"),
-    )
+    enough, always = _whole(needed), None if most is None else _whole(most)
+    hint = f"{enough} VMs host these jobs; more VMs than a plan needs may admit more jobs, or be given as slots"
+    if always == enough:
+        hint = f"rent {enough} to host them: subject to {{ vms >= {enough} }}"
+    elif always is not None:
+        hint = f"{enough} VMs host these jobs, but may admit more; for all expected: subject to {{ vms >= {always} }}"
+    return (_warning("of all classes", needed, held, span, hint),)
+
+
+def _whole(vms: float) -> str:
+    return f"{float(ceiling(vms)):.0f}"
 
 
 def _warning(where: str, needed: float, held: float, span: Span | None, hint: str) -> Diagnostic:

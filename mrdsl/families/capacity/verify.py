@@ -12,7 +12,7 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.instance import prices_of, whole_jobs
+from mrdsl.families.capacity.instance import instance_of, prices_of, whole_jobs
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
@@ -167,8 +167,19 @@ def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
 def _hosting(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     """What the slots take once they are whole for every class, as a scheduler is told them."""
     map_per_vm, reduce_per_vm = slots_per_vm(spec.facts.classes)
-    needed = float((ceiling(plan.map_slots) / map_per_vm + ceiling(plan.reduce_slots) / reduce_per_vm).sum())
-    yield from told_of_sharing(needed, plan.on_demand + plan.reserved, spec.facts.vms[0].span)
+
+    def hosting(map_slots: NDArray[np.float64], reduce_slots: NDArray[np.float64]) -> float:
+        return float((ceiling(map_slots) / map_per_vm + ceiling(reduce_slots) / reduce_per_vm).sum())
+
+    needed, rented = hosting(plan.map_slots, plan.reduce_slots), plan.on_demand + plan.reserved
+    if needed <= rented:
+        return
+    instance = instance_of(spec)
+    per_job = [np.where(np.isfinite(each), each, 0.0) for each in instance.slots_per_job()]
+    held = plan.map_slots, plan.reduce_slots
+    fewest = all(np.allclose(each * plan.admitted, slots) for each, slots in zip(per_job, held, strict=True))
+    most = hosting(*(each * instance.expected for each in per_job)) if fewest else None
+    yield from told_of_sharing(needed, rented, most, spec.facts.vms[0].span)
 
 
 def _completion(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.families.capacity.verify import verify
 from mrdsl.language.loading import load_text
+from mrdsl.language.printing import print_spec
 from mrdsl.planning.solve_spec import solve
+from mrdsl.spec.spec import Spec
 from tests.families.capacity import capacity_oracle as oracle
 
 FEW_SLOTS = """problem capacity
@@ -107,6 +112,32 @@ def test_whole_slots_that_exceed_the_vms_are_told(solver: str) -> None:
     assert "vms >= 2" in told[0].hint
     roomy = solve(load_text(HALVES + "subject to { vms >= 2 }\n").spec)
     assert [d for d in roomy.diagnostics if d.code == "slots-beyond-vms"] == []
+
+
+def test_the_vms_that_are_said_to_host_all_expected_jobs_do() -> None:
+    """Where jobs are turned away, more VMs may admit more of them, whose whole slots exceed those VMs again."""
+    seen = again = 0
+    for seed in range(400):
+        spec = oracle.drawn(np.random.default_rng(seed), 0)
+        first = _told_of_hosting(solve(spec, solver="direct"))
+        if first is None or "for all expected" not in first.hint:
+            continue
+        here, always = (int(number) for number in re.findall(r"(?:^|>= )(\d+)", first.hint))
+        again += _told_of_hosting(solve(_with_vms(spec, here), solver="highs")) is not None
+        assert _told_of_hosting(solve(_with_vms(spec, always), solver="highs")) is None
+        seen += 1
+        if seen == 12:
+            break
+    assert seen == 12
+    assert again, "the VMs of the first plan's jobs are not always enough"
+
+
+def _with_vms(spec: Spec, least: int) -> Spec:
+    return load_text(print_spec(spec).rstrip() + f"\nsubject to {{ vms >= {least} }}\n").spec
+
+
+def _told_of_hosting(result: Result) -> Diagnostic | None:
+    return next((d for d in result.diagnostics if d.code == "slots-beyond-vms"), None)
 
 
 @pytest.mark.parametrize("solver", ["highs", "direct", "glpk"])
