@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
@@ -13,7 +13,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import parameters
 from mrdsl.core.diagnostics import Diagnostic, Severity
-from mrdsl.language.loading import load_file
+from mrdsl.language.loading import Loaded, load_file
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text, colour, plain
 
 SUFFIX = ".mrspec"
@@ -25,15 +25,15 @@ SUFFIX = ".mrspec"
 @click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
 @shared.allow_outside
 def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
-    """Report every mistake in FILES; a folder stands for all .mrspec files below it."""
+    """Report every mistake in FILES; a folder stands for all .mrspec files below it.
+
+    A file without a problem that another of them imports is checked as a part of that one.
+    """
     values = parameters(defines, data)
-    diagnostics: list[Diagnostic] = []
-    texts: dict[str, str] = {}
     paths = list(specs_below(files))
-    for path in paths:
-        loaded = load_file(path, values, outside=allow_outside)
-        diagnostics.extend(loaded.diagnostics)
-        texts.update(loaded.texts)
+    specs = _without_parts({path: load_file(path, values, outside=allow_outside) for path in paths})
+    diagnostics = list(dict.fromkeys(diagnostic for loaded in specs for diagnostic in loaded.diagnostics))
+    texts = {shown: text for loaded in specs for shown, text in loaded.texts.items()}
     if form == "json":
         click.echo(as_json(diagnostics))
     elif form == "github":
@@ -52,6 +52,16 @@ def specs_below(files: Iterable[Path]) -> Iterable[Path]:
             yield from sorted(path.rglob(f"*{SUFFIX}"))
         else:
             yield path
+
+
+def _without_parts(loaded: Mapping[Path, Loaded]) -> list[Loaded]:
+    """What was read, but for files that state no problem and are imported by others of them."""
+    imported = {path for one in loaded.values() for path in one.files}
+    return [one for path, one in loaded.items() if not (_states_no_problem(one) and path.resolve() in imported)]
+
+
+def _states_no_problem(loaded: Loaded) -> bool:
+    return any(diagnostic.code == "missing-problem" for diagnostic in loaded.diagnostics)
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> int:
