@@ -24,6 +24,7 @@ from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Table
 from mrdsl.core.units import KINDS, UNITS
 from mrdsl.families import SHIPPED, family, reference_text
+from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import violations
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.reporting.text import print_tables
@@ -204,6 +205,16 @@ def test_a_shipped_family_has_its_places(name: str) -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_reference_spec_has_no_mistake(name: str) -> None:
     assert not has_errors(mrdsl.check(reference_result(name)[0]))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_reference_spec_runs_as_printed(name: str, tmp_path: Path) -> None:
+    """What ``mrdsl new`` prints is saved anywhere, so it names no file that lies beside it here."""
+    text = reference_text(name)
+    assert text is not None
+    loaded = load_text(text, folder=tmp_path)
+    assert loaded.spec is not None, loaded.diagnostics
+    assert loaded.files == ()
 
 
 @pytest.mark.parametrize("name", FAMILIES)

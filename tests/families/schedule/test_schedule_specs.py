@@ -36,8 +36,8 @@ SPEEDS = "block = 64 MB, map_speed = 4 MB/s, shuffle_speed = 6 MB/s, reduce_spee
 HURRIED = Distribution("uniform", (0.5, 2.0))
 
 
-def reference() -> Spec:
-    spec = load_file(MODELS / "reference.mrspec").spec
+def of_trace() -> Spec:
+    spec = load_file(MODELS / "trace.mrspec").spec
     assert spec is not None
     return spec
 
@@ -60,8 +60,8 @@ def spot(items: str) -> str:
     return 'vm "m3.medium" { slots { map = 1, reduce = 1 }, on_demand { price = 0.07 USD/h }, spot { ' + items + "} }"
 
 
-def test_the_reference_solves() -> None:
-    result = solve(reference())
+def test_a_trace_solves() -> None:
+    result = solve(of_trace())
     assert result.termination is Termination.COMPLETED
     assert result.solver["name"] == "policy"
     plan = result.plan
@@ -157,16 +157,16 @@ def test_a_day_without_a_job_costs_nothing() -> None:
 
 
 def test_many_runs_give_intervals() -> None:
-    outcome = simulate(reference(), 4, 7, 50)
+    outcome = simulate(of_trace(), 4, 7, 50)
     plan = outcome.plan
     assert isinstance(plan, SimulatedSchedule)
     assert plan.jobs.count == 50
     cost = plan.observed["cost"]
-    single = [simulate(reference(), 1, 7 + i, 50).value for i in range(4)]
+    single = [simulate(of_trace(), 1, 7 + i, 50).value for i in range(4)]
     assert cost.mean == pytest.approx(sum(value or 0.0 for value in single) / 4)
     assert cost.half_width is not None
     assert cost.half_width > 0
-    assert simulate(reference(), 1, 7, 50).plan.observed["cost"].half_width is None  # type: ignore[union-attr]
+    assert simulate(of_trace(), 1, 7, 50).plan.observed["cost"].half_width is None  # type: ignore[union-attr]
     document = plan.document()
     assert {"jobs", "cost", "vm_hours", "evictions", "tardiness", "utilization", "runs", "observed"} == set(document)
     rows = list(plan.trace().rows)
@@ -174,7 +174,7 @@ def test_many_runs_give_intervals() -> None:
 
 
 def test_a_watched_run_leaves_log_and_plots(tmp_path: Path) -> None:
-    files = watch(reference(), 7, tmp_path)
+    files = watch(of_trace(), 7, tmp_path)
     assert [file.name for file in files] == ["decisions.jsonl", "price.svg", "fleet.svg", "backlog.svg", "lateness.svg"]
     lines = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
     assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
@@ -271,7 +271,7 @@ def test_a_schedule_counts_in_its_own_currency() -> None:
     assert spec is not None
     assert solve(spec).objective.unit == "EUR"
     lacking = text.replace("on_demand { price = 0.07 EUR/h }", "spot { price = 0.01 EUR/h }, on_demand { }")
-    assert "`price = 0.19 EUR/h`" in (load_text(lacking, folder=MODELS).diagnostics[0].hint or "")
+    assert "`EUR/h`" in (load_text(lacking, folder=MODELS).diagnostics[0].hint or "")
 
 
 def test_the_commands(tmp_path: Path) -> None:
