@@ -1,6 +1,7 @@
 """direct for deadline specs against SCIP on the exact model and Clarabel on exponential cones, on random layered DAGs.
 
     nice python benchmarks/deadline_speed.py 1000 10000 100000   # sizes; needs pip install pyscipopt clarabel
+    nice python benchmarks/deadline_speed.py --depths 100000 20 500 5000   # direct alone: a size, then layers
 
 Every case starts from the same Spec in memory and ends with slacks; seconds of CPU (of the process and its children)
 stand beside those on the wall. Clarabel gets the plain conic form: times of events, one exponential cone per task.
@@ -19,6 +20,8 @@ import numpy as np
 import mrdsl
 from mrdsl.core.result import Limits
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
+from mrdsl.families.deadline.methods.contraction import contracted, without_twins
+from mrdsl.families.deadline.methods.interior_point import maximize_product
 from mrdsl.families.deadline.network import network_of
 from mrdsl.families.deadline.workload import tasks_of
 from mrdsl.spec.spec import Goal, Spec
@@ -128,5 +131,18 @@ def main(sizes: list[int]) -> None:
                 print("  " + measured(method, spec, gap), flush=True)
 
 
+def depths(size: int, layers: list[int]) -> None:
+    """CPU seconds and steps of the interior point method alone to 1e-3, on DAGs of one size and several depths."""
+    for depth in layers:
+        network = network_of(tasks_of(layered(size, 2 * size, depth, seed=1)))
+        small, _ = without_twins(contracted(network))
+        begun = time.process_time()
+        found = maximize_product(small, 1e-3)
+        print(f"{depth} layers: {found.steps} steps, {time.process_time() - begun:.1f} s CPU", flush=True)
+
+
 if __name__ == "__main__":
-    main([int(size) for size in sys.argv[1:]] or [1_000, 10_000, 100_000])
+    if sys.argv[1:2] == ["--depths"]:
+        depths(int(sys.argv[2]), [int(depth) for depth in sys.argv[3:]])
+    else:
+        main([int(size) for size in sys.argv[1:]] or [1_000, 10_000, 100_000])

@@ -109,42 +109,45 @@ class Levels:
             raise ValueError("the arcs form a cycle")
         return level
 
-    def _sorted(self, ends: Ints) -> list[tuple[Ints, Ints, Ints]]:
-        """Per level, from the first: the arcs that end there (by ``ends``), the events, and where each one's begin."""
+    def _sorted(self, ends: Ints) -> list[tuple[Ints, Ints, Ints, Ints]]:
+        """Per level, from the first: the arcs that end there (by ``ends``), the events, where each one's begin, and
+        the place of each arc's event among them."""
         order = np.lexsort((ends, self.level[ends]))
         sorted_ends = ends[order]
-        firsts = np.flatnonzero(np.diff(sorted_ends, prepend=-1))
+        changes = np.diff(sorted_ends, prepend=-1) != 0
+        firsts = np.flatnonzero(changes)
+        place = np.cumsum(changes) - 1
         groups = []
         levels = self.level[sorted_ends[firsts]]
         cuts = np.flatnonzero(np.diff(levels, prepend=-1))
         for low, high in zip(cuts, [*cuts[1:], len(firsts)], strict=True):
             start = firsts[low]
             end = firsts[high] if high < len(firsts) else len(order)
-            groups.append((order[start:end], sorted_ends[firsts[low:high]], firsts[low:high] - start))
+            events = sorted_ends[firsts[low:high]]
+            groups.append((order[start:end], events, firsts[low:high] - start, place[start:end] - low))
         return groups
 
     def longest(self, lengths: Floats) -> Floats:
         """The longest path from any first event to each event; 0 at the first events."""
         time = np.zeros(self.events)
-        for arcs, ends, begins in self._forward:
+        for arcs, ends, begins, _ in self._forward:
             time[ends] = np.maximum.reduceat(time[self.tails[arcs]] + lengths[arcs], begins)
         return time
 
     def longest_with(self, lengths: Floats, carried: Floats) -> tuple[Floats, Floats]:
         """As :meth:`longest`, with the sum of ``carried`` along one longest path to each event."""
         time, sums = np.zeros(self.events), np.zeros(self.events)
-        for arcs, ends, begins in self._forward:
+        for arcs, ends, begins, place in self._forward:
             reached = time[self.tails[arcs]] + lengths[arcs]
             time[ends] = np.maximum.reduceat(reached, begins)
-            counts = np.diff(begins, append=len(arcs))
-            longest = np.flatnonzero(reached == np.repeat(time[ends], counts))
-            first = longest[np.unique(np.repeat(np.arange(len(ends)), counts)[longest], return_index=True)[1]]
+            longest = np.flatnonzero(reached == time[ends][place])
+            first = longest[np.flatnonzero(np.diff(place[longest], prepend=-1))]
             sums[ends] = sums[self.tails[arcs[first]]] + carried[arcs[first]]
         return time, sums
 
     def latest(self, lengths: Floats, time: Floats) -> Floats:
         """``time`` of each event lowered so that every arc of the given length fits before its head."""
-        for arcs, ends, begins in reversed(self._backward):
+        for arcs, ends, begins, _ in reversed(self._backward):
             bound = np.minimum.reduceat(time[self.heads[arcs]] - lengths[arcs], begins)
             time[ends] = np.minimum(time[ends], bound)
         return time
@@ -157,9 +160,8 @@ class Levels:
         """
         flow = np.zeros(len(self.tails))
         passing = entering.copy()
-        for arcs, ends, begins in self._backward:
-            counts = np.diff(begins, append=len(arcs))
-            flow[arcs] = np.repeat(passing[ends], counts) * shares[arcs]
+        for arcs, ends, _, place in self._backward:
+            flow[arcs] = passing[ends][place] * shares[arcs]
             np.add.at(passing, self.heads[arcs], flow[arcs])
         return flow, passing
 

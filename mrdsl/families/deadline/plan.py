@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,10 @@ class DeadlinePlan(Plan):
     """How long after its predecessors' delays each task may finish; arrays have one element per task or group.
 
     ``delay`` is the time from when a task may start to when it must have finished, ``slack`` what of it the duration
-    leaves. ``latest_start`` and ``latest_finish`` are times after the submission from which on the tasks that follow
-    still have their full delays. All in seconds. ``follows`` holds the numbers of two tasks of which the second waits
-    for the first.
+    leaves. ``latest_finish`` is the time after the submission at which it has ended where every task before it takes
+    its whole delay, and it too; ``latest_start`` is its duration earlier. All in seconds. ``follows`` holds the numbers
+    of two tasks of which the second waits for the first, ``members`` the number behind each name that a spec may
+    mention.
     """
 
     names: Sequence[str]
@@ -37,6 +38,7 @@ class DeadlinePlan(Plan):
     latest_start: Floats
     latest_finish: Floats
     follows: Sequence[tuple[int, int]] = ()
+    members: Mapping[str, int] = field(default_factory=dict, repr=False)
 
     def document(self) -> dict[str, Any]:
         """The object under ``plan`` in the JSON result."""
@@ -110,7 +112,7 @@ class DeadlinePlan(Plan):
 def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
     """The plan that allows each task its duration and ``slack``, which must keep every deadline."""
     delay = network.duration + slack
-    finish = network.latest(delay)[network.head]
+    finish = network.earliest(delay)[network.tail] + delay
     return DeadlinePlan(
         names=tasks.names,
         count=tasks.counts,
@@ -120,6 +122,7 @@ def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:
         latest_start=finish - network.duration,
         latest_finish=finish,
         follows=_follows(tasks) if len(tasks) <= DRAWN else (),
+        members=tasks.members,
     )
 
 

@@ -45,14 +45,14 @@ def verify(spec: Spec, plan: DeadlinePlan, relax: bool = False) -> Iterator[Diag
                 f" s, more than {dag.allowable_delay:g} s",
                 dag.span_of("allowable_delay"),
             )
-    late = network.latest(plan.delay)[network.head]
+    late = reached[network.tail] + plan.delay
     wrong = (np.abs(plan.latest_finish - late) > TOLERANCE * scale) | (
         np.abs(plan.latest_start - late + duration) > TOLERANCE * scale
     )
     for i in np.flatnonzero(wrong):
         yield error(
             "broken-plan",
-            f"the latest start and finish of task {tasks.names[i]} do not fit the delays after it",
+            f"the latest start and finish of task {tasks.names[i]} do not fit the delays up to it",
             tasks.spans[i],
         )
 
@@ -65,5 +65,5 @@ def measure(spec: Spec, plan: DeadlinePlan) -> float:
 
 def quantity(spec: Spec, plan: DeadlinePlan, name: str, argument: str) -> float:
     """``delay(t)`` or ``slack(t)`` of a task, of each task of a group, or of one member of it."""
-    number = tasks_of(spec).members[argument]
+    number = plan.members[argument]
     return float({"delay": plan.delay, "slack": plan.slack}[name][number])

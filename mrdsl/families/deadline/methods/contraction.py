@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mrdsl.families.deadline.methods.slack_limits import SlackLimits
 from mrdsl.families.deadline.network import Ints, Network
 
 
@@ -37,12 +38,32 @@ def contracted(network: Network) -> Network:
             return _renumbered(network, tail, head, before, later)
 
 
-def without_twins(network: Network) -> tuple[Network, Ints]:
+def freed(network: Network, tasks: Ints) -> Network:
+    """The network in which the given tasks end at an event of their own, so that their slacks may be less than their
+    time leaves. To be done last: contraction would undo it."""
+    own = network.events + np.arange(len(tasks))
+    head = network.head.copy()
+    head[tasks] = own
+    return replace(
+        network,
+        events=network.events + len(tasks),
+        head=head,
+        before=np.concatenate([network.before, own]),
+        later=np.concatenate([network.later, network.head[tasks]]),
+    )
+
+
+def without_twins(network: Network, limits: SlackLimits | None = None) -> tuple[Network, Ints]:
     """Tasks of one duration between the same two events as one, of all their weight; and the one each belongs to.
 
-    Their windows are the same, and so are their slacks.
+    Their windows are the same, and so are their slacks, where their limits are. Tasks in sums have no twins.
     """
     keys = np.stack([network.tail.astype(np.float64), network.head.astype(np.float64), network.duration])
+    if limits is not None:
+        alone = np.zeros(len(network.tail))
+        for each in limits.sums:
+            alone[each.tasks] = 1 + each.tasks
+        keys = np.concatenate([keys, [limits.lower, limits.upper, alone]])
     _, first, belongs = np.unique(keys, axis=1, return_index=True, return_inverse=True)
     belongs = belongs.reshape(-1)
     weight = np.bincount(belongs, network.weight, len(first)).astype(np.float64)
@@ -57,9 +78,13 @@ def without_twins(network: Network) -> tuple[Network, Ints]:
     return merged, belongs
 
 
-def of_each_dag(network: Network) -> list[tuple[Network, Ints]]:
-    """One network per DAG, and the numbers of its tasks: they share nothing but the submission."""
-    if len(network.deadlines) == 1:
+def of_each_dag(network: Network, limits: SlackLimits | None = None) -> list[tuple[Network, Ints]]:
+    """One network per DAG, and the numbers of its tasks: they share nothing but the submission.
+
+    All in one where a sum is over tasks of several DAGs.
+    """
+    joined = any(len(np.unique(network.dag[each.tasks])) > 1 for each in (limits.sums if limits else ()))
+    if len(network.deadlines) == 1 or joined:
         return [(network, np.arange(len(network.tail)))]
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
@@ -67,8 +92,8 @@ def of_each_dag(network: Network) -> list[tuple[Network, Ints]]:
     tails, heads = network.arcs
     inner = tails > 0
     ones = np.ones(int(inner.sum()))
-    joined = csr_matrix((ones, (tails[inner], heads[inner])), shape=(network.events, network.events))
-    part = connected_components(joined, directed=False)[1]
+    graph = csr_matrix((ones, (tails[inner], heads[inner])), shape=(network.events, network.events))
+    part = connected_components(graph, directed=False)[1]
     parts = []
     for dag in range(len(network.deadlines)):
         mine = part == part[1 + dag]

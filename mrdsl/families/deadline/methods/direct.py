@@ -8,31 +8,48 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.result import Termination
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, scale_of, shares, value_of
-from mrdsl.families.deadline.methods.contraction import contracted, of_each_dag, without_twins
+from mrdsl.families.deadline.methods.contraction import contracted, freed, of_each_dag, without_twins
+from mrdsl.families.deadline.methods.feasibility import impossible
 from mrdsl.families.deadline.methods.interior_point import maximize_product
 from mrdsl.families.deadline.methods.max_min import EXACT, most_even
+from mrdsl.families.deadline.methods.slack_limits import HAIR, NoPlanError, SlackLimits, limits_of
 from mrdsl.families.deadline.network import Floats, Network, network_of
 from mrdsl.families.deadline.plan import kept, plan_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
+from mrdsl.spec.spec import Spec
 
 
 @dataclass(frozen=True)
 class SlackSearch:
-    """The tasks, their plain network, the contracted one with the same tasks, and the slacks once they are found."""
+    """The tasks, their plain network, the contracted one with the same tasks, what `subject to` asks of their slacks,
+    and these once they are found; ``reading`` is how many seconds all but the last took."""
 
     tasks: Tasks
     network: Network
     small: Network
+    limits: SlackLimits
+    reading: float = 0.0
     slack: Floats | None = None
 
 
 def prepare(draft: Draft) -> Draft:
-    """Numbers the tasks and contracts their network."""
+    """Numbers the tasks, contracts their network, and reads `subject to`; INFEASIBLE where the least slacks that it
+    asks for do not fit."""
+    begun = time.monotonic()
     tasks = tasks_of(draft.spec)
     network = network_of(tasks)
-    return replace(draft, state=SlackSearch(tasks, network, contracted(network)))
+    try:
+        limits = limits_of(draft.spec, tasks)
+    except NoPlanError:
+        return replace(draft, termination=Termination.INFEASIBLE)
+    least = network.earliest(network.duration + limits.lower)[1 : network.fixed]
+    if (least > network.deadlines * (1 + FEASIBILITY)).any():
+        return replace(draft, termination=Termination.INFEASIBLE)
+    return replace(draft, state=SlackSearch(tasks, network, contracted(network), limits, time.monotonic() - begun))
 
 
 def maximize_slack(draft: Draft, gap: float = 1e-6) -> Draft:
@@ -40,22 +57,40 @@ def maximize_slack(draft: Draft, gap: float = 1e-6) -> Draft:
     if goal_of(draft.spec) != PRODUCT:
         return draft
     search: SlackSearch = draft.state
-    limits = draft.limits
-    gap = gap if limits.gap is None else limits.gap
-    ends = None if limits.time is None else draft.started + limits.time
+    gap = gap if draft.limits.gap is None else draft.limits.gap
+    ends = _ends(draft, search)
     slack = np.zeros(len(search.tasks))
     value, bound = 0.0, 0.0
-    for network, numbers in of_each_dag(search.small):
-        small, belongs = without_twins(network)
-        optimum = maximize_product(small, gap, ends)
+    for network, numbers in of_each_dag(search.small, search.limits):
+        limits = _with_room(network, search.limits.of(numbers))
+        small, belongs = without_twins(network, limits)
+        ones = limits.merged(belongs, len(small.tail))
+        optimum = maximize_product(freed(small, ones.freed), gap, ends, limits=ones)
         slack[numbers] = optimum.slack[belongs]
         value, bound = value + optimum.value, bound + optimum.bound
-    proven = bound - value <= gap * scale_of(value, float(search.network.weight.sum()))
     late = ends is not None and time.monotonic() >= ends
     unproven = Termination.TIME_LIMIT if late else Termination.COMPLETED
+    if not np.isfinite(value):
+        return replace(draft, termination=unproven if late or not impossible(search) else Termination.INFEASIBLE)
+    proven = bound - value <= gap * scale_of(value, float(search.network.weight.sum()))
     return replace(
         draft, state=replace(search, slack=slack), bound=bound, termination=Termination.OPTIMAL if proven else unproven
     )
+
+
+def _ends(draft: Draft, search: SlackSearch) -> float | None:
+    """When the search has to end: what is left to do then, the plan and its checks, reads the tasks twice again."""
+    if draft.limits.time is None:
+        return None
+    return draft.started + max(draft.limits.time - 2 * search.reading, draft.limits.time / 2)
+
+
+def _with_room(network: Network, limits: SlackLimits) -> SlackLimits:
+    """The limits, lower by a hair where they leave no room at all, which an interior point needs."""
+    least = network.earliest(network.duration + limits.lower)[1 : network.fixed]
+    if not (least > network.deadlines * (1 - HAIR)).any():
+        return limits
+    return replace(limits, lower=np.maximum(limits.lower - 2 * HAIR * np.maximum(1.0, limits.lower), 0.0))
 
 
 def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
@@ -64,7 +99,9 @@ def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
     if goal == PRODUCT:
         return draft
     search: SlackSearch = draft.state
-    optimum = most_even(search.small, shares(goal, search.tasks), rounds)
+    if search.limits.sums:
+        raise MrdslError([_sums(draft.spec)])
+    optimum = most_even(search.small, shares(goal, search.tasks), rounds, search.limits)
     return replace(
         draft, state=replace(search, slack=optimum.slack), bound=optimum.bound, termination=Termination.OPTIMAL
     )
@@ -73,7 +110,8 @@ def maximize_least(draft: Draft, rounds: int = 200) -> Draft:
 def recover(draft: Draft) -> Draft:
     """The plan of the slacks, with delays that keep every deadline to the last digit."""
     search: SlackSearch = draft.state
-    assert search.slack is not None
+    if search.slack is None:
+        return draft
     slack = kept(search.network, np.asarray(search.slack))
     plan = plan_of(search.tasks, search.network, slack)
     value = value_of(goal_of(draft.spec), search.tasks, search.network, plan.delay - search.network.duration)
@@ -88,3 +126,12 @@ def _drawn_back(draft: Draft, value: float) -> float | None:
     share = shares(goal, search.tasks)
     room = EXACT * float(search.network.deadlines.max()) / float(share[share > 0].min())
     return max(draft.bound, value) if value <= draft.bound + room else draft.bound
+
+
+def _sums(spec: Spec) -> Diagnostic:
+    return error(
+        "unable-solver",
+        "direct keeps sums of several tasks for the goal slack alone",
+        spec.constraints[0].span,
+        "leave the solver to auto, or write --solver highs",
+    )

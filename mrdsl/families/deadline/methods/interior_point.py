@@ -6,8 +6,11 @@ scaled so that F D' - sum p_i T_i = W (F what arrives, W = sum w), the bound is 
 time is so small that the roundings of a path's sum are a share r of it, the bound is raised by W ln(1 + r).
 
 Every arc has a price p and a gap g, with p g = w on tasks and p g = mu -> 0 on the others; Newton's step is one system
-of the Laplacian with conductances p / g. Whatever the accuracy of that step, the times stay strictly feasible, and the
-bound comes from prices that are pushed into an exact flow first: both sides of the reported gap are proven.
+of the Laplacian with conductances p / g (`newton.py`). Whatever the accuracy of that step, the times stay strictly
+feasible, and the bound comes from prices that are pushed into an exact flow first: both sides of the reported gap are
+proven. Limits on slacks are more gaps with prices; sums over several tasks may be kept only after some steps, and no
+value is claimed before. With limits l <= x <= u and sums A x <= b of prices q, the bound is F D' - sum p_i T_i + q b +
+sum max over l <= x <= u of w_i ln x - (p + A' q)_i x, for any flow p and any q >= 0.
 """
 
 from __future__ import annotations
@@ -17,24 +20,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mrdsl.families.deadline.goals import scale_of
-from mrdsl.families.deadline.methods.laplacian import Pattern, Solves
+from mrdsl.families.deadline.methods.newton import Newton
+from mrdsl.families.deadline.methods.slack_limits import HAIR, SlackLimits, no_limits
 from mrdsl.families.deadline.network import Floats, Network
 
-NEAR = 0.95
-"""How far of the way to the boundary a step goes, at least."""
-COARSE, FINE = 1e-2, 1e-9
-"""The most and the least that a Newton system's residual may be, relative; a tenth of the gap in between."""
 MOST_STEPS = 250
 EPSILON = 4 * float(np.finfo(np.float64).eps)
 """What one addition along a path may add or lose, relative to the deadline, with some to spare."""
+CLOSE = 2.0
+"""The proven gap is worked out once the estimated one is so many times the wanted one."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Slacks in seconds, their value and a proven bound on any value, and whether the gap was reached."""
+    """Slacks in seconds, their value and a proven bound on any value, and whether the gap was reached.
+
+    The value is minus infinity where no slacks were found that keep all limits.
+    """
 
     slack: Floats
     value: float
@@ -44,170 +48,186 @@ class Found:
 
 
 def maximize_product(
-    network: Network, gap: float, ends: float | None = None, clock: Callable[[], float] = time.monotonic
+    network: Network,
+    gap: float,
+    ends: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    limits: SlackLimits | None = None,
 ) -> Found:
     """Slacks whose product is within the relative ``gap`` of the bound; stops early when the clock reaches ``ends``.
 
-    The network must leave every DAG some slack.
+    The network must leave every DAG some slack, beyond what the limits ask for; tasks whose slack is limited from
+    above, or is in a sum, must not be held by both their events (``contraction.freed``).
     """
-    point = _Point(network)
+
+    def late() -> bool:
+        return ends is not None and clock() >= ends
+
+    point = _Point(network, limits or no_limits(len(network.tail)), late)
     for step in range(MOST_STEPS):
-        late = ends is not None and clock() >= ends
-        if late or point.nearly_closed(gap):
+        stopped = late()
+        if stopped or point.nearly_closed(gap):
             point.note()
-        if point.closed(gap) or late:
+        if point.closed(gap) or stopped:
             return point.found(point.closed(gap), step)
-        if not point.advance():
+        if not point.newton.advance(point.estimated() / float(point.weight.sum())):
             break
     point.note()
     return point.found(point.closed(gap), MOST_STEPS)
 
 
 class _Point:
-    """Times, gaps and prices, in units that make a typical slack and a typical weight 1."""
+    """A network in units that make a typical slack and a typical weight 1, and what is proven of it."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, limits: SlackLimits, late: Callable[[], bool]) -> None:
         self.network = network
         self.tasks = len(network.tail)
-        self.tails, self.heads = network.arcs
-        spare = network.deadlines - network.earliest(network.duration)[1 : network.fixed]
-        arcs = network.levels.longest(np.ones(len(self.tails)))[1 : network.fixed]
+        least = network.earliest(network.duration + limits.lower)[1 : network.fixed]
+        spare = network.deadlines - least
+        arcs = network.levels.longest(np.ones(len(network.arcs[0])))[1 : network.fixed]
         self.unit = float(np.median(spare / arcs))
         self.heavy = float(network.weight.mean())
         self.weight = network.weight / self.heavy
         self.duration = network.order_lengths(network.duration / self.unit)
-        self.critical = network.deadlines / self.unit - spare / self.unit
+        self.critical = (network.deadlines - spare) / self.unit
         self.blur = EPSILON * np.maximum(arcs, 1.0) * network.deadlines / spare
-        self.times = self._start(float((spare / arcs).min()) / self.unit)
-        self.gaps = self._gaps(self.times)
-        self.pattern = Pattern(network.fixed, self.tails, self.heads, network.levels.level)
-        self.mu = float(self.weight.mean())
-        self.target = np.concatenate([self.weight, np.full(len(self.tails) - self.tasks, self.mu)])
-        self.prices = self.target / self.gaps
+        self.limited = not limits.none
+        self.limits = limits.scaled(self.unit)
+        times = self._start(float((spare / arcs).min()) / self.unit)
+        self.newton = Newton(network, self.duration, self.weight, self.limits, times, late)
         self.value, self.bound = -np.inf, np.inf
-        self.best = self.gaps[: self.tasks]
-        self.strict = 1.0
+        self.best = self.slack
+
+    @property
+    def slack(self) -> Floats:
+        """The tasks' slacks at the present times."""
+        return self.newton.gaps[: self.tasks]
 
     def _start(self, share: float) -> Floats:
         """Times that leave every arc a gap: midway between the earliest and the latest with most of a fair share."""
         network = self.network
-        lengths = self.duration + 0.9 * share
+        lengths = self.duration + network.order_lengths(self.limits.lower) + 0.9 * share
         early = network.levels.longest(lengths)
         late = np.full(network.events, np.inf)
         late[1 : network.fixed] = network.deadlines / self.unit
         late = network.levels.latest(lengths, late)
         times = (early + late) / 2
         times[: network.fixed] = network.times / self.unit
+        return self._within(times) if self.limited else times
+
+    def _within(self, times: Floats) -> Floats:
+        """The same, where tasks that may have less slack than time finish early enough for their limits."""
+        network, freed = self.network, self.limits.freed
+        inner = network.head[freed]
+        after = np.full(network.events, -1, dtype=np.int64)
+        after[network.before] = network.later
+        begin = times[network.tail[freed]] + self.duration[freed]
+        most = np.minimum(times[after[inner]] - begin, self.limits.upper[freed])
+        times[inner] = begin + (self.limits.lower[freed] + most) / 2
         return times
-
-    def _gaps(self, times: Floats) -> Floats:
-        return np.asarray(times[self.heads] - times[self.tails] - self.duration)
-
-    def advance(self) -> bool:
-        """A predictor and a corrector (Mehrotra); False where no step is possible any more."""
-        order = slice(self.tasks, None)
-        count = max(len(self.tails) - self.tasks, 1)
-        left = self._estimated() / float(self.weight.sum())
-        self.tolerance = self.strict * min(max(0.1 * left, FINE), COARSE)
-        solver = self.pattern.solver(self.prices / self.gaps)
-        now = float((self.prices * self.gaps)[order].sum()) / count
-        target = self.target
-        target[order] = 0.0
-        gap_step, price_step = self._direction(solver, target)
-        first, second = _longest(self.gaps, gap_step, 1.0), _longest(self.prices, price_step, 1.0)
-        after = (self.gaps + first * gap_step) * (self.prices + second * price_step)
-        reached = float(after[order].sum()) / count
-        centred = min(max((reached / now) ** 3, 1e-4), 1.0) if now > 0 else 0.1
-        target[order] = centred * now
-        aim = np.clip(target - gap_step * price_step, 0.5 * target, 2.0 * target)
-        gap_step, price_step, time_step = self._corrected(solver, aim)
-        near = min(max(NEAR, 1.0 - now), 0.9999)
-        along, priced = _longest(self.gaps, gap_step, near), _longest(self.prices, price_step, near)
-        self.strict = max(self.strict * 0.1, 1e-6) if min(along, priced) < 0.2 else min(self.strict * 10, 1.0)
-        self.times += along * time_step
-        self.gaps = self._gaps(self.times)
-        self.prices = self.prices + priced * price_step
-        return bool(max(along, priced) > 1e-10 and (self.gaps > 0).all())
-
-    def _direction(self, solver: Solves, target: Floats) -> tuple[Floats, Floats]:
-        gap_step, price_step, _ = self._corrected(solver, target)
-        return gap_step, price_step
-
-    def _corrected(self, solver: Solves, target: Floats) -> tuple[Floats, Floats, Floats]:
-        """The step of gaps, prices and times towards prices * gaps = target with conserved flow."""
-        network = self.network
-        wanted = target / self.gaps
-        pull = np.bincount(self.heads, wanted, network.events).astype(np.float64)
-        pull -= np.bincount(self.tails, wanted, network.events)
-        time_step = np.zeros(network.events)
-        time_step[network.fixed :], _ = solver.solve(pull[network.fixed :], self.tolerance)
-        gap_step = time_step[self.heads] - time_step[self.tails]
-        return gap_step, wanted - self.prices * (1.0 + gap_step / self.gaps), time_step
 
     def note(self) -> None:
         """Keeps the better of the values and of the bounds, both proven."""
-        slack = self._stretched(self.gaps[: self.tasks])
-        value = float(self.weight @ np.log(slack))
-        if value > self.value:
-            self.value, self.best = value, slack
+        if self._keeps_sums():
+            slack = self._stretched(self.slack)
+            value = float(self.weight @ np.log(slack))
+            if value > self.value:
+                self.value, self.best = value, slack
         self.bound = min(self.bound, self._bound())
+
+    def _keeps_sums(self) -> bool:
+        for each in self.limits.sums:
+            over = float(each.factors @ self.slack[each.tasks]) - each.most
+            if (abs(over) if each.equal else over) > HAIR * max(1.0 / self.unit, abs(each.most)):
+                return False
+        return True
 
     def _stretched(self, slack: Floats) -> Floats:
         """The slacks, all longer by as much as surely fits.
 
         The longest path is a convex function of the factor: the chord through the factors 0 and 1 overshoots, and the
-        chord through 0 and that point falls short again, which is where it stops.
+        chord through 0 and that point falls short again, which is where it stops. Bounds of single tasks cut it off;
+        where there are sums, nothing is stretched.
         """
+        if self.limits.sums:
+            return slack
         network = self.network
         allowed = network.deadlines / self.unit
+        critical = network.earliest(self.duration[: self.tasks])[1 : network.fixed] if self.limited else self.critical
 
         def reached(factor: Floats) -> Floats:
             return network.earliest(self.duration[: self.tasks] + slack * factor[network.dag])[1 : network.fixed]
 
-        spare = allowed - self.critical
-        over = spare / (reached(np.ones(len(allowed))) - self.critical)
-        safe = over * np.minimum(spare / (reached(over) - self.critical), 1.0)
-        return np.asarray(slack * np.maximum(safe, 1.0)[network.dag])
+        spare = allowed - critical
+        over = spare / (reached(np.ones(len(allowed))) - critical)
+        safe = over * np.minimum(spare / (reached(over) - critical), 1.0)
+        return np.minimum(slack * np.maximum(safe, 1.0)[network.dag], self.limits.upper)
 
     def _bound(self) -> float:
         """The dual value of the prices, made an exact flow: what enters an event leaves it in their proportion."""
         network = self.network
-        prices = np.maximum(self.prices, 0.0)
-        leaving = np.bincount(self.tails, prices, network.events)
+        prices = np.maximum(self.newton.carried(), 0.0)
+        leaving = np.bincount(self.newton.tails, prices, network.events)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares = prices / leaving[self.tails]
-        shares = np.where(np.isfinite(shares), shares, 1.0)
+            shares = prices / leaving[self.newton.tails]
+        even = 1.0 / np.maximum(np.bincount(self.newton.tails, minlength=network.events), 1)
+        shares = np.where(np.isfinite(shares), shares, even[self.newton.tails])
         entering = np.zeros(network.events)
         entering[0] = leaving[0]
         flow, passing = network.levels.pushed(shares, entering)
         tasks = flow[: self.tasks]
-        if not (tasks > 0).all():
-            return float(np.inf)
         count = len(network.deadlines)
         room = passing[1 : network.fixed] * network.deadlines / self.unit - np.bincount(
             network.dag, tasks * self.duration[: self.tasks], count
         )
         weight = np.bincount(network.dag, self.weight, count)
-        if not (room > 0).all():
+        blurred = float(weight @ np.log1p(self.blur))
+        if self.limited:
+            return self._limited_bound(tasks, float(room.sum())) + blurred
+        if not (tasks > 0).all() or not (room > 0).all():
             return float(np.inf)
-        bound = float(self.weight @ np.log(self.weight / (tasks * (weight / room)[network.dag])))
-        return bound + float(weight @ np.log1p(self.blur))
+        return float(self.weight @ np.log(self.weight / (tasks * (weight / room)[network.dag]))) + blurred
 
-    def _estimated(self) -> float:
+    def _limited_bound(self, flow: Floats, room: float) -> float:
+        """The bound of a flow where slacks are limited, at the best common factor on all prices.
+
+        ``room`` is what all tasks get together at those prices. No slack is more than its network leaves.
+        """
+        lower = self.limits.lower
+        price = flow.copy()
+        for each, multiplier in zip(self.limits.sums, self.newton.multipliers(), strict=True):
+            np.add.at(price, each.tasks, multiplier * each.factors)
+            room += multiplier * each.most
+        network = self.network
+        lengths = self.duration[: self.tasks] + lower
+        latest = network.latest(lengths, network.deadlines / self.unit)[network.head]
+        most = latest - network.earliest(lengths)[network.tail] - self.duration[: self.tasks]
+        upper = np.maximum(np.minimum(self.limits.upper, most * (1 + 1e-9)), lower)
+
+        def dual(exponent: float) -> float:
+            factor = float(np.exp(exponent))
+            with np.errstate(divide="ignore"):
+                wanted = np.where(price > 0, self.weight / (factor * price), np.inf)
+            slack = np.clip(wanted, lower, upper)
+            return float(self.weight @ np.log(slack)) - factor * (float(price @ slack) - room)
+
+        return least_of(dual, -1.0, 1.0)
+
+    def estimated(self) -> float:
         """The gap of the present times and prices, as it would be if the prices were a flow already."""
-        products = self.prices * self.gaps
+        products = self.newton.prices * self.newton.gaps
         shares = products[: self.tasks] / self.weight
         return float(products[self.tasks :].sum() + self.weight @ (shares - 1.0 - np.log(shares)))
 
     def nearly_closed(self, gap: float) -> bool:
         """Whether it is time to work out the proven gap."""
         shift = float(np.log(self.unit))
-        value = float(self.weight @ (np.log(self.gaps[: self.tasks]) + shift))
-        return self._estimated() <= 10.0 * gap * scale_of(value, float(self.weight.sum()))
+        value = float(self.weight @ (np.log(self.slack) + shift))
+        return self.estimated() <= CLOSE * gap * scale_of(value, float(self.weight.sum()))
 
     def closed(self, gap: float) -> bool:
         """Whether value and bound, in seconds, are near enough."""
-        if not np.isfinite(self.bound):
+        if not np.isfinite(self.bound) or not np.isfinite(self.value):
             return False
         shift = float(self.weight.sum()) * float(np.log(self.unit))
         return self.bound - self.value <= gap * scale_of(self.value + shift, float(self.weight.sum()))
@@ -219,7 +239,20 @@ class _Point:
         return Found(self.best * self.unit, value, bound, done, steps)
 
 
-def _longest(values: NDArray[np.float64], steps: NDArray[np.float64], near: float) -> float:
-    """How far to go, at most 1, so that no value loses more than the share ``near`` of itself."""
-    worst = float((-steps / values).max(initial=0.0))
-    return min(1.0, near / worst) if worst > 0 else 1.0
+def least_of(function: Callable[[float], float], low: float, high: float, rounds: int = 24) -> float:
+    """The least value that a golden-section search sees of a convex function."""
+    ratio = (5**0.5 - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    first, second = function(a), function(b)
+    least = min(first, second, function(0.0))
+    for _ in range(rounds):
+        if first <= second:
+            high, b, second = b, a, first
+            a = high - ratio * (high - low)
+            first = function(a)
+        else:
+            low, a, first = a, b, second
+            b = low + ratio * (high - low)
+            second = function(b)
+        least = min(least, first, second)
+    return least

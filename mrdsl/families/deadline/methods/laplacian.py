@@ -24,7 +24,7 @@ DENSE = 300
 """Unknowns up to which a system is solved as a dense one."""
 SHIFTS = (1e-14, 1e-11, 1e-8)
 """What is added to the diagonal, relative to it, until there is a factor: conductances may span 25 powers of ten."""
-FILL = 4_000_000
+FILL = 5_000_000
 """Entries of a triangular factor, as estimated, up to which a system is factorized."""
 DAMPING = 0.7
 _ROUNDS = 4
@@ -34,9 +34,16 @@ _MOST_LEVELS = 25
 class Solves(Protocol):
     """What solves systems of one Laplacian."""
 
-    def solve(self, right: Floats, tolerance: float) -> tuple[Floats, int]:
-        """The solution, to a relative residual, and the iterations that it took."""
+    def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> tuple[Floats, int]:
+        """The solution, to a residual relative to ``right`` or to ``energy``, and the iterations that it took.
+
+        ``energy`` is that of a larger solution to which this one is added: ``v L v``.
+        """
         ...
+
+
+def _never() -> bool:
+    return False
 
 
 class Pattern:
@@ -63,10 +70,13 @@ class Pattern:
         shape = (len(keys), len(tails))
         self._gather = sparse.csr_matrix((signs, (places, sources)), shape=shape)
 
-    def solver(self, conductances: Floats) -> Solves:
-        """What solves systems with these conductances: exactly where the factor stays small, else by multigrid."""
+    def solver(self, conductances: Floats, late: Callable[[], bool] = _never) -> Solves:
+        """What solves systems with these conductances: exactly where the factor stays small, else by multigrid.
+
+        Multigrid stops where it stands as soon as it is ``late``.
+        """
         matrix = self.matrix(conductances)
-        return Direct(matrix) if self.direct else Multigrid(matrix)
+        return Direct(matrix) if self.direct else Multigrid(matrix, late)
 
     def matrix(self, conductances: Floats) -> sparse.csr_matrix:
         """The Laplacian of the graph with these conductances, one per arc."""
@@ -103,8 +113,8 @@ class _Level:
 class Multigrid:
     """Solves systems of one Laplacian by conjugate gradients with aggregation multigrid."""
 
-    def __init__(self, matrix: sparse.csr_matrix) -> None:
-        self.matrix = matrix
+    def __init__(self, matrix: sparse.csr_matrix, late: Callable[[], bool] = _never) -> None:
+        self.matrix, self._late = matrix, late
         self._levels: list[_Level] = []
         while matrix.shape[0] > DENSE and len(self._levels) < _MOST_LEVELS:
             coarser, coarse = _coarsened(matrix)
@@ -114,29 +124,29 @@ class Multigrid:
             matrix = coarse
         self._last = Direct(matrix)
 
-    def solve(self, right: Floats, tolerance: float, most: int = 300) -> tuple[Floats, int]:
+    def solve(self, right: Floats, tolerance: float, energy: float = 0.0, most: int = 300) -> tuple[Floats, int]:
         """The solution and the iterations that it took.
 
         The residual, in the norm of the preconditioner, which is near that of the error's energy, ends below
-        ``tolerance`` times that of ``right``.
+        ``tolerance`` times that of ``right``, or times the root of ``energy`` where that is more.
         """
         solution = np.zeros_like(right)
         if not self._levels:
             return self._last.solve(right)
         residual, first = right.copy(), None
-        direction, image, energy = solution, solution, 1.0
+        direction, image, norm = solution, solution, 1.0
         for iteration in range(most):
             step = self._cycle(0, residual)
             left = float(step @ residual)
-            first = left if first is None else first
-            if not left > tolerance * tolerance * first:
+            first = max(left, energy) if first is None else first
+            if not left > tolerance * tolerance * first or self._late():
                 return solution, iteration
-            step -= (float(step @ image) / energy) * direction
+            step -= (float(step @ image) / norm) * direction
             direction, image = step, self.matrix @ step
-            energy = float(direction @ image)
-            if not energy > 0.0:
+            norm = float(direction @ image)
+            if not norm > 0.0:
                 break
-            length = float(direction @ residual) / energy
+            length = float(direction @ residual) / norm
             solution += length * direction
             residual -= length * image
         return solution, most
@@ -189,7 +199,7 @@ class Direct:
             except (scipy.linalg.LinAlgError, RuntimeError):
                 continue
 
-    def solve(self, right: Floats, tolerance: float = 0.0) -> tuple[Floats, int]:
+    def solve(self, right: Floats, tolerance: float = 0.0, energy: float = 0.0) -> tuple[Floats, int]:
         """The solution, and no iterations."""
         return self._solve(right), 0
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrdsl.families.deadline.methods.slack_limits import SlackLimits, no_limits
 from mrdsl.families.deadline.network import Floats, Network
 
 EXACT = 1e-10
@@ -21,48 +22,52 @@ class Even:
     bound: float
 
 
-def most_even(network: Network, share: Floats, rounds: int) -> Even:
+def most_even(network: Network, share: Floats, rounds: int, limits: SlackLimits | None = None) -> Even:
     """Slacks of which the least per ``share`` is as great as any can be; beyond that, the next least, and so on.
 
     Where ``level`` is given to all, the longest path of T + level * share meets its deadline at the greatest level that
     any partition keeps: that path itself proves it. The tasks on such paths are settled; the others go on rising
-    (progressive filling) for at most ``rounds`` rounds. Tasks of share 0 get none.
+    (progressive filling) for at most ``rounds`` rounds. Tasks of share 0 get none. A task with a lower limit has it
+    until the level is above, one with an upper limit holds the level there, and is settled.
     """
+    kept = limits or no_limits(len(share))
     settled = share <= 0.0
-    slack = np.zeros(len(share))
+    slack = kept.lower.copy()
     bound = value = np.inf
     for turn in range(max(rounds, 1)):
-        level = _level(network, np.where(settled, slack, 0.0), np.where(settled, 0.0, share))
+        rising = np.where(settled, 0.0, share)
+        level = _level(network, slack, kept.lower, rising, kept.upper)
         if turn == 0:
             bound = value = float(level.min())
-        slack = np.where(settled, slack, np.where(np.isfinite(level), level, 0.0)[network.dag] * share)
+        reached = np.where(np.isfinite(level), level, 0.0)[network.dag] * share
+        slack = np.where(settled, slack, np.maximum(reached, kept.lower))
         lengths = network.duration + slack
         room = network.latest(lengths)[network.head] - network.earliest(lengths)[network.tail] - lengths
-        settled |= room <= EXACT * network.deadlines[network.dag]
+        settled |= np.minimum(room, kept.upper - slack) <= EXACT * network.deadlines[network.dag]
         if settled.all():
             break
     return Even(slack, value, bound)
 
 
-def _level(network: Network, given: Floats, share: Floats) -> Floats:
+def _level(network: Network, settled: Floats, lower: Floats, share: Floats, upper: Floats) -> Floats:
     """Per DAG the greatest level, by Newton's method from above on the longest path, which is convex in the level.
 
-    Infinite where no share is left.
+    Tasks of share 0 have their ``settled`` slack. Infinite where no share is left.
     """
-    count = len(network.deadlines)
-    widest = np.zeros(count)
-    np.maximum.at(widest, network.dag, share)
-    with np.errstate(divide="ignore"):
-        level = np.where(widest > 0, network.deadlines / widest, np.inf)
-    base = network.duration + given
+    level = np.full(len(network.deadlines), np.inf)
+    some = share > 0
+    most = np.minimum(network.deadlines[network.dag[some]], upper[some]) / share[some]
+    np.minimum.at(level, network.dag[some], most)
     for _ in range(200):
         finite = np.where(np.isfinite(level), level, 0.0)
-        lengths = base + finite[network.dag] * share
-        reached, slope = network.longest_with(lengths, share)
-        over = (reached > network.deadlines * (1 + 1e-15)) & np.isfinite(level) & (slope > 0)
+        reached_slack = finite[network.dag] * share
+        slack = np.where(some, np.maximum(reached_slack, lower), settled)
+        slope = np.where(reached_slack >= lower, share, 0.0)
+        reached, steep = network.longest_with(network.duration + slack, slope)
+        over = (reached > network.deadlines * (1 + 1e-15)) & np.isfinite(level) & (steep > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            lower = np.where(over, np.maximum(finite - (reached - network.deadlines) / slope, 0.0), level)
-        if not (lower < level).any():
+            less = np.where(over, np.maximum(finite - (reached - network.deadlines) / steep, 0.0), level)
+        if not (less < level).any():
             break
-        level = lower
+        level = less
     return level

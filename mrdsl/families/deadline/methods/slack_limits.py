@@ -1,0 +1,148 @@
+"""``subject to`` as limits on slacks: bounds on single tasks, and linear sums over several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrdsl.contracts.subject_to import pieces
+from mrdsl.families.deadline.network import Floats, Ints
+from mrdsl.families.deadline.workload import Tasks
+from mrdsl.spec.expression import Expression, evaluate
+from mrdsl.spec.linear import Linear, linear
+from mrdsl.spec.spec import Spec
+
+HAIR = 1e-7
+"""Relative to a limit or to 1 s: bounds that meet are held so far apart. A tenth of what `subject to` forgives."""
+
+
+class NoPlanError(Exception):
+    """No plan keeps a comparison, whatever the network says."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """``factors @ slack[tasks] <= most``, or ``=`` where ``equal``; in seconds."""
+
+    tasks: Ints
+    factors: Floats
+    most: float
+    equal: bool = False
+
+
+@dataclass(frozen=True)
+class SlackLimits:
+    """``lower <= slack <= upper`` of each task (0 and infinity where nothing is said), and ``sums``; in seconds."""
+
+    lower: Floats
+    upper: Floats
+    sums: tuple[Sum, ...] = ()
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing is limited."""
+        return not (self.sums or self.lower.any() or np.isfinite(self.upper).any())
+
+    def of(self, numbers: Ints) -> SlackLimits:
+        """The limits of some tasks, numbered anew; a sum goes with its tasks, which must all be among them or none."""
+        place = np.full(len(self.lower), -1, dtype=np.int64)
+        place[numbers] = np.arange(len(numbers))
+        sums = tuple(
+            Sum(place[each.tasks], each.factors, each.most, each.equal)
+            for each in self.sums
+            if (place[each.tasks] >= 0).all()
+        )
+        return SlackLimits(self.lower[numbers], self.upper[numbers], sums)
+
+    def merged(self, belongs: Ints, count: int) -> SlackLimits:
+        """The limits of ``count`` tasks of which each stands for alike ones; ``belongs`` says for which."""
+        lower, upper = np.zeros(count), np.full(count, np.inf)
+        lower[belongs], upper[belongs] = self.lower, self.upper
+        sums = tuple(Sum(belongs[each.tasks], each.factors, each.most, each.equal) for each in self.sums)
+        return SlackLimits(lower, upper, sums)
+
+    def scaled(self, unit: float) -> SlackLimits:
+        """The same limits where slacks are counted in ``unit`` seconds."""
+        sums = tuple(Sum(each.tasks, each.factors, each.most / unit, each.equal) for each in self.sums)
+        return SlackLimits(self.lower / unit, self.upper / unit, sums)
+
+    @property
+    def freed(self) -> Ints:
+        """Tasks whose slack may have to be less than their time leaves: bounded from above, or in a sum."""
+        bounded = np.isfinite(self.upper)
+        for each in self.sums:
+            bounded[each.tasks] = True
+        return np.flatnonzero(bounded)
+
+
+def no_limits(tasks: int) -> SlackLimits:
+    """Limits that say nothing."""
+    return SlackLimits(np.zeros(tasks), np.full(tasks, np.inf))
+
+
+def limits_of(spec: Spec, tasks: Tasks) -> SlackLimits:
+    """The comparisons of a spec. Raises NoPlanError where two of them exclude each other, ValueError where one is not
+    linear."""
+    lower, upper = np.zeros(len(tasks)), np.full(len(tasks), np.inf)
+    sums: list[Sum] = []
+    slacks = _slacks(tasks)
+    for constraint in spec.constraints:
+        for left, right, comparison in pieces(constraint):
+            difference = _difference(left, right, slacks)
+            if comparison == ">=":
+                difference, comparison = -difference, "<="
+            _add(difference, comparison == "=", lower, upper, sums)
+    if (lower > upper + HAIR * 10 * np.maximum(1.0, np.abs(upper))).any():
+        raise NoPlanError
+    together = upper - lower < 2 * HAIR * np.maximum(1.0, lower)
+    middle = np.where(together, (lower + np.where(together, upper, 0.0)) / 2, 0.0)
+    hair = HAIR * np.maximum(1.0, middle)
+    lower = np.where(together, np.maximum(middle - hair, 0.0), lower)
+    return SlackLimits(lower, np.where(together, middle + hair, upper), tuple(sums))
+
+
+def sums_in(spec: Spec) -> int:
+    """How many comparisons are over several tasks. Raises ValueError where one is not linear."""
+
+    def quantity(name: str, argument: str) -> Linear:
+        return Linear({argument: 1.0}, 0.0)
+
+    differences = [
+        _difference(left, right, quantity) for constraint in spec.constraints for left, right, _ in pieces(constraint)
+    ]
+    return sum(len([factor for factor in each.factors.values() if factor]) > 1 for each in differences)
+
+
+def _slacks(tasks: Tasks) -> Callable[[str, str], Linear]:
+    """``slack(t)`` and ``delay(t)`` over the slacks of tasks by number."""
+
+    def quantity(name: str, argument: str) -> Linear:
+        number = tasks.members[argument]
+        return Linear({number: 1.0}, tasks.durations[number] if name == "delay" else 0.0)
+
+    return quantity
+
+
+def _difference(left: Expression, right: Expression, slacks: Callable[[str, str], Linear]) -> Linear:
+    return linear(evaluate(left, slacks)) - linear(evaluate(right, slacks))
+
+
+def _add(difference: Linear, equal: bool, lower: Floats, upper: Floats, sums: list[Sum]) -> None:
+    """One comparison ``difference <= 0``, or ``= 0``."""
+    factors = {number: factor for number, factor in difference.factors.items() if factor}
+    if not factors:
+        wrong = abs(difference.constant) if equal else difference.constant
+        if wrong > HAIR * 10:
+            raise NoPlanError
+    elif len(factors) > 1:
+        numbers = np.array(list(factors), dtype=np.int64)
+        sums.append(Sum(numbers, np.array(list(factors.values())), -difference.constant, equal))
+    else:
+        ((number, factor),) = factors.items()
+        value = -difference.constant / factor
+        if equal or factor > 0:
+            upper[number] = min(upper[number], value)
+        if equal or factor < 0:
+            lower[number] = max(lower[number], value)
