@@ -15,6 +15,7 @@ from mrdsl.spec.spec import Spec
 if TYPE_CHECKING:
     from mrdsl.planning.compiled_model import CompiledModel
     from mrdsl.profiling.profiles import Profiles, Watch
+    from mrdsl.spec.simulated import WhatIf
 
 Parameters = Mapping[str, Any]
 
@@ -118,15 +119,25 @@ def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) 
     return CompiledModel(spec, formulation=formulation, relax=relax)
 
 
-def simulate(spec: Spec, *, runs: int = 10, seed: int | None = None, jobs: int | None = None) -> Result:
+def simulate(
+    spec: Spec,
+    *,
+    runs: int = 10,
+    seed: int | None = None,
+    jobs: int | None = None,
+    processes: int = 1,
+    what_if: WhatIf | None = None,
+) -> Result:
     """Runs the spec as a simulation, where its family has one; a family that plans solves it before.
 
-    ``jobs`` is how many each user completes in a run. Raises MrdslError where the spec or a number is wrong, and where
-    the family has no simulation.
+    ``jobs`` is how many each user completes in a run; ``what_if`` stands in the place of what the spec says. Raises
+    MrdslError where the spec or a number is wrong, and where the family has no simulation.
     """
     from mrdsl.planning.simulate_spec import simulate as run
+    from mrdsl.simulation.settings import Settings
+    from mrdsl.spec.simulated import WhatIf
 
-    return run(spec, runs, seed, jobs)
+    return run(spec, Settings(runs, 0, jobs, processes, what_if or WhatIf()), seed)
 
 
 def _spec(loaded: Loaded) -> Spec:

@@ -42,6 +42,18 @@ def share(_: click.Context, parameter: click.Parameter, value: str | None) -> fl
     return _measure(value, units.NUMBER, parameter, "`0.001` or `0.1%`")
 
 
+def slow_tasks(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[float, float] | None:
+    """A share of tasks and how many times as long they take: ``2%:4``."""
+    if value is None:
+        return None
+    parts = [_measure(part, units.NUMBER, parameter, "`2%:4`") for part in value.split(":")]
+    if len(parts) != 2 or parts[0] is None or parts[1] is None:
+        raise click.BadParameter(
+            "write `2%:4`: a share of the tasks, and how many times as long they take", param=parameter
+        )
+    return parts[0], parts[1]
+
+
 def _measure(text: str | None, dimension: units.Dimension, parameter: click.Parameter, example: str) -> float | None:
     if text is None:
         return None

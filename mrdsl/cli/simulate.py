@@ -24,6 +24,15 @@ from mrdsl.language.loading import Loaded, sort
 @shared.spec_options
 @click.option("--runs", type=click.IntRange(1), default=10, show_default=True, help="Independent runs.")
 @click.option("--jobs", type=click.IntRange(2), help="Completed jobs per user in each run; default: as in the spec.")
+@click.option(
+    "--processes", type=click.IntRange(1), default=1, show_default=True, help="Processes that share the runs."
+)
+@click.option("--slowstart", callback=shared.share, metavar="P", help="What if reduces may start after P of the maps?")
+@click.option(
+    "--stragglers", callback=shared.slow_tasks, metavar="P:F", help="What if P of all tasks take F times as long?"
+)
+@click.option("--lose", type=click.IntRange(0), help="What if so many machines of every class go after the warm-up?")
+@click.option("--burst", type=click.IntRange(1), help="What if so many jobs come with each arrival?")
 @shared.as_json
 @shared.json_file
 @shared.plan_files(OF_A_RUN)
@@ -59,6 +68,8 @@ def simulate(
 
 def _run(loaded: Loaded, options: dict[str, Any]) -> Result:
     from mrdsl.api import simulate as run
+    from mrdsl.spec.simulated import WhatIf
 
     assert loaded.spec is not None
-    return run(loaded.spec, runs=options["runs"], jobs=options["jobs"])
+    what_if = WhatIf(options["slowstart"], options["stragglers"], options["lose"], options["burst"])
+    return run(loaded.spec, runs=options["runs"], jobs=options["jobs"], processes=options["processes"], what_if=what_if)

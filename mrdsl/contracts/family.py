@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.study import Bench
     from mrdsl.core.answer import Answer
+    from mrdsl.simulation.settings import Settings
 
 
 class SolveModel(Protocol):
@@ -159,7 +160,7 @@ class Family:
     ``model.plan_quantities`` is a dict from (name, argument) to expressions.
     ``promises``: the numbers that an explanation of an infeasible spec, and of what each is worth, may move.
     ``why(spec, result)``: what ``mrdsl why`` prints. ``simulate(spec, runs, seed, jobs)``: what
-    ``mrdsl simulate`` runs; where a spec has to be solved before, ``simulate_plan(spec, plan, runs, seed, jobs)`` gives
+    ``mrdsl simulate`` runs; where a spec has to be solved before, ``simulate_plan(spec, plan, settings)`` gives
     the plan with what was observed of it, and warnings. ``reference()``: the commented spec that ``mrdsl new`` starts
     from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. A hook that a family does not have is
     None.
@@ -182,7 +183,7 @@ class Family:
     quantity: Callable[[Spec, Any, str, str], float] | None = None
     why: Callable[[Spec, Result], tuple[Table | str, ...]] | None = None
     simulate: Callable[[Spec, int, int | None, int | None], Result] | None = None
-    simulate_plan: Callable[[Spec, Any, int, int, int | None], tuple[Plan, Iterable[Diagnostic]]] | None = None
+    simulate_plan: Callable[[Spec, Any, Settings], tuple[Plan, Iterable[Diagnostic]]] | None = None
     promises: tuple[Promise, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()

@@ -11,30 +11,53 @@ from mrdsl.core.result import Limits, Result
 from mrdsl.core.version import __version__
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.solve_spec import labelled, solve
+from mrdsl.simulation.settings import Settings
 from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 
-def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
-    """What ``runs`` independent runs show; see :func:`mrdsl.api.simulate`."""
+def simulate(spec: Spec, settings: Settings, seed: int | None) -> Result:
+    """What independent runs show; see :func:`mrdsl.api.simulate`. ``seed`` is the spec's where None."""
     family = find_family(spec)
     if not (family.simulate or family.simulate_plan):
         raise MrdslError([error("no-simulation", f"{kind_words(spec.problem)} problem cannot be simulated", spec.span)])
-    require_options(SIMULATION, {"runs": runs, "jobs": jobs, "seed": seed})
+    _require(settings, seed)
     broken = tuple(d for d in diagnose(spec) if d.severity == "error" and not d.impossible)
     if broken:
         raise MrdslError(broken)
     seed = spec.seed if seed is None else seed
     if not family.simulate:
-        return _planned(spec, family, runs, seed or 0, jobs)
-    observed = finite(family.simulate(spec, runs, seed, jobs))
+        return _planned(spec, family, replace(settings, seed=seed or 0))
+    if settings.what_if.said():
+        message = f"{kind_words(spec.problem)} problem is simulated as its spec says"
+        raise MrdslError([error("wrong-option", message, spec.span, f"leave out {', '.join(settings.what_if.said())}")])
+    observed = finite(family.simulate(spec, settings.runs, seed, settings.jobs))
     return labelled(spec, family, observed, {"name": "simulation", "version": __version__}, seed or 0)
 
 
-def _planned(spec: Spec, family: Family, runs: int, seed: int, jobs: int | None) -> Result:
+def _require(settings: Settings, seed: int | None) -> None:
+    what_if = settings.what_if
+    share, factor = what_if.stragglers or (None, None)
+    require_options(
+        SIMULATION,
+        {
+            "runs": settings.runs,
+            "jobs": settings.jobs,
+            "processes": settings.processes,
+            "seed": seed,
+            "slowstart": what_if.slowstart,
+            "stragglers": share,
+            "factor": factor,
+            "lose": what_if.lose,
+            "burst": what_if.burst,
+        },
+    )
+
+
+def _planned(spec: Spec, family: Family, settings: Settings) -> Result:
     """The solved spec, its plan with what was observed of it; where there is no plan, the result says why."""
     solved = solve(spec, "auto", None, False, Limits())
     if solved.plan is None or family.simulate_plan is None:
         return solved
-    plan, diagnostics = family.simulate_plan(spec, solved.plan, runs, seed, jobs)
-    return finite(replace(solved, plan=plan, seed=seed, diagnostics=solved.diagnostics + tuple(diagnostics)))
+    plan, diagnostics = family.simulate_plan(spec, solved.plan, settings)
+    return finite(replace(solved, plan=plan, seed=settings.seed, diagnostics=solved.diagnostics + tuple(diagnostics)))

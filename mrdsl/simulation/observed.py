@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from mrdsl.core.result import Table
@@ -12,46 +13,64 @@ from mrdsl.simulation.statistics import Kept, kept_within, summarize
 
 @dataclass(frozen=True)
 class Observed:
-    """Completed jobs of one class after the warm-up, and their completion times in seconds.
+    """Jobs of one class that ended after the warm-up, and the completion times in seconds of those not given up.
 
-    ``half_width`` is half the 95 % confidence interval of the mean, None where there is too little to tell. ``kept``
-    is the share within the deadline.
+    ``failed`` were given up. ``half_width`` is half the 95 % confidence interval of the mean, None where there is too
+    little to tell; all times are None where every job was given up. ``kept`` is the share of all jobs within the
+    deadline, and ``utilisation`` the share of slot seconds at work, over the whole run.
     """
 
     jobs: int
-    mean: float
-    p50: float
-    p95: float
-    p99: float
+    failed: int
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
     half_width: float | None
     kept: Kept
+    utilisation: float
 
     def document(self) -> dict[str, Any]:
         """The object under ``plan.classes.NAME.observed``, but for ``kept``, which stands beside it."""
         return {
             "jobs": self.jobs,
+            "failed": self.failed,
             "mean": self.mean,
             "p50": self.p50,
             "p95": self.p95,
             "p99": self.p99,
             "half_width": self.half_width,
+            "utilisation": self.utilisation,
         }
 
 
-def observed_of(runs: Sequence[Sequence[float]], deadline: float) -> Observed | None:
-    """What independent runs saw of a class, each after its warm-up; None where no job ran."""
-    if not any(len(run) for run in runs):
+def observed_of(runs: Sequence[Sequence[float]], deadline: float, utilisation: float) -> Observed | None:
+    """What independent runs saw of a class, each after its warm-up, infinite for given-up jobs; None where none ran."""
+    jobs = sum(map(len, runs))
+    if not jobs:
         return None
-    summary = summarize(runs)
     kept = kept_within(runs, deadline)
-    return Observed(summary.count, summary.mean, summary.p50, summary.p95, summary.p99, summary.half_width, kept)
+    ended = [[time for time in run if isfinite(time)] for run in runs]
+    failed = jobs - sum(map(len, ended))
+    if failed == jobs:
+        return Observed(jobs, failed, None, None, None, None, None, kept, utilisation)
+    summary = summarize(ended)
+    return Observed(
+        jobs, failed, summary.mean, summary.p50, summary.p95, summary.p99, summary.half_width, kept, utilisation
+    )
 
 
 def table_of(observed: Sequence[tuple[str, Observed]]) -> Table:
     """The classes that ran, one a row."""
-    head = ("class", "jobs seen", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "p99 [s]", "in time", "from", "to")
+    head = ("class", "jobs", "given up", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "p99 [s]")
     rows = [
-        (name, o.jobs, o.mean, o.half_width, o.p50, o.p95, o.p99, o.kept.share, o.kept.low, o.kept.high)
+        (
+            name,
+            o.jobs,
+            o.failed,
+            *(o.mean, o.half_width, o.p50, o.p95, o.p99),
+            *(o.kept.share, o.kept.low, o.kept.high, o.utilisation),
+        )
         for name, o in observed
     ]
-    return Table("Simulated", head, rows)
+    return Table("Simulated", (*head, "in time", "from", "to", "use of slots"), rows)

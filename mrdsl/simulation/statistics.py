@@ -70,12 +70,15 @@ def kept_within(runs: Sequence[Sequence[float]], limit: float) -> Kept:
     good = [(run <= limit * (1.0 + 1e-9)).astype(np.float64) for run in seen]
     count = sum(len(run) for run in seen)
     share = float(np.concatenate(good).mean())
-    alike = max(_inflation(seen), _inflation(good))
+    ended = [run[np.isfinite(run)] for run in seen]
+    alike = max(_inflation([run for run in ended if len(run)]), _inflation(good))
     return Kept(share, *_binomial_interval(share, count / alike))
 
 
 def _inflation(runs: Sequence[NDArray[np.float64]]) -> float:
     """By what factor the mean's variance exceeds that of as many independent values; at least 1."""
+    if not runs:
+        return 1.0
     values = np.concatenate(runs)
     each = max(1, ceil(BATCHES / len(runs)))
     batches = [batch for run in runs for batch in np.array_split(run, min(each, len(run)))]

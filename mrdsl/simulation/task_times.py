@@ -43,17 +43,18 @@ def together(first: Draw, second: Draw) -> Draw:
 
 
 @lru_cache(maxsize=16)
-def read_times(path: Path, unit: float) -> NDArray[np.float64]:
+def read_times(path: Path, unit: float, zero: bool = False) -> NDArray[np.float64]:
     """Recorded times in seconds: one positive number a line, in units of ``unit`` seconds; empty lines are skipped.
 
-    Raises ValueError, naming the line, where one is no positive number, or where there is none at all.
+    ``zero``: one may be 0, as a moment may. Raises ValueError, naming the line, where one is no positive number, or
+    where there is none at all.
     """
     values = []
     with path.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, 1):
             text = line.strip()
             if text:
-                values.append(_positive(text, number) * unit)
+                values.append(0.0 if zero and text in ("0", "0.0") else _positive(text, number) * unit)
     if not values:
         raise ValueError("there is no number in it")
     return np.array(values)

@@ -47,7 +47,17 @@ SIMULATION = MappingProxyType(
         "jobs": Item(
             "quantity", "completed jobs per user in each run", at_least=2.0, at_most=budgets.SIMULATED_JOBS, whole=True
         ),
+        "processes": Item(
+            "quantity", "processes that runs are shared among", at_least=1.0, at_most=budgets.THREADS, whole=True
+        ),
         "seed": SEED,
+        "slowstart": Item(
+            "quantity", "part of the map tasks after which reduces may start", "share", at_least=0.0, at_most=1.0
+        ),
+        "stragglers": Item("quantity", "part of the attempts that take long", "share", at_least=0.0, at_most=1.0),
+        "factor": Item("quantity", "how many times as long they take", at_least=1.0),
+        "lose": Item("quantity", "machines of every class that go after the warm-up", at_least=0.0, whole=True),
+        "burst": Item("quantity", "jobs that come with each arrival", at_least=1.0, whole=True),
     }
 )
 

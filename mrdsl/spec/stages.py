@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrdsl.spec.columns import Columns, parts_of
-from mrdsl.spec.schema import Node, blocks, quantity, references
+from mrdsl.spec.schema import Node, Source, blocks, path, quantity, references
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +18,7 @@ class Stage(Node):
     avg: float = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
     max: float = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
     after: tuple[str, ...] = references("stages of the class that must have ended before this one starts")
+    samples: Source | None = path("recorded times of its tasks in seconds, one a line (simulated)", default=None)
 
 
 def stage_blocks() -> Any:

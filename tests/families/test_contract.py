@@ -44,7 +44,7 @@ NUMBERS = {
     "quantity": 4,
     "why": 2,
     "simulate": 4,
-    "simulate_plan": 5,
+    "simulate_plan": 3,
     "reference": 0,
 }
 OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "known": 2}

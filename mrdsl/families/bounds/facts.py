@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
-from mrdsl.spec.schema import Node, Source, block, blocks, choice, path, quantity
+from mrdsl.spec.schema import Node, block, blocks, choice, quantity
+from mrdsl.spec.simulated import Recorded
 from mrdsl.spec.stages import Stage, stage_blocks
 
 GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
@@ -42,15 +43,6 @@ class Cluster(Node):
         default=None,
         at_least=0.0,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recorded(Node):
-    """Recorded task times, one number a line, drawn at random while simulating."""
-
-    map: Source = path("times of map tasks")
-    reduce: Source | None = path("times of reduce tasks, their shuffle included", default=None)
-    unit: float = quantity("time", "what 1 stands for in the files", default=1.0, above=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from mrdsl.formulas.stage_checks import (
     check_stages,
     check_upper_of_stages,
 )
+from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.matching import Reader, matching
 from mrdsl.spec.spec import Spec
 from mrdsl.spec.stages import any_stages, stages_of
@@ -34,6 +35,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_stages(facts.classes),
         *check_kinds_of_slots(facts.classes),
         *_jobs(facts),
+        *check_recordings(facts.classes),
     ]
     yield from found
     if not has_errors(found):

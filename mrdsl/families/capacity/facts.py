@@ -16,7 +16,18 @@ from mrdsl.spec.blocks import (
     ShufflePhase,
     Slots,
 )
-from mrdsl.spec.schema import Node, Range, block, blocks, choice, quantity, value_range
+from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, quantity, value_range
+from mrdsl.spec.simulated import (
+    Recorded,
+    Simulation,
+    arrivals_item,
+    burst_item,
+    distribution_item,
+    recorded_block,
+    simulation_block,
+    submissions_item,
+    think_item,
+)
 from mrdsl.spec.stages import Stage, stage_blocks
 
 
@@ -49,6 +60,12 @@ class JobClass(Node):
     deadline: float = quantity("time", "by when each job of the class is done", above=0.0, symbol="D")
     penalty: float = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p")
     guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
+    distribution: str = distribution_item()
+    think: float = think_item()
+    arrivals: float | None = arrivals_item()
+    burst: int = burst_item()
+    submissions: Source | None = submissions_item()
+    recorded: Recorded | None = recorded_block()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,4 +74,5 @@ class CapacityFacts(Node):
 
     vms: Sequence[VmType] = blocks(VmType, "vm", "the VM type; one for now", required=True)
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
+    simulation: Simulation | None = simulation_block()
     period: float = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)

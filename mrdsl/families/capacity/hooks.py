@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Result, Table
     from mrdsl.families.capacity.plan import CapacityPlan
+    from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
 
 
@@ -50,13 +51,11 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     return answer(spec, result)
 
 
-def simulate_plan(
-    spec: Spec, plan: CapacityPlan, runs: int, seed: int, jobs: int | None
-) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
+def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
     """The plan with what ``mrdsl simulate`` observed of it."""
     from mrdsl.families.capacity.simulate import simulate_plan as answer
 
-    return answer(spec, plan, runs, seed, jobs)
+    return answer(spec, plan, settings)
 
 
 def build_p2(spec: Spec, relax: bool) -> ConcreteModel:

@@ -84,6 +84,20 @@ class StagedClassPlan:
     upper_is_bound: bool
 
 
+@dataclass(frozen=True)
+class Simulated:
+    """How a plan was run: independent runs, the seed, completed jobs per user in each, and the share that was warm-up.
+
+    ``what_if`` is what the command said in the place of the spec.
+    """
+
+    runs: int
+    seed: int
+    jobs_per_user: int
+    warm_up: float
+    what_if: Mapping[str, Any]
+
+
 @dataclass(frozen=True, eq=False)
 class CapacityPlan(Plan):
     """VMs to rent and, per class, jobs to admit and slots to give; arrays have one element per class.
@@ -91,7 +105,7 @@ class CapacityPlan(Plan):
     ``map_slots`` and ``reduce_slots`` are those of the whole class. ``stages`` counts those that it consists of, 0
     where it is described otherwise; ``map_slots`` are then those of their tasks. ``completion_*`` is NaN where the
     estimate is not known or no job is admitted. ``observed`` is what a simulation of the plan saw, by class; empty
-    without one.
+    without one, and ``simulated`` None.
     """
 
     vm: str
@@ -112,6 +126,7 @@ class CapacityPlan(Plan):
     whole: bool
     stages: NDArray[np.int64]
     observed: Mapping[str, Observed] = field(default_factory=dict)
+    simulated: Simulated | None = None
 
     @property
     def penalties(self) -> float:
@@ -130,12 +145,14 @@ class CapacityPlan(Plan):
     def document(self) -> dict[str, Any]:
         """The object under ``plan`` in the JSON result."""
         number = int if self.whole else float
+        how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
         return {
             "vms": {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}},
             "classes": self._seen(
                 self._staged(dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True)))
             ),
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total},
+            **how,
         }
 
     def _staged(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

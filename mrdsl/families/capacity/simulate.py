@@ -2,73 +2,153 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
 
-from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.formulas.mapreduce import Profile
-from mrdsl.formulas.profiles import profile_of
-from mrdsl.simulation.cluster import Pool
+from mrdsl.families.capacity.plan import CapacityPlan, Simulated
+from mrdsl.simulation.described import MAP, REDUCE, asked, class_of, faults_of
+from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen, load_of, run_once
+from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_of
-from mrdsl.simulation.profiled import profiled_work
-from mrdsl.simulation.queues import FewestRunning, Queue
-from mrdsl.simulation.users import Submitters, observe
+from mrdsl.simulation.settings import Settings
+from mrdsl.solving.parallel import in_processes
+from mrdsl.spec.simulated import Simulation
 from mrdsl.spec.spec import Spec
 
-JOBS_PER_USER = 20
-WARM_UP = 0.1
+
+@dataclass(frozen=True)
+class _Part:
+    """Classes that share slots: by their indices, and what runs."""
+
+    classes: tuple[int, ...]
+    scenario: Scenario
 
 
-def simulate_plan(
-    spec: Spec, plan: CapacityPlan, runs: int, seed: int, jobs: int | None
-) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
-    """The plan with what ``runs`` independent runs showed of every class that admits jobs and has a profile.
+def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
+    """The plan with what independent runs showed of every class that admits jobs and says what tasks they have.
 
-    As many users as jobs are admitted each submit job after job, without a pause. A class has its whole slots to
-    itself, which its jobs share alike: no slot is lent to another class.
+    A class has its whole slots to itself, which its jobs share, unless the spec says that classes lend them. Raises
+    MrdslError where jobs arrive faster than the plan's slots work, and where no machine would be left.
     """
     facts: CapacityFacts = spec.facts
-    profile = profile_of(facts.classes)
-    observed: dict[str, Observed] = {}
-    diagnostics: list[Diagnostic] = []
-    for kind, node in enumerate(facts.classes):
-        if plan.admitted[kind] < 1.0:
-            continue
-        if node.map is None:
-            diagnostics.append(_unknown(node))
-            continue
-        times = [_run_once(plan, profile, kind, node, (seed, run), jobs or JOBS_PER_USER) for run in range(runs)]
-        seen = observed_of([run[int(floor(WARM_UP * len(run))) :] for run in times], node.deadline)
-        if seen is not None:
-            observed[node.name] = seen
-    return replace(plan, observed=observed), tuple(diagnostics)
+    rules = asked(facts.simulation, settings.what_if)
+    jobs = settings.jobs or rules.jobs_per_user
+    there = [index for index in range(len(facts.classes)) if plan.admitted[index] >= 1.0]
+    known = [index for index in there if facts.classes[index].coefficients is None]
+    lent = rules.lending == "yes" and known
+    groups = [tuple(known)] if lent else [(index,) for index in known]
+    parts = [_Part(group, _scenario(facts, plan, rules, settings, group, jobs)) for group in groups]
+    problems = [problem for part in parts for problem in _refused(facts, part)]
+    if problems:
+        raise MrdslError(problems)
+    observed = dict(_observed(plan, facts, settings, parts))
+    said = settings.what_if.said()
+    diagnostics = [_unknown(facts.classes[index]) for index in there if index not in known]
+    diagnostics += [_asked_for(said)] if said else []
+    simulated = Simulated(settings.runs, settings.seed, jobs, rules.warm_up, said)
+    return replace(plan, observed=observed, simulated=simulated), tuple(diagnostics)
 
 
-def _run_once(
-    plan: CapacityPlan, profile: Profile, kind: int, node: JobClass, run: tuple[int, int], jobs: int
-) -> list[float]:
-    users = int(plan.admitted[kind])
-    work = profiled_work(profile, kind, node, run)
-    slots = [int(ceiling(plan.map_slots[kind])), int(ceiling(plan.reduce_slots[kind]))]
-    pools = [Pool(max(1, count), [Queue(FewestRunning())]) for count in slots]
-    seen, simulation = observe(pools, [Submitters(work, lambda: 0.0, users)], [users * jobs])
-    simulation.run()
-    return seen[0]
+def _scenario(
+    facts: CapacityFacts, plan: CapacityPlan, rules: Simulation, settings: Settings, group: Sequence[int], jobs: int
+) -> Scenario:
+    """The classes of a group on their slots: map tasks and tasks of stages in pool 0, reduce tasks in pool 1."""
+    classes, machines, weights = [], [], []
+    for index in group:
+        node, users = facts.classes[index], int(plan.admitted[index])
+        classes.append(class_of(node, users, rules, settings.what_if.burst, users * jobs))
+        slots = [int(ceiling(plan.map_slots[index])), int(ceiling(plan.reduce_slots[index]))]
+        per_vm = [node.slots.task if node.stages else node.slots.map, node.slots.reduce]
+        machines += [*_machines(MAP, slots[MAP], per_vm[MAP]), *_machines(REDUCE, slots[REDUCE], per_vm[REDUCE])]
+        weights.append(slots)
+    losses = rules.losses
+    return Scenario(
+        tuple(classes),
+        tuple(machines),
+        tuple(_queues(rules, [slots[pool] for slots in weights]) for pool in (MAP, REDUCE)),
+        rules.warm_up,
+        faults_of(rules),
+        LossRule(losses.rate, losses.back, losses.machines) if losses is not None else None,
+    )
+
+
+def _machines(pool: int, slots: int, per_vm: int | None) -> Iterator[Machines]:
+    """Whole VMs, and one for the slots that are left."""
+    each = per_vm or 1
+    if slots // each:
+        yield Machines(slots // each, each, pool)
+    if slots % each:
+        yield Machines(1, slots % each, pool)
+
+
+def _queues(rules: Simulation, slots: Sequence[int]) -> tuple[QueueRule, ...]:
+    """One queue for a class alone, or where the oldest job of all comes first; else one each, weighed by its slots."""
+    fair = rules.scheduler == "fair"
+    if len(slots) == 1 or not fair:
+        return (QueueRule(fair),)
+    return tuple(QueueRule(fair, float(max(1, count))) for count in slots)
+
+
+def _refused(facts: CapacityFacts, part: _Part) -> Iterator[Diagnostic]:
+    """What can be told before anything runs: more work than slots, no machine left."""
+    first = facts.classes[part.classes[0]]
+    load = max(load_of(part.scenario))
+    if load >= 1.0:
+        shown = "infinitely many times" if load == inf else f"{load:.3g} times"
+        yield error(
+            "overloaded-cluster",
+            f"the jobs of class {first.name} bring {shown} the work that the slots of the plan can do",
+            first.span_of("arrivals"),
+            "lower arrivals or burst, or admit more jobs at once: jobs = lo .. hi",
+        )
+    losses = part.scenario.losses
+    used = {stage.pool for each in part.scenario.classes for stage in each.kind.stages}
+    fewest = min(sum(m.vms for m in part.scenario.machines if m.pool == pool) for pool in used)
+    if losses is not None and losses.machines >= fewest:
+        yield error(
+            "out-of-range",
+            f"{losses.machines} machines go for good, and class {first.name} has {fewest} for one kind of its tasks",
+            facts.simulation.losses.span_of("machines") if facts.simulation and facts.simulation.losses else None,
+            f"write machines = {max(0, fewest - 1)} or fewer",
+        )
+
+
+def _run(request: tuple[Scenario, int, int], report: object) -> Seen:
+    return run_once(*request)
+
+
+def _observed(
+    plan: CapacityPlan, facts: CapacityFacts, settings: Settings, parts: Sequence[_Part]
+) -> Iterator[tuple[str, Observed]]:
+    requests = [(part.scenario, settings.seed, run) for part in parts for run in range(settings.runs)]
+    seen: list[Seen] = in_processes(_run, requests, settings.processes)
+    by_class: dict[int, Observed] = {}
+    for at, part in enumerate(parts):
+        mine = seen[at * settings.runs : (at + 1) * settings.runs]
+        slots = sum(machines.vms * machines.slots for machines in part.scenario.machines)
+        span = sum(run.span for run in mine)
+        for place, index in enumerate(part.classes):
+            busy = sum(run.busy[place] for run in mine)
+            use = busy / (slots * span) if span > 0.0 else 0.0
+            observed = observed_of([run.times[place] for run in mine], facts.classes[index].deadline, use)
+            if observed is not None:
+                by_class[index] = observed
+    yield from ((facts.classes[index].name, by_class[index]) for index in sorted(by_class))
+
+
+def _asked_for(said: dict[str, object]) -> Diagnostic:
+    shown = ", ".join(f"{key} = {value}" for key, value in said.items())
+    return note("what-if", f"simulated with {shown}, which the spec does not say: what the command asked for")
 
 
 def _unknown(node: JobClass) -> Diagnostic:
-    if node.stages:
-        return warning(
-            "not-simulated",
-            f"class {node.name} consists of stages, which are not simulated: it is left out",
-            node.stages[0].span or node.span,
-            "nothing to do: its plan stands",
-        )
     return warning(
         "not-simulated",
         f"class {node.name} is given by coefficients, which do not say what tasks its jobs have: it is not simulated",
         node.span,
-        "write its profile (map, shuffle, reduce) to see it run",
+        "write its profile (map, shuffle, reduce) or its stages to see it run",
     )

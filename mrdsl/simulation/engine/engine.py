@@ -105,7 +105,10 @@ class Engine:
                 self._dispatch_all()
 
     def stop(self) -> None:
-        """Ends the run after the present event."""
+        """Ends the run after the present event; ``busy`` then counts what was done until now."""
+        for time, _, code, thing in self.events:
+            if code == TASK and not thing.dead:
+                self.busy[thing.run.job.kind] -= thing.count * (time - self.now)
         self.events.clear()
         self.changed.clear()
         self.arrivals = iter(())
@@ -148,14 +151,14 @@ class Engine:
         heapreplace(events, (now + duration, sequence, TASK, task))
         return True
 
-    def _push(self, time: float, code: int, thing: Any) -> int:
+    def call_at(self, time: float, code: int, thing: Any) -> None:
+        """Notes what is to happen at a time: with the code OTHER, a call of ``thing``."""
         self.sequence += 1
         heappush(self.events, (time, self.sequence, code, thing))
-        return self.sequence
 
     def _expect(self, what: Submission | None, code: int) -> None:
         if what is not None:
-            self._push(max(what.time, self.now), code, what)
+            self.call_at(max(what.time, self.now), code, what)
 
     # Jobs and stages
 
@@ -315,7 +318,7 @@ class Engine:
         task.duration = duration
         task.since = self.now
         self.busy[task.run.job.kind] += task.count * duration
-        self._push(self.now + duration, TASK, task)
+        self.call_at(self.now + duration, TASK, task)
 
     def _end(self, task: Running) -> None:
         run, count = task.run, task.count

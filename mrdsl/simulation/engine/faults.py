@@ -46,7 +46,7 @@ class FaultyEngine(Engine):
         patience, pool, new = self.faults.patience, run.presence.pool, run.startable > 0
         super()._open(run)
         if patience is not None and new and not pool.idle:
-            self._push(self.now + patience, OTHER, partial(self._claim_shares, pool))
+            self.call_at(self.now + patience, OTHER, partial(self._claim_shares, pool))
 
     def _close(self, run: StageRun) -> None:
         """No more tasks of a stage may start until its parents are done again."""
@@ -217,7 +217,7 @@ class FaultyEngine(Engine):
             if due > self.now:
                 if due != run.checked:
                     run.checked = due
-                    self._push(due, OTHER, partial(self._look_at_slow, run))
+                    self.call_at(due, OTHER, partial(self._look_at_slow, run))
                 break
             task.copy = Redo(task.task, self.draws.again(run.job.kind, run.index), task)
             run.copies.append(task.copy)
@@ -253,10 +253,14 @@ class FaultyEngine(Engine):
     def _expect_loss(self) -> None:
         loss = next(self.losses, None)
         if loss is not None:
-            self._push(max(loss.time, self.now), OTHER, partial(self._lose, loss))
+            self.call_at(max(loss.time, self.now), OTHER, partial(self._lose_next, loss))
 
-    def _lose(self, loss: Loss) -> None:
+    def _lose_next(self, loss: Loss) -> None:
         self._expect_loss()
+        self.lose(loss)
+
+    def lose(self, loss: Loss) -> None:
+        """A machine goes now; nothing happens where it is gone already."""
         if loss.vm in self.gone:
             return
         self.gone.add(loss.vm)
@@ -270,7 +274,7 @@ class FaultyEngine(Engine):
         for job in tuple(self.present.values()):
             self._lose_outputs(job, loss.vm)
         if loss.back < inf:
-            self._push(max(loss.back, self.now), OTHER, partial(self._return, loss.vm, group, slots))
+            self.call_at(max(loss.back, self.now), OTHER, partial(self._return, loss.vm, group, slots))
 
     def _return(self, vm: int, group: int, slots: Sequence[int]) -> None:
         self.gone.discard(vm)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from mrdsl.families.bounds import FAMILY
-from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, Recorded
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.families.bounds.simulate import simulate
 from mrdsl.simulation.task_times import read_times
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Source
+from mrdsl.spec.simulated import Recorded
 from mrdsl.spec.spec import Spec
 
 SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared"))

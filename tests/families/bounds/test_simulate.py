@@ -9,12 +9,13 @@ from click.testing import CliRunner
 
 from mrdsl.cli import cli
 from mrdsl.families.bounds import FAMILY
-from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, Recorded
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.families.bounds.facts import Simulation as Length
 from mrdsl.families.bounds.simulate import simulate
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Source
+from mrdsl.spec.simulated import Recorded
 from mrdsl.spec.spec import Goal, Spec
 from tests.formulas.queues import multi_server_wait
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -12,9 +13,17 @@ from click.testing import CliRunner
 import mrdsl
 from mrdsl.cli import cli
 from mrdsl.families.capacity.facts import JobClass
+from mrdsl.formulas.profiles import profile_of
+from mrdsl.simulation.cluster import Pool
+from mrdsl.simulation.observed import observed_of
+from mrdsl.simulation.profiled import profiled_work
+from mrdsl.simulation.queues import FewestRunning, Queue
+from mrdsl.simulation.users import Submitters, observe
 from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Range
+from mrdsl.spec.simulated import WhatIf
 from tests.families.capacity.capacity_specs import capacity
+from tests.formulas.queues import multi_server_wait
 
 EQUAL = JobClass(
     name="equal",
@@ -90,3 +99,185 @@ def test_the_same_seed_gives_the_same_plan_and_another_seed_other_times() -> Non
     spec = capacity((SPREAD,))
     once, again, other = (mrdsl.simulate(spec, runs=2, seed=seed, jobs=3).plan.document() for seed in (1, 1, 2))
     assert once == again != other
+
+
+def spec_of(classes: str, simulation: str = "") -> mrdsl.Spec:
+    text = "problem capacity\nseed = 3\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
+    return mrdsl.loads(f"{text}{classes}\nsimulation {{ {simulation} }}\nminimize cost\n")
+
+
+MAPS = "class a {{ map {{ tasks = {0}, avg = 10 s, max = {1} s }} slots {{ map = 2, reduce = 1 }} {2} }}"
+GIVEN = "jobs = 4..4, deadline = {0} min, penalty = 1 USD, "
+PLAIN = """class a { map { tasks = 40, avg = 10 s, max = 16 s } shuffle { first_max = 3 s, avg = 5 s, max = 8 s }
+  reduce { tasks = 12, avg = 6 s, max = 9 s } slots { map = 2, reduce = 1 }
+  jobs = 4..4, deadline = 4 min, penalty = 1 USD }"""
+
+
+def mean_of(spec: mrdsl.Spec, **given: object) -> float:
+    return float(mrdsl.simulate(spec, runs=2, jobs=5, **given).plan.observed["a"].mean)
+
+
+def test_random_arrivals_wait_as_long_as_erlang_says() -> None:
+    # One exponential task a job; 4 jobs and a lax deadline give the class four slots.
+    spec = spec_of(MAPS.format(1, 10, GIVEN.format(30) + "distribution = exponential, arrivals = 0.32/s"))
+    seen = mrdsl.simulate(spec, runs=10, jobs=500).plan
+    assert seen.of_class(0).whole_slots.map == 4
+    observed = seen.observed["a"]
+    by_erlang = 10.0 + multi_server_wait(0.1, 0.32, 4)
+    assert observed.mean == pytest.approx(by_erlang, abs=2.0 * observed.half_width)
+    assert observed.half_width < 0.1 * by_erlang
+    assert observed.utilisation == pytest.approx(0.8, abs=0.02)
+
+
+def test_two_simulators_agree_within_their_intervals() -> None:
+    spec = spec_of(PLAIN)
+    plan = mrdsl.simulate(spec, runs=6, jobs=40).plan
+    slots, node = plan.of_class(0).whole_slots, spec.facts.classes[0]
+    runs = []
+    for run in range(6):
+        work = profiled_work(profile_of(spec.facts.classes), 0, node, (77, run))
+        pools = [Pool(count, [Queue(FewestRunning())]) for count in (slots.map, slots.reduce)]
+        seen, simulation = observe(pools, [Submitters(work, lambda: 0.0, 4)], [160])
+        simulation.run()
+        runs.append(seen[0][16:])
+    other, one = observed_of(runs, node.deadline, 0.0), plan.observed["a"]
+    assert one.mean == pytest.approx(other.mean, abs=one.half_width + other.half_width)
+    assert one.half_width < 0.02 * one.mean
+
+
+@pytest.mark.parametrize(
+    ("simulation", "slower"),
+    [
+        ("stragglers { share = 10 %, factor = 6 }", True),
+        ("failures { share = 20 %, retries = 9 }", True),
+        ("losses { machines = 5 }", True),
+        ("losses { rate = 20/h, back = 1 min }", True),
+        ("scheduler = fifo", False),
+    ],
+)
+def test_what_goes_wrong_costs_time(simulation: str, slower: bool) -> None:
+    assert (mean_of(spec_of(PLAIN, simulation)) > 1.02 * mean_of(spec_of(PLAIN))) == slower
+
+
+def test_copies_help_against_stragglers_and_a_shuffle_service_against_losses() -> None:
+    slow = "stragglers { share = 5 %, factor = 8 }"
+    assert mean_of(spec_of(PLAIN, f"{slow} speculation {{ }}")) < 0.95 * mean_of(spec_of(PLAIN, slow))
+    losses = "losses { rate = 40/h, back = 30 s }"
+    assert mean_of(spec_of(PLAIN, f"{losses} shuffle_service = yes")) < 0.98 * mean_of(spec_of(PLAIN, losses))
+
+
+def test_jobs_are_given_up_where_no_retry_is_left() -> None:
+    plan = mrdsl.simulate(spec_of(PLAIN, "failures { share = 1 %, retries = 0 }"), runs=2, jobs=50).plan
+    seen = plan.observed["a"]
+    # 52 tasks that must all go well: 0.99^52 of the jobs do.
+    assert 1.0 - seen.failed / seen.jobs == pytest.approx(0.99**52, abs=0.08)
+    assert round(seen.kept.share * seen.jobs) <= seen.jobs - seen.failed
+    gone = mrdsl.simulate(spec_of(PLAIN, "failures { share = 99 %, retries = 0 }"), runs=1, jobs=2).plan.observed["a"]
+    assert (gone.failed, gone.mean, gone.kept.share) == (gone.jobs, None, 0.0)
+
+
+def test_users_who_think_meet_idle_slots() -> None:
+    busy, thinking = spec_of(PLAIN), spec_of(PLAIN.replace("penalty", "think = 10 min, penalty"))
+    assert mean_of(thinking) < 0.8 * mean_of(busy)
+
+
+def test_bursts_and_recorded_arrivals(tmp_path: Path) -> None:
+    (tmp_path / "arrivals.txt").write_text("0\n500\n1000\n1500\n")
+    (tmp_path / "maps.txt").write_text("10\n")
+    text = (
+        "problem capacity\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
+        + MAPS.format(4, 10, GIVEN.format(30) + 'submissions = "arrivals.txt", recorded { map = "maps.txt" }')
+        + "\nminimize cost\nsimulation { warm_up = 0% }\n"
+    )
+    spec = mrdsl.loads(text, folder=tmp_path)
+    one, two = (mrdsl.simulate(spec, runs=1, what_if=what).plan.observed["a"] for what in (WhatIf(), WhatIf(burst=2)))
+    # Four slots, four tasks of 10 s a job: one job at a time takes 10 s; of two at once both take 20 s.
+    assert (one.jobs, one.mean, one.p99) == (4, 10.0, 10.0)
+    assert (two.jobs, two.mean) == (8, 20.0)
+
+
+def test_classes_that_lend_slots_wait_less() -> None:
+    other = PLAIN.replace("class a", "class b").replace("penalty", "think = 30 min, penalty")
+    apart, lent = (mean_of(spec_of(PLAIN + other, f"lending = {word}")) for word in ("no", "yes"))
+    assert lent < 0.8 * apart
+
+
+def test_a_class_of_stages_runs_and_waits_for_its_longest_path() -> None:
+    stages = """class a {
+      stage one { tasks = 4, avg = 10 s, max = 10 s } stage two { tasks = 1, avg = 30 s, max = 30 s }
+      stage last { tasks = 4, avg = 5 s, max = 5 s, after = [one, two] } slots { task = 4 }
+      jobs = 1..1, deadline = 30 min, penalty = 1 USD }"""
+    plan = mrdsl.simulate(spec_of(stages), runs=1, jobs=3).plan
+    # A lax deadline: one slot, on which the job takes the sum of its tasks.
+    assert plan.of_class(0).whole_slots.task == 1
+    assert plan.observed["a"].mean == 90.0
+    tight = stages.replace("30 min", "1 min")
+    plan = mrdsl.simulate(spec_of(tight), runs=1, jobs=3).plan
+    # Three slots: three tasks of the first stage, then its fourth beside the second stage, from 10 to 40 s; then the
+    # last stage's four tasks in two waves.
+    assert plan.of_class(0).whole_slots.task == 3
+    assert plan.observed["a"].mean == 50.0
+
+
+def test_the_number_of_processes_changes_nothing() -> None:
+    spec = spec_of(PLAIN, "stragglers { share = 10 %, factor = 6 } speculation { } losses { rate = 5/h }")
+    one, two = (mrdsl.simulate(spec, runs=3, jobs=4, processes=count).plan.document() for count in (1, 2))
+    assert one == two
+
+
+def test_what_the_command_asks_for_is_said() -> None:
+    done = CliRunner().invoke(
+        cli,
+        [
+            "simulate",
+            "models/capacity/quickstart.mrspec",
+            "--runs",
+            "1",
+            "--jobs",
+            "2",
+            "--json",
+            "--slowstart",
+            "5%",
+            "--stragglers",
+            "2%:4",
+            "--lose",
+            "1",
+        ],
+    )
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.output)
+    said = {"slowstart": 0.05, "stragglers": {"share": 0.02, "factor": 4.0}, "lose": 1}
+    assert document["plan"]["simulation"]["what_if"] == said
+    assert "what-if" in [each["code"] for each in document["diagnostics"]]
+
+
+def test_more_work_than_slots_and_no_machine_left_are_told_before_the_run() -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.simulate(spec_of(MAPS.format(1, 10, GIVEN.format(30) + "arrivals = 0.4/s")), runs=1, jobs=2)
+    assert [d.code for d in refused.value.diagnostics] == ["overloaded-cluster"]
+    assert "bring 1 times the work" in refused.value.diagnostics[0].message
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.simulate(spec_of(PLAIN), runs=1, jobs=2, what_if=WhatIf(lose=1000))
+    assert "1000 machines go for good" in refused.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    ("what_if", "path"),
+    [
+        (WhatIf(slowstart=1.5), "slowstart"),
+        (WhatIf(stragglers=(2.0, 4.0)), "stragglers"),
+        (WhatIf(stragglers=(0.1, 0.5)), "factor"),
+        (WhatIf(lose=-1), "lose"),
+        (WhatIf(burst=0), "burst"),
+    ],
+)
+def test_a_what_if_that_cannot_be_is_refused(what_if: WhatIf, path: str) -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.simulate(spec_of(PLAIN), what_if=what_if)
+    assert [d.path for d in refused.value.diagnostics] == [path]
+
+
+def test_a_family_that_runs_as_its_spec_says_takes_no_what_if() -> None:
+    spec = mrdsl.load("models/bounds/reference.mrspec")
+    with pytest.raises(mrdsl.MrdslError, match="as its spec says"):
+        mrdsl.simulate(spec, what_if=WhatIf(burst=2))

@@ -1,0 +1,115 @@
+"""Classes as a spec describes them, as the engine runs them: stages, and how the times of their tasks spread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mrdsl.formulas.stages import parents_of
+from mrdsl.formulas.wave_estimates import least
+from mrdsl.simulation.engine.draws import Sampler, TaskTimes
+from mrdsl.simulation.engine.samplers import Samples, Straggling, sampler
+from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Users
+from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
+from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
+from mrdsl.simulation.task_times import read_times
+from mrdsl.spec.schema import Source
+from mrdsl.spec.simulated import Simulation, Stragglers, WhatIf
+
+MAP, REDUCE = 0, 1
+
+
+def asked(simulation: Simulation | None, what_if: WhatIf) -> Simulation:
+    """What the spec says of its simulation, with what a command says in its place."""
+    found = simulation or Simulation()
+    if what_if.slowstart is not None:
+        found = replace(found, slowstart=what_if.slowstart)
+    if what_if.stragglers is not None:
+        found = replace(found, stragglers=Stragglers(share=what_if.stragglers[0], factor=what_if.stragglers[1]))
+    if what_if.lose is not None:
+        from mrdsl.spec.simulated import Losses
+
+        found = replace(found, losses=replace(found.losses or Losses(), machines=what_if.lose))
+    return found
+
+
+def class_of(node: Any, users: int, rules: Simulation, burst: int | None, jobs: int) -> JobClass:
+    """A class with a profile or with stages; map tasks and tasks of stages run in pool 0, reduce tasks in pool 1."""
+    stages, times = _of_stages(node) if node.stages else _of_phases(node, rules.slowstart)
+    if rules.stragglers is not None:
+        times = [replace(each, work=_slowed(each.work, rules.stragglers)) for each in times]
+    return JobClass(JobKind(node.name, tuple(stages)), tuple(times), _who(node, users, burst), jobs)
+
+
+def faults_of(rules: Simulation) -> Faults:
+    """What may go wrong while tasks run."""
+    failures, speculation = rules.failures, rules.speculation
+    return Faults(
+        share=failures.share if failures is not None else 0.0,
+        retries=failures.retries if failures is not None else 3,
+        shuffle_service=rules.shuffle_service == "yes",
+        speculation=Speculation(speculation.quantile, speculation.factor) if speculation is not None else None,
+        patience=rules.preemption,
+    )
+
+
+def _who(node: Any, users: int, burst: int | None) -> Users | Arrivals | RecordedArrivals:
+    size = node.burst if burst is None else burst
+    if node.submissions is not None:
+        return RecordedArrivals(tuple(sorted(read_times(Path(node.submissions.path), 1.0, zero=True).tolist())), size)
+    if node.arrivals is not None:
+        return Arrivals(node.arrivals, size)
+    return Users(users, node.think)
+
+
+def _slowed(times: Sampler, stragglers: Stragglers) -> Sampler:
+    return Straggling(times, stragglers.share, stragglers.factor)
+
+
+def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
+    """The stages in an order in which each comes after its parents, and their times."""
+    parents = parents_of(node.stages)
+    order: list[int] = []
+    while len(order) < len(parents):
+        order.append(next(i for i, p in enumerate(parents) if i not in order and all(each in order for each in p)))
+    place = {index: at for at, index in enumerate(order)}
+    stages = [
+        Stage(node.stages[index].name, node.stages[index].tasks, tuple(place[each] for each in parents[index]), MAP)
+        for index in order
+    ]
+    times = [TaskTimes(_work(node, node.stages[index], None, node.stages[index].samples)) for index in order]
+    return stages, times
+
+
+def _of_phases(node: Any, slowstart: float) -> tuple[list[Stage], list[TaskTimes]]:
+    recorded = node.recorded
+    unit = recorded.unit if recorded is not None else 1.0
+    stages = [Stage("map", node.map.tasks, (), MAP)]
+    times = [TaskTimes(_work(node, node.map, node.map.min, None if recorded is None else recorded.map, unit))]
+    if node.reduce is None or node.shuffle is None or not node.reduce.tasks:
+        return stages, times
+    stages.append(Stage("reduce", node.reduce.tasks, (MAP,), REDUCE, slowstart))
+    source = None if recorded is None else recorded.reduce
+    work = _work(node, node.reduce, node.reduce.min, source, unit)
+    shuffle, tasks = node.shuffle, node.reduce.tasks
+    if source is not None:
+        return stages, [*times, TaskTimes(work)]
+    first_avg = shuffle.first_max if shuffle.first_avg is None else shuffle.first_avg
+    first = _spread(node, first_avg, shuffle.first_max, shuffle.first_min, tasks)
+    later = _spread(node, shuffle.avg, shuffle.max, shuffle.min, tasks)
+    return stages, [*times, TaskTimes(work, first, later)]
+
+
+def _work(node: Any, tasks: Any, shortest: float | None, source: Source | None, unit: float = 1.0) -> Sampler:
+    if source is not None:
+        return Samples(tuple(read_times(Path(source.path), unit).tolist()))
+    return _spread(node, tasks.avg, tasks.max, shortest, tasks.tasks)
+
+
+def _spread(node: Any, avg: float, longest: float, shortest: float | None, tasks: int) -> Sampler:
+    low = float(least(np.array(avg), np.array(longest), np.array(nan if shortest is None else shortest)))
+    return sampler(node.distribution, low, avg, longest, tasks)

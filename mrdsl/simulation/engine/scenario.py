@@ -1,0 +1,238 @@
+"""A run of the engine as plain data: classes and who submits their jobs, machines, queues, faults, and its length.
+
+A scenario can be handed to another process. Every run of it is independent of the others and depends on nothing but the
+seed, the run's number, and the scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from heapq import merge
+from itertools import count
+from math import floor, inf
+from typing import Any
+
+import numpy as np
+
+from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
+from mrdsl.simulation.engine.engine import OTHER, Engine, Record, Submission
+from mrdsl.simulation.engine.faults import FaultyEngine
+from mrdsl.simulation.engine.samplers import mean_of
+from mrdsl.simulation.engine.state import Job
+from mrdsl.simulation.engine.world import Faults, JobKind, Loss, Machines, Sharing
+from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
+from mrdsl.simulation.sampling import stream
+
+
+@dataclass(frozen=True)
+class Users:
+    """So many users each submit a job, wait for its end, think for an exponential time of that mean, and go on."""
+
+    count: int
+    think: float = 0.0
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """``burst`` jobs at once, at random moments: ``rate`` such arrivals a second."""
+
+    rate: float
+    burst: int = 1
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Jobs at recorded times in seconds, ``burst`` at each."""
+
+    times: tuple[float, ...]
+    burst: int = 1
+
+
+@dataclass(frozen=True)
+class JobClass:
+    """Jobs of one kind, the times of their stages, and who submits them; a run sees at least ``jobs`` of them end."""
+
+    kind: JobKind
+    times: tuple[TaskTimes, ...]
+    who: Users | Arrivals | Recorded
+    jobs: int
+
+
+@dataclass(frozen=True)
+class QueueRule:
+    """A queue of a pool: ``fair`` or the oldest job first; the rest as :class:`~mrdsl.simulation.queues.Queue` says."""
+
+    fair: bool = True
+    weight: float = 1.0
+    minimum: float = 0.0
+    limit: float = inf
+
+
+@dataclass(frozen=True)
+class LossRule:
+    """Each machine goes at random at ``rate`` a second, and another stands there ``back`` seconds later.
+
+    ``machines`` of them go for good once every class has ended its warm-up.
+    """
+
+    rate: float = 0.0
+    back: float = 0.0
+    machines: int = 0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One cluster with its classes; ``queues`` has one row per pool, ``warm_up`` is a share of every class's jobs."""
+
+    classes: tuple[JobClass, ...]
+    machines: tuple[Machines, ...]
+    queues: tuple[tuple[QueueRule, ...], ...]
+    warm_up: float = 0.1
+    faults: Faults = Faults()
+    losses: LossRule | None = None
+
+    @property
+    def vms(self) -> int:
+        """Machines of all groups."""
+        return sum(each.vms for each in self.machines)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one run showed: per class the completion times [s] in the order of ends, the warm-up left out, infinite for
+    jobs that were given up; slot seconds at work; and the run's length in seconds, tasks and jobs."""
+
+    times: tuple[tuple[float, ...], ...]
+    busy: tuple[float, ...]
+    span: float
+    tasks: int
+
+
+def run_once(scenario: Scenario, seed: int, run: int, record: Record | None = None) -> Seen:
+    """One run: until every class has seen its jobs end (those of recorded arrivals, all there are)."""
+    return _Run(scenario, seed, run, record).seen()
+
+
+def load_of(scenario: Scenario) -> list[float]:
+    """Per pool, the work that random arrivals bring over what its slots can do; at 1 and above queues grow for ever.
+
+    Attempts that fail cost half of their time on average. Slots held while a task waits are not counted: a load below 1
+    does not prove that a cluster keeps up.
+    """
+    work = [0.0] * len(scenario.queues)
+    for each in scenario.classes:
+        if isinstance(each.who, Arrivals):
+            for stage, times in zip(each.kind.stages, each.times, strict=True):
+                task = mean_of(times.work) + (0.0 if times.shuffle is None else mean_of(times.shuffle))
+                work[stage.pool] += each.who.rate * each.who.burst * stage.tasks * task
+    share = scenario.faults.share
+    again = 1.0 + share / (2.0 * (1.0 - share))
+    power = [0.0] * len(scenario.queues)
+    for machines in scenario.machines:
+        power[machines.pool] += machines.vms * machines.slots * machines.speed
+    return [again * each / there if there else (inf if each else 0.0) for each, there in zip(work, power, strict=True)]
+
+
+class _Run:
+    def __init__(self, scenario: Scenario, seed: int, run: int, record: Record | None) -> None:
+        self.scenario = scenario
+        self.stream = partial(stream, seed, run)
+        self.ended: list[list[float]] = [[] for _ in scenario.classes]
+        self.enough = [_enough(each) for each in scenario.classes]
+        self.warm = [floor(scenario.warm_up * jobs) for jobs in self.enough]
+        self.missing = sum(jobs > 0 for jobs in self.enough)
+        self.to_warm = sum(jobs > 0 for jobs in self.warm)
+        self.gaps = [self.stream("gap", each.kind.name) for each in scenario.classes]
+        self.engine = self._engine(record)
+        if not self.to_warm:
+            self._lose_some()
+
+    def _engine(self, record: Record | None) -> Engine:
+        s = self.scenario
+        draws = StreamDraws(
+            [each.times for each in s.classes],
+            [[stage.tasks for stage in each.kind.stages] for each in s.classes],
+            lambda what, kind, stage: self.stream(
+                what, s.classes[kind].kind.name, s.classes[kind].kind.stages[stage].name
+            ),
+            s.faults.share > 0.0,
+        )
+        world = (
+            [each.kind for each in s.classes],
+            s.machines,
+            [Sharing([_queue(rule) for rule in rules]) for rules in s.queues],
+            merge(*(self._arrivals(kind) for kind in range(len(s.classes)))),
+            draws,
+            self._completed,
+            record,
+        )
+        if s.faults == Faults() and s.losses is None:
+            return Engine(*world)
+        return FaultyEngine(*world, faults=s.faults, losses=self._losses())
+
+    def seen(self) -> Seen:
+        """Runs, and says what there was."""
+        engine = self.engine
+        engine.run()
+        times = tuple(tuple(ended[warm:]) for ended, warm in zip(self.ended, self.warm, strict=True))
+        return Seen(times, tuple(engine.busy), engine.now, engine.tasks)
+
+    def _arrivals(self, kind: int) -> Iterator[Submission]:
+        who, random = self.scenario.classes[kind].who, self.gaps[kind]
+        if isinstance(who, Users):
+            first = sorted(self._think(kind, who) for _ in range(who.count))
+            yield from (Submission(time, kind, user) for user, time in enumerate(first))
+        elif isinstance(who, Recorded):
+            yield from (Submission(time, kind) for time in who.times for _ in range(who.burst))
+        else:
+            now = 0.0
+            for _ in count():
+                now += float(random.standard_exponential()) / who.rate
+                yield from (Submission(now, kind) for _ in range(who.burst))
+
+    def _think(self, kind: int, who: Users) -> float:
+        return who.think * float(self.gaps[kind].standard_exponential()) if who.think > 0.0 else 0.0
+
+    def _completed(self, job: Job, now: float) -> Submission | None:
+        kind = job.kind
+        mine = self.ended[kind]
+        mine.append(inf if job.failed else now - job.submitted)
+        if len(mine) == self.warm[kind]:
+            self.to_warm -= 1
+            if not self.to_warm:
+                self._lose_some()
+        if len(mine) == self.enough[kind]:
+            self.missing -= 1
+            if not self.missing:
+                self.engine.stop()
+                return None
+        who = self.scenario.classes[kind].who
+        return Submission(now + self._think(kind, who), kind, job.user) if isinstance(who, Users) else None
+
+    def _losses(self) -> Iterator[Loss]:
+        rule = self.scenario.losses
+        if rule is None or rule.rate <= 0.0:
+            return
+        random, now, vms = self.stream("losses"), 0.0, self.scenario.vms
+        while True:
+            now += float(random.standard_exponential()) / (rule.rate * vms)
+            yield Loss(now, int(random.randint(vms)), now + rule.back)
+
+    def _lose_some(self) -> None:
+        rule, engine = self.scenario.losses, self.engine
+        if rule is None or not rule.machines or not isinstance(engine, FaultyEngine):
+            return
+        vms = np.arange(self.scenario.vms)
+        self.stream("lost").shuffle(vms)
+        for vm in vms[: rule.machines].tolist():
+            engine.call_at(engine.now, OTHER, partial(engine.lose, Loss(engine.now, vm, inf)))
+
+
+def _enough(each: JobClass) -> int:
+    return min(each.jobs, len(each.who.times) * each.who.burst) if isinstance(each.who, Recorded) else each.jobs
+
+
+def _queue(rule: QueueRule) -> Queue[Any]:
+    return Queue(FewestRunning() if rule.fair else OldestFirst(), rule.weight, rule.minimum, rule.limit)

@@ -1,0 +1,60 @@
+"""Recorded times that a spec names, looked at before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
+from mrdsl.spec.columns import Columns, parts_of
+from mrdsl.spec.schema import Source
+
+
+def check_recordings(classes: Sequence[Any]) -> Iterator[Diagnostic]:
+    """What is wrong with the files of recorded times that classes name, and with two ways of arriving."""
+    for part in parts_of(classes):
+        if isinstance(part, Columns) and not _named(part):
+            continue
+        for node in part:
+            for source, unit, zero, span in _sources(node):
+                yield from _check(source, unit, zero, span)
+            if node.submissions is not None and node.arrivals is not None:
+                yield error(
+                    "duplicate",
+                    f"class {node.name} says twice when its jobs arrive: `arrivals` and `submissions`",
+                    node.span_of("submissions"),
+                    "keep one of them",
+                )
+
+
+def _named(part: Columns[Any]) -> bool:
+    """Whether rows of a table may name a file at all."""
+    return any(part.values.get(path) is not None for path in ("submissions", "recorded.map", "stages"))
+
+
+def _sources(node: Any) -> Iterator[tuple[Source, float, bool, Span | None]]:
+    if node.submissions is not None:
+        yield node.submissions, 1.0, True, node.span_of("submissions")
+    if node.recorded is not None:
+        yield node.recorded.map, node.recorded.unit, False, node.recorded.span_of("map")
+        if node.recorded.reduce is not None:
+            yield node.recorded.reduce, node.recorded.unit, False, node.recorded.span_of("reduce")
+    for stage in node.stages:
+        if stage.samples is not None:
+            yield stage.samples, 1.0, False, stage.span_of("samples")
+
+
+def _check(source: Source, unit: float, zero: bool, span: Span | None) -> Iterator[Diagnostic]:
+    from mrdsl.simulation.task_times import read_times
+
+    try:
+        read_times(Path(source.path), unit, zero)
+    except (OSError, ValueError) as problem:
+        yield error(
+            "wrong-recording",
+            f"`{source.written}` is no list of {'arrivals' if zero else 'task times'}: {problem}",
+            source.span or span,
+            "write one positive number a line, such as 23.5" + ("" if zero else "; unit says what 1 stands for"),
+        )

@@ -1,0 +1,56 @@
+"""Independent pieces of work in processes of this machine, in the order in which they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait
+from typing import Any
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.solving.processes import signals_deferred
+from mrdsl.solving.worker import Worker
+
+
+def in_processes(call: Callable[[Any, object], Any], requests: Sequence[Any], processes: int) -> list[Any]:
+    """``call(request, None)`` of every request; one process runs everything in this one.
+
+    ``call`` is a function of a module. An interruption ends the processes. Raises MrdslError where one of them dies.
+    """
+    if processes <= 1 or len(requests) <= 1:
+        return [call(request, None) for request in requests]
+    found: list[Any] = [None] * len(requests)
+    waiting = list(range(len(requests)))[::-1]
+    busy: dict[Any, tuple[Worker, int]] = {}
+    try:
+        for _ in range(min(processes, len(requests))):
+            with signals_deferred():
+                worker = Worker(call)
+                busy[worker.replies] = worker, waiting.pop()
+            worker.requests.send(requests[busy[worker.replies][1]])
+        while busy:
+            for pipe in wait(list(busy)):
+                worker, number = busy.pop(pipe)
+                try:
+                    found[number] = _answer(worker)
+                except BaseException:
+                    worker.close()
+                    raise
+                if waiting:
+                    busy[pipe] = worker, waiting.pop()
+                    worker.requests.send(requests[busy[pipe][1]])
+                else:
+                    worker.close()
+    finally:
+        for worker, _ in busy.values():
+            worker.close()
+    return found
+
+
+def _answer(worker: Worker) -> Any:
+    try:
+        kind, content = worker.replies.recv()
+    except (EOFError, OSError):
+        kind, content = "failure", "it died"
+    if kind != "reply":
+        raise MrdslError([error("internal", f"a process of the simulation failed: {content}")], 3)
+    return content

@@ -1,0 +1,161 @@
+"""What a spec says for its simulation alone: how long is run, what goes wrong, who submits jobs, how times spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mrdsl.spec.schema import Node, Source, block, choice, path, quantity
+
+YES_OR_NO = ("yes", "no")
+DISTRIBUTIONS = ("uniform", "exponential", "lognormal", "fixed")
+SCHEDULERS = ("fair", "fifo")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded(Node):
+    """Recorded task times, one number a line, drawn at random while simulating."""
+
+    map: Source = path("times of map tasks")
+    reduce: Source | None = path("times of reduce tasks, their shuffle included", default=None)
+    unit: float = quantity("time", "what 1 stands for in the files", default=1.0, above=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stragglers(Node):
+    """Tasks that take a multiple of their time, at random: a second attempt need not."""
+
+    share: float = quantity("share", "which part of all attempts", at_least=0.0, at_most=1.0)
+    factor: float = quantity("number", "how many times as long they take", at_least=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failures(Node):
+    """Attempts that fail, at a moment that is uniform over their time."""
+
+    share: float = quantity("share", "which part of all attempts", at_least=0.0, below=1.0)
+    retries: int = quantity(
+        "number",
+        "how often a task may fail and run again before its job is given up",
+        default=3,
+        at_least=0,
+        whole=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Losses(Node):
+    """Machines that go, with the tasks that run on them and their map output."""
+
+    rate: float = quantity("rate", "how often each machine goes, at random", default=0.0, at_least=0.0)
+    back: float = quantity("time", "how long it takes until another stands there", default=120.0, at_least=0.0)
+    machines: int = quantity(
+        "vms",
+        "how many go for good once the warm-up is over, of every class where classes lend no slots",
+        default=0,
+        at_least=0,
+        whole=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Speculation(Node):
+    """Copies of tasks that take long, as Spark makes them: what ends first counts."""
+
+    quantile: float = quantity(
+        "share", "which part of a stage's tasks has ended before", default=0.75, above=0.0, at_most=1.0
+    )
+    factor: float = quantity(
+        "number", "how many times the median of the ended ones' times a task has run", default=1.5, at_least=1.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation(Node):
+    """How the plan is run, and how long."""
+
+    jobs_per_user: int = quantity(
+        "jobs", "completed jobs per user, or per admitted job", default=20, at_least=2, whole=True
+    )
+    warm_up: float = quantity(
+        "share", "the first part of every class's jobs, which no figure counts", default=0.1, at_least=0.0, below=1.0
+    )
+    scheduler: str = choice(SCHEDULERS, "fair: every job of a class alike; fifo: the oldest job first", default="fair")
+    lending: str = choice(
+        YES_OR_NO, "whether a class's idle slots are lent to other classes, one for one", default="no"
+    )
+    preemption: float | None = quantity(
+        "time",
+        "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
+        default=None,
+        at_least=0.0,
+    )
+    slowstart: float = quantity(
+        "share",
+        "reduce tasks may take slots once that part of the map tasks has ended",
+        default=1.0,
+        at_least=0.0,
+        at_most=1.0,
+    )
+    stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
+    failures: Failures | None = block(Failures, "attempts that fail")
+    losses: Losses | None = block(Losses, "machines that go")
+    shuffle_service: str = choice(
+        YES_OR_NO, "whether map output stays when its machine goes, such as on a service of its own", default="no"
+    )
+    speculation: Speculation | None = block(Speculation, "copies of tasks that take long")
+
+
+def simulation_block() -> Any:
+    """The declaration of ``simulation { ... }``."""
+    return block(Simulation, "how the plan is run by `mrdsl simulate`")
+
+
+def distribution_item() -> Any:
+    """The declaration of ``distribution`` in a class."""
+    return choice(DISTRIBUTIONS, "how task times spread around their average (simulated)", default="uniform")
+
+
+def think_item() -> Any:
+    """The declaration of ``think`` in a class whose users do not, unless it says so."""
+    return quantity(
+        "time", "mean time between a job's end and the user's next one (simulated)", default=0.0, at_least=0.0
+    )
+
+
+def arrivals_item() -> Any:
+    """The declaration of ``arrivals`` in a class."""
+    return quantity(
+        "rate", "jobs arrive at random at this rate instead of from users (simulated)", default=None, above=0.0
+    )
+
+
+def burst_item() -> Any:
+    """The declaration of ``burst`` in a class."""
+    return quantity("jobs", "how many jobs come with each arrival (simulated)", default=1, at_least=1, whole=True)
+
+
+def submissions_item() -> Any:
+    """The declaration of ``submissions`` in a class."""
+    return path("recorded times of arrivals in seconds, one a line, instead of random ones (simulated)", default=None)
+
+
+def recorded_block() -> Any:
+    """The declaration of ``recorded { ... }`` in a class."""
+    return block(Recorded, "recorded task times, instead of times spread around their average (simulated)")
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a command says of a simulation in the place of the spec; None where it says nothing."""
+
+    slowstart: float | None = None
+    stragglers: tuple[float, float] | None = None
+    lose: int | None = None
+    burst: int | None = None
+
+    def said(self) -> dict[str, Any]:
+        """What is said, as a result shows it."""
+        shown = {"share": self.stragglers[0], "factor": self.stragglers[1]} if self.stragglers else None
+        found = {"slowstart": self.slowstart, "stragglers": shown, "lose": self.lose, "burst": self.burst}
+        return {key: value for key, value in found.items() if value is not None}
