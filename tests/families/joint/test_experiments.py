@@ -63,6 +63,17 @@ def test_the_largest_gain_in_an_hour_is_bounded_by_the_larger_part() -> None:
         assert 0 <= gain.max() <= 0.25 * share + 1e-9
 
 
+@pytest.mark.parametrize("concurrency", ["whole", "fractional"])
+def test_the_shared_cluster_of_the_same_budget_is_the_smallest(tmp_path: Path, concurrency: str) -> None:
+    """It costs no more than the partitioned one, and one that is half a point of V_max smaller costs more."""
+    work = workload(instance("S4", 5, concurrency))
+    budget, _, enough, _ = next(iter(joint.same_budget(tmp_path, work).rows))
+    assert at_size(work, 0.93).partitioned.total.sum() == pytest.approx(budget)
+    assert at_size(work, enough / 100).shared.total.sum() <= budget * (1 + 1e-9)
+    assert at_size(work, enough / 100 - 0.005).shared.total.sum() > budget
+    assert enough < 80, "V_min is no bound for a shared cluster"
+
+
 def test_a_part_is_its_own_cluster() -> None:
     run = at_size(workload(instance("S3", 1)), 0.9)
     classes, services = run.by_part

@@ -72,10 +72,10 @@ def compare(work: Workload, steps: int = STEPS) -> Comparison:
     return _whole_sizes(Comparison(work, classes, services))
 
 
-def at_size(work: Workload, share: float) -> Comparison:
-    """Both managements at ``share`` of V_max, split by daily peaks (4.1.2)."""
-    parts = [share * float(need.max()) for need in _by_part(work, _needs(work)[1])]
-    return _whole_sizes(Comparison(work, np.array(parts[:1]), np.array(parts[1:])))
+def at_size(work: Workload, share: float | Floats) -> Comparison:
+    """Both managements at ``share`` of V_max, or at several, split by daily peaks (4.1.2)."""
+    classes, services = (np.atleast_1d(share) * float(need.max()) for need in _by_part(work, _needs(work)[1]))
+    return _whole_sizes(Comparison(work, classes, services))
 
 
 def _needs(work: Workload) -> tuple[Floats, Floats]:

@@ -128,7 +128,7 @@ def hours(output: Path, number: int = 5, concurrency: str = "whole") -> Iterator
     """
     work = workload(instance("S4", number, concurrency))
     yield from _figure_4(output, compare(work))
-    yield _same_budget(output, work)
+    yield same_budget(output, work)
     run = at_size(work, _share(work) / 100)
     yield from _figure_5(output, run)
     yield from _figure_6(output, run)
@@ -159,13 +159,15 @@ def _figure_4(output: Path, run: Comparison) -> Iterator[Table]:
     )
 
 
-def _same_budget(output: Path, work: Workload) -> Table:
-    """How large the partitioned cluster must be for what the shared one of 84 % of V_max costs, and the other way."""
-    sizes = compare(work, steps=400)
-    shared, apart = sizes.shared.total.sum(axis=1), sizes.partitioned.total.sum(axis=1)
-    relative = 100 * sizes.sizes / sizes.without_rejections
-    partitioned_at_93 = float(np.interp(-93.0, -relative, apart))
-    enough = relative[shared <= partitioned_at_93]
+def same_budget(output: Path, work: Workload) -> Table:
+    """The smallest shared cluster that costs no more than a partitioned one of 93 % of V_max.
+
+    It may be smaller than V_min, which holds the least demand of both parts in each part's worst hour.
+    """
+    partitioned_at_93 = float(at_size(work, 0.93).partitioned.total.sum())
+    sizes = at_size(work, np.linspace(1.0, 0.5, 501))
+    shared = sizes.shared.total.sum(axis=1)
+    enough = (100 * sizes.sizes / sizes.without_rejections)[shared <= partitioned_at_93]
     return written(
         output,
         "budget",
