@@ -54,6 +54,10 @@ class Table:
     rows: Sequence[Sequence[Any]]
 
 
+MONEY = "[money]"
+"""Stands for the spec's currency in a plan's tables, which do not know it; :meth:`Result.tables` puts it in."""
+
+
 @dataclass(frozen=True)
 class Bar:
     """One bar of a Gantt chart: a lane, a label, start and end in seconds, and the kind that gives its colour."""
@@ -151,12 +155,26 @@ class Result:
     quantity: str = ""
     unit: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
+    currency: str = ""
 
     @property
     def objective(self) -> Objective:
         """The goal, its value, its bound and the gap between them."""
         gap = relative_gap(self.value, self.bound)
         return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap)
+
+    def tables(self) -> tuple[Table, ...]:
+        """The plan's tables with the spec's currency in them; none without a plan."""
+        shown = f"[{self.currency}]" if self.currency else ""
+        return tuple(_in_currency(table, shown) for table in (self.plan.tables() if self.plan is not None else ()))
+
+
+def _in_currency(table: Table, shown: str) -> Table:
+    def put(cell: Any) -> Any:
+        return cell.replace(MONEY, shown).rstrip() if isinstance(cell, str) and MONEY in cell else cell
+
+    columns = tuple(put(head) for head in table.columns)
+    return Table(table.title, columns, [tuple(put(cell) for cell in row) for row in table.rows])
 
 
 def relative_gap(value: float | None, bound: float | None) -> float | None:

@@ -357,6 +357,7 @@ def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, st
         sense=goal.sense,
         quantity=goal.quantity,
         unit=spec.currency if goal.unit == "currency" else goal.unit,
+        currency=spec.currency,
     )
 
 

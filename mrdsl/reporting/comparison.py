@@ -98,9 +98,7 @@ def compare(first: Result, second: Result, names: tuple[str, str] = ("first", "s
 
 def _differences(first: Result, second: Result) -> Iterator[Difference]:
     """Row by row of the first plan's tables, with what only the second one has behind each table."""
-    sides = [
-        {table.title: table for table in (one.plan.tables() if one.plan is not None else ())} for one in (first, second)
-    ]
+    sides = [{table.title: table for table in (one.tables())} for one in (first, second)]
     for title in dict.fromkeys([*sides[0], *sides[1]]):
         numbers = [_numbers(side.get(title)) for side in sides]
         for place in dict.fromkeys([*numbers[0], *numbers[1]]):

@@ -14,7 +14,7 @@ from mrdsl.reporting.text import cell_text, status_text
 def print_result(result: Result, console: Console) -> None:
     """Prints a result with ruled tables."""
     console.print(Text(printable(result.title or result.problem), style="bold"))
-    for table in result.plan.tables() if result.plan is not None else ():
+    for table in result.tables():
         console.print(rich_table(table))
     good = result.solution is not SolutionStatus.NONE
     console.print(Text(status_text(result).rstrip(), style="green" if good else "red"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from mrdsl.core.printable import printable
 from mrdsl.core.result import Result, SolutionStatus, Table, Termination
+from mrdsl.core.tolerances import PROVEN, SAME_SUM
 
 _STOPS = {
     Termination.OPTIMAL: "optimal",
@@ -80,15 +81,21 @@ def _proof(result: Result) -> str:
     objective = result.objective
     if objective.bound is None:
         return " (no bound is known)"
-    bound = f"bound {cell_text(objective.bound)}, gap {(objective.gap or 0.0) * 100.0:.4g} %"
+    bound = f"bound {cell_text(objective.bound)}, gap {_gap_text(objective.gap or 0.0)}"
     return f" ({'proven: ' if result.solution is SolutionStatus.OPTIMAL else ''}{bound})"
+
+
+def _gap_text(gap: float) -> str:
+    """A relative gap in percent; what computer arithmetic leaves between two equal numbers is none."""
+    if gap <= SAME_SUM:
+        return "0 %"
+    return f"{gap * 100.0:.4g} %" if gap >= PROVEN else f"below {PROVEN * 100.0:.4f} %"
 
 
 def result_text(result: Result) -> str:
     """The whole result for a reader."""
     head = f"{printable(result.title or result.problem)}\n"
-    tables = result.plan.tables() if result.plan is not None else ()
-    return "\n".join([head, *(table_text(table) for table in tables), status_text(result)])
+    return "\n".join([head, *(table_text(table) for table in result.tables()), status_text(result)])
 
 
 def print_tables(tables: Iterable[Table | str]) -> str:

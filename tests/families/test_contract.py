@@ -253,7 +253,7 @@ def test_the_document_of_the_reference_is_finite_json(name: str) -> None:
     text = to_json(result_document(result))
     assert json.loads(text, parse_constant=pytest.fail)["plan"]
     assert result.plan is not None
-    assert result.plan.tables()
+    assert result.tables()
 
 
 def _family(name: str) -> Family:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.result import Plan, Table, lacking, plain
+from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.formulas import mapreduce
@@ -19,6 +19,8 @@ from mrdsl.simulation.observed import Observed, table_of
 
 SHOWN = 20
 """How many classes the terminal shows."""
+
+COST = tuple(f"{part} {MONEY}" for part in ("VMs", "penalties", "total"))
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,11 @@ class CapacityPlan(Plan):
                 ),
                 rows,
             ),
-            Table("Cost", ("VMs", "penalties", "total"), [(self.vm_cost, self.penalties, self.total)]),
+            Table(
+                "Cost",
+                tuple(f"{part} {MONEY}" for part in ("VMs", "penalties", "total")),
+                [(self.vm_cost, self.penalties, self.total)],
+            ),
             *((table_of(list(self.observed.items())[:SHOWN]),) if self.observed else ()),
         )
 

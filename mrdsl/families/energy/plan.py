@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mrdsl.core.result import Bar, Plan, Table
+from mrdsl.core.result import MONEY, Bar, Plan, Table
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,9 @@ class EnergyPlan(Plan):
         ]
         return (
             Table("Machines", ("job", "VM", "map tasks", "reduce tasks", "per slot (map+reduce)"), vms),
-            Table("Jobs", ("job", "energy [J]", "uptime [s]", "deadline [s]", "cost", "budget"), jobs),
+            Table(
+                "Jobs", ("job", "energy [J]", "uptime [s]", "deadline [s]", f"cost {MONEY}", f"budget {MONEY}"), jobs
+            ),
             Table(
                 "Parts",
                 (

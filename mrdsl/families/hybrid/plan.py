@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mrdsl.core.result import Plan, Table
+from mrdsl.core.result import MONEY, Plan, Table
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class HybridPlan(Plan):
         )
         cost = Table(
             "Cost per slot",
-            ("average", "outsourcing", "preemption"),
+            tuple(f"{part} {MONEY}" for part in ("average", "outsourcing", "preemption")),
             [(self.cost.average, self.cost.outsourcing, self.cost.preemption)],
         )
         return (Table("Queues", head, rows), cost)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.diagnostics import MrdslError, has_errors
-from mrdsl.core.result import Plan, Result, SolutionStatus, Table, Termination
+from mrdsl.core.result import MONEY, Plan, Result, SolutionStatus, Table, Termination
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.verify import verify
@@ -29,6 +29,9 @@ class Interval:
     half_width: float | None
 
 
+COST = f"cost {MONEY}"
+
+
 @dataclass(frozen=True)
 class SimulatedHybrid(Plan):
     """For every policy: average cost per slot, the least acceptance of a queue, the worst delay in slots."""
@@ -38,7 +41,7 @@ class SimulatedHybrid(Plan):
 
     def tables(self) -> tuple[Table, ...]:
         rows = [
-            (policy, quantity, each.mean, each.half_width)
+            (policy, COST if quantity == "cost" else quantity, each.mean, each.half_width)
             for policy, observed in self.policies.items()
             for quantity, each in observed.items()
         ]

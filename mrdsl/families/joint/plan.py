@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrdsl.core.result import Plan, Table, lacking, plain
+from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.formulas.estimates import upper_is_bound
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class JointPlan(Plan):
         """Costs and VMs of every period, then what each class and service gets over all of them."""
         periods = Table(
             "Periods",
-            ("period", "VMs", "utilization [%]", "operation", "penalties", "total"),
+            ("period", "VMs", "utilization [%]", *(f"{part} {MONEY}" for part in ("operation", "penalties", "total"))),
             [
                 (str(t), *(float(x) for x in row))
                 for t, row in enumerate(
@@ -115,9 +115,9 @@ class JointPlan(Plan):
             "Cluster",
             ("quantity", "value"),
             [
-                ("operation", float(self.operation.sum())),
-                ("penalties", float(self.penalties.sum())),
-                ("total cost", self.total),
+                (f"operation {MONEY}", float(self.operation.sum())),
+                (f"penalties {MONEY}", float(self.penalties.sum())),
+                (f"total cost {MONEY}", self.total),
                 ("mean utilization [%]", float(100 * self.utilization.mean())),
                 ("largest utilization [%]", float(100 * self.utilization.max())),
             ],

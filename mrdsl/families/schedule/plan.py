@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from mrdsl.core.result import Bar, Plan, Table, Trace
+from mrdsl.core.result import MONEY, Bar, Plan, Table, Trace
 from mrdsl.core.units import HOUR
 from mrdsl.simulation.log import Entry
 from mrdsl.simulation.scheduling import Observed
@@ -105,7 +105,7 @@ class SchedulePlan(Plan):
         )
         machines = Table(
             "Machines",
-            ("kind", "VM hours", "cost"),
+            ("kind", "VM hours", f"cost {MONEY}"),
             [
                 ("on demand", self.vm_hours.on_demand, self.cost.on_demand),
                 ("spot", self.vm_hours.spot, self.cost.spot),

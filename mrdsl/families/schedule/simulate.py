@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from mrdsl.core.result import Result, SolutionStatus, Table, Termination
+from mrdsl.core.result import MONEY, Result, SolutionStatus, Table, Termination
 from mrdsl.core.units import HOUR
 from mrdsl.core.writer import Together, make_folder, write_text
 from mrdsl.families.schedule.methods.policy import decisions, simulation
@@ -45,7 +45,10 @@ class SimulatedSchedule(SchedulePlan):
 
     def tables(self) -> tuple[Table, ...]:
         """The mean run, and how far the runs lie apart."""
-        rows = [(name, each.mean, each.half_width) for name, each in self.observed.items()]
+        rows = [
+            (f"cost {MONEY}" if name == "cost" else name, each.mean, each.half_width)
+            for name, each in self.observed.items()
+        ]
         return (*super().tables(), Table(f"Over {self.runs} runs", ("quantity", "mean", "± (95%)"), rows))
 
 
