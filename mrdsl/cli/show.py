@@ -14,9 +14,11 @@ from mrdsl.cli.check import exit_code
 from mrdsl.cli.inputs import load_spec
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.text import decode
+from mrdsl.formulas.stages import described
 from mrdsl.language import tree
 from mrdsl.language.parsing import parse
 from mrdsl.spec.columns import Columns
+from mrdsl.spec.stages import Stage
 
 
 @click.command()
@@ -77,8 +79,11 @@ def spec_lines(value: Any, depth: int, name: str = "") -> list[str]:
     """A spec as indented lines of its dataclasses, SI values as they are."""
     indent, label = "  " * depth, f"{name} = " if name else ""
     if isinstance(value, Columns):
-        rows = [f"{indent}  {path} = {_brief(column)}" for path, column in value.values.items()]
-        return [f"{indent}{label}{len(value)} x {value.node_type.__name__}", *rows]
+        lines = [f"{indent}{label}{len(value)} x {value.node_type.__name__}"]
+        for path, column in value.values.items():
+            blocks = isinstance(column, tuple) and any(is_dataclass(part) for part in column)
+            lines += spec_lines(column, depth + 1, path) if blocks else [f"{indent}  {path} = {_brief(column)}"]
+        return lines
     if is_dataclass(value) and not isinstance(value, type):
         lines = [f"{indent}{label}{type(value).__name__}"]
         for item in fields(value):
@@ -86,7 +91,10 @@ def spec_lines(value: Any, depth: int, name: str = "") -> list[str]:
                 lines += spec_lines(getattr(value, item.name), depth + 1, item.name)
         return lines
     if isinstance(value, tuple) and any(is_dataclass(part) for part in value):
-        return [f"{indent}{label}", *(line for part in value for line in spec_lines(part, depth + 1))]
+        lines = [f"{indent}{label}", *(line for part in value for line in spec_lines(part, depth + 1))]
+        if all(isinstance(part, Stage) for part in value):
+            lines += [f"{indent}  {line}" for line in described(value)]
+        return lines
     return [f"{indent}{label}{dict(value) if hasattr(value, 'keys') else value}"]
 
 

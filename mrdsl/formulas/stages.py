@@ -126,6 +126,18 @@ def width(tasks: tuple[int, ...], parents: Parents) -> int:
     return sum(tasks) - int(nx.maximum_flow_value(network, "start", "end"))
 
 
+def described(stages: tuple[Stage, ...]) -> tuple[str, ...]:
+    """Work, critical paths and width of one job, in words."""
+    parents = parents_of(stages)
+    work = sum(stage.tasks * stage.avg for stage in stages)
+    lines = [f"work = {work:g} s on one slot"]
+    for what, lengths in (("average", [s.avg for s in stages]), ("longest", [s.max for s in stages])):
+        path = longest_path(parents, lengths)
+        names = " -> ".join(stages[number].name for number in path)
+        lines.append(f"critical path of {what} tasks = {sum(lengths[number] for number in path):g} s: {names}")
+    return *lines, f"width = {width(tuple(stage.tasks for stage in stages), parents)} tasks at once"
+
+
 def _numbers(stages: tuple[Stage, ...]) -> tuple[float, float, float, float, float]:
     parents = parents_of(stages)
     averages, longest = [stage.avg for stage in stages], [stage.max for stage in stages]

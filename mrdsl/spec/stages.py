@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mrdsl.spec.columns import Columns, parts_of
+from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.schema import Node, Source, blocks, path, quantity, references
 
 
@@ -45,3 +45,10 @@ def any_stages(classes: Sequence[Any]) -> bool:
         else any(len(getattr(node, "stages", ())) for node in part)
         for part in parts_of(classes)
     )
+
+
+def dags_of(classes: Sequence[Any]) -> dict[str, tuple[Stage, ...]]:
+    """The classes of stages by name, in spec order."""
+    if not any_stages(classes):
+        return {}
+    return {name: stages for name, stages in zip(names_of(classes), stages_of(classes), strict=True) if stages}

@@ -55,7 +55,7 @@ def _bounds(spec: Spec, relax: bool) -> Known | None:
     total = 0.0
     for node in spec.facts.classes:
         guarantee = node.guarantee or "average"
-        if guarantee == "fractional_waves" or node.map.tasks > MOST_CASES:
+        if guarantee == "fractional_waves" or (node.map is not None and node.map.tasks > MOST_CASES):
             return None
         each = _slots_in_waves(node) if guarantee == "waves" else _fractions_of_slots(node)
         if isinf(each):
@@ -98,7 +98,7 @@ class _OneSlotPerVm:
     """A class of bounds as the oracle of capacity reads it."""
 
     coefficients = None
-    slots = type("Slots", (), {"map": 1, "reduce": 1})
+    slots = type("Slots", (), {"map": 1, "reduce": 1, "task": 1})
 
     def __init__(self, node: object) -> None:
         self.node = node

@@ -47,6 +47,31 @@ def extreme(draw: Random) -> str:
     return print_spec(extremes(np.random.default_rng(draw.getrandbits(32)), draw.choice([0, 1])))
 
 
+def stages(draw: Random) -> str:
+    """Classes of one to six stages, and of phases at times, in each family that has them; joint's keep their deadlines."""
+    problem = _pick(draw, "capacity", "bounds", "joint")
+    lines = [f'problem {problem} "drawn"']
+    lines += {
+        "capacity": ["vm m {\n  on_demand { price = 0.2 USD/h }\n  reserved { price = 0.1 USD/h, available = 7 }\n}"],
+        "joint": [f"cluster {{ size = {_pick(draw, 5, 20, 30)} vms, vm_cost = 2 cent/h }}"],
+    }.get(str(problem), [])
+    for name in _names(draw, "c", 1, 2):
+        body, least = _dag(draw) if problem == "joint" or draw.random() < 0.85 else _profile(draw)
+        slots = f"task = {_pick(draw, 1, 2, 5)}" if "stage" in body else "map = 2, reduce = 1"
+        deadline = least + _pick(draw, 0.5, 5.0, 60.0, 2000.0) * draw.uniform(0.9, 1.1)
+        ends = [f"  deadline = {_number(deadline)} s", f"  guarantee = {_pick(draw, 'lower', 'average', 'upper')}"]
+        if problem == "bounds":
+            ends.append(f"  jobs = {_pick(draw, 1, 2, 9)}")
+        else:
+            high = _pick(draw, 1, 2, 5)
+            ends += [f"  slots {{ {slots} }}", f"  jobs = {_pick(draw, 0, 0, 1)} .. {high}"]
+            ends.append(
+                f"  penalty = {_number(10 ** draw.uniform(-2, 0))} {'USD' if problem == 'capacity' else 'cent'}"
+            )
+        lines.append("\n".join([f"class {name} {{", body, *ends, "}"]))
+    return _text(*lines, f"minimize {'slots' if problem == 'bounds' else 'cost'}")
+
+
 def schedule(draw: Random) -> str:
     """Two or three jobs of a few seconds on VMs paid by short periods; the jobs' table stands in comments."""
     table, at = [SCHEDULED], 0
@@ -218,6 +243,7 @@ DRAWN: Mapping[str, Callable[[Random], str]] = MappingProxyType(
         "capacity, extreme": extreme,
         "bounds": bounds,
         "joint": joint,
+        "stages": stages,
         "energy": energy,
         "deadline": deadline,
         "makespan": makespan,
@@ -225,7 +251,7 @@ DRAWN: Mapping[str, Callable[[Random], str]] = MappingProxyType(
         "schedule": schedule,
     }
 )
-"""Every family, and capacity once more far outside what any paper measures."""
+"""Every family, capacity once more far outside what any paper measures, and classes of stages."""
 
 
 def _profile(draw: Random) -> tuple[str, float]:
@@ -245,6 +271,22 @@ def _profile(draw: Random) -> tuple[str, float]:
         )
         least += 3.0 * shuffle * more + 2.0 * reduce * more
     return "\n".join(lines), least
+
+
+def _dag(draw: Random) -> tuple[str, float]:
+    """Stages, each after some before it, and a time that no deadline can be below: three longest tasks of each."""
+    lines, least = [], 0.0
+    for number in range(draw.randint(1, 6)):
+        avg = draw.uniform(0.5, 60.0)
+        longest = avg * _pick(draw, 1.0, 1.3, 4.0)
+        least += 3.0 * float(f"{longest:.3f}")
+        after = [f"s{other}" for other in range(number) if draw.random() < 0.5]
+        order = f", after = [{', '.join(after)}]" if after else ""
+        lines.append(
+            f"  stage s{number} {{ tasks = {_pick(draw, 1, 2, 5, 60, 3000)}, avg = {_number(avg)} s, "
+            f"max = {_number(longest + 0.001)} s{order} }}"
+        )
+    return "\n".join(lines), least + 0.1
 
 
 def _coefficients(draw: Random) -> tuple[str, float]:

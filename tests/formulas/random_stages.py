@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from math import inf
 
 import numpy as np
 
@@ -52,3 +53,20 @@ def numbers(stages: tuple[Stage, ...]) -> tuple[float, float, float, int]:
         max(sum(stages[i].max for i in chain) for chain in chains),
         max(sum(stages[i].tasks for i in chosen) for chosen in apart),
     )
+
+
+def estimate(stages: tuple[Stage, ...], guarantee: str) -> tuple[float, float]:
+    """A and C of A / k + C, from the numbers by enumeration: W; W - 2 P and 2 P, or W where W <= 2 P; halfway."""
+    work, _, path, _ = numbers(stages)
+    high = (work - 2.0 * path if work > 2.0 * path else work), 2.0 * path
+    return {"lower": (work, 0.0), "upper": high, "average": ((work + high[0]) / 2.0, path)}[guarantee]
+
+
+def least_slots(stages: tuple[Stage, ...], guarantee: str, deadline: float) -> float:
+    """The least slots of one job, at least one and at most its width, that keep a deadline; infinite where none do."""
+    _, path_avg, _, width = numbers(stages)
+    work, constant = estimate(stages, guarantee)
+    if (guarantee == "lower" and path_avg > deadline * (1 + 1e-9)) or constant >= deadline:
+        return inf
+    slots = max(1.0, work / (deadline - constant))
+    return slots if slots <= width * (1 + 1e-9) else inf

@@ -20,6 +20,7 @@ from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import dags_of
 
 
 def plan_of(spec: Spec) -> BoundsPlan:
@@ -42,6 +43,7 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
         deadline=column(classes, "deadline"),
         sizes=minimizes_slots(spec),
         stages=stage_counts(classes),
+        dags=dags_of(classes),
         upper_is_bound=upper_is_bound(spec.facts, estimates),
     )
 

@@ -14,6 +14,7 @@ from mrdsl.core.result import Bar, Plan, Table, Trace, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
+from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
     from mrdsl.simulation.tasks import TaskRun
@@ -45,9 +46,9 @@ class BoundsPlan(Plan):
     """Arrays have one element per class; slots are those of one job, unrounded, times in seconds.
 
     ``jobs`` run side by side in each class. ``stages`` counts those of each class, 0 where it is described otherwise;
-    ``map_slots`` are then those of their tasks. ``upper_is_bound``: whether the spec keeps the premises of the upper
-    estimate. ``deadline`` is NaN where the class has none. ``observed`` is empty unless the plan was simulated;
-    ``replay`` then gives every task run of the first run again.
+    ``map_slots`` are then those of their tasks, ``dags`` has the stages by class. ``upper_is_bound``: whether the spec
+    keeps the premises of the upper estimate. ``deadline`` is NaN where the class has none. ``observed`` is empty unless
+    the plan was simulated; ``replay`` then gives every task run of the first run again.
     """
 
     names: Sequence[str]
@@ -58,6 +59,7 @@ class BoundsPlan(Plan):
     deadline: Floats = field(metadata=lacking("the class has no deadline"))
     sizes: bool
     stages: NDArray[np.int64]
+    dags: Mapping[str, tuple[Stage, ...]]
     upper_is_bound: NDArray[np.bool_]
     observed: Mapping[str, Observed] = field(default_factory=dict)
     replay: Callable[[], Iterator[TaskRun]] | None = None
@@ -106,6 +108,12 @@ class BoundsPlan(Plan):
             head = ("class", "jobs seen", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "upper / mean", "average / mean")
             tables.append(Table("Simulated", head, [self._seen(i, n) for i, n in enumerate(self.names[:SHOWN])]))
         return tuple(tables)
+
+    def graph(self, title: str) -> str:
+        """The stages of the classes that consist of some, with tasks and times."""
+        from mrdsl.reporting.stage_graph import stage_graph
+
+        return stage_graph(self.dags, title)
 
     def bars(self) -> tuple[Bar, ...]:
         """The first tasks to end, slot by slot, where the plan was simulated."""

@@ -17,6 +17,7 @@ from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import Stage, dags_of
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +47,7 @@ class Instance:
     ``limits`` are the slots of one job between which they hold.
     ``deadline`` is what the spec says, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in
     ``subject to``.
-    ``stages`` counts those of each class, 0 where it has none.
+    ``stages`` counts those of each class, 0 where it has none; ``dags`` has them by class.
     ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
     """
 
@@ -63,6 +64,7 @@ class Instance:
     expected: Floats
     penalty: Floats
     stages: NDArray[np.int64]
+    dags: Mapping[str, tuple[Stage, ...]]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -125,6 +127,7 @@ def instance_of(spec: Spec) -> Instance:
         expected=expected,
         penalty=column(classes, "penalty"),
         stages=stage_counts(classes),
+        dags=dags_of(classes),
     )
 
 

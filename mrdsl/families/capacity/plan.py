@@ -16,6 +16,7 @@ from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, upper_is_bound
 from mrdsl.simulation.observed import Observed, table_of
+from mrdsl.spec.stages import Stage
 
 SHOWN = 20
 """How many classes the terminal shows."""
@@ -105,9 +106,9 @@ class CapacityPlan(Plan):
     """VMs to rent and, per class, jobs to admit and slots to give; arrays have one element per class.
 
     ``map_slots`` and ``reduce_slots`` are those of the whole class. ``stages`` counts those that it consists of, 0
-    where it is described otherwise; ``map_slots`` are then those of their tasks. ``completion_*`` is NaN where the
-    estimate is not known or no job is admitted. ``observed`` is what a simulation of the plan saw, by class; empty
-    without one, and ``simulated`` None.
+    where it is described otherwise; ``map_slots`` are then those of their tasks, and ``dags`` has the stages by class.
+    ``completion_*`` is NaN where the estimate is not known or no job is admitted. ``observed`` is what a simulation of
+    the plan saw, by class; empty without one, and ``simulated`` None.
     """
 
     vm: str
@@ -127,6 +128,7 @@ class CapacityPlan(Plan):
     vm_cost: float
     whole: bool
     stages: NDArray[np.int64]
+    dags: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     observed: Mapping[str, Observed] = field(default_factory=dict)
     simulated: Simulated | None = None
 
@@ -156,6 +158,12 @@ class CapacityPlan(Plan):
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total},
             **how,
         }
+
+    def graph(self, title: str) -> str:
+        """The stages of the classes that consist of some, with tasks and times."""
+        from mrdsl.reporting.stage_graph import stage_graph
+
+        return stage_graph(self.dags, title)
 
     def _staged(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for index in np.flatnonzero(self.stages).tolist():
@@ -286,6 +294,7 @@ def plan_of(
         vm_cost=instance.prices.cost(on_demand, reserved),
         whole=not relax,
         stages=instance.stages,
+        dags=instance.dags,
     )
 
 

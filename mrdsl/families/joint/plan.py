@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mrdsl.families.joint.workload import Floats, Workload
+    from mrdsl.spec.stages import Stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class ServicePlan:
 class JointPlan(Plan):
     """One allocation per period. ``vms``, ``utilization`` and the costs have the shape (periods,).
 
-    ``stages`` counts those of each class, 0 where it is described otherwise.
+    ``stages`` counts those of each class, 0 where it is described otherwise; ``dags`` has them by class.
     """
 
     class_names: Sequence[str]
@@ -62,6 +63,7 @@ class JointPlan(Plan):
     operation: Floats
     penalties: Floats
     stages: NDArray[np.int64]
+    dags: Mapping[str, tuple[Stage, ...]]
 
     @property
     def total(self) -> float:
@@ -83,6 +85,12 @@ class JointPlan(Plan):
             "utilization": plain(self.utilization[t]),
             "cost": _cost(self.operation[t], self.penalties[t]),
         }
+
+    def graph(self, title: str) -> str:
+        """The stages of the classes that consist of some, with tasks and times."""
+        from mrdsl.reporting.stage_graph import stage_graph
+
+        return stage_graph(self.dags, title)
 
     def _staged(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for index in np.flatnonzero(self.stages).tolist():
@@ -195,6 +203,7 @@ def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointP
         operation=work.vm_cost * held,
         penalties=rejected @ work.penalty,
         stages=work.execution.stages,
+        dags=work.execution.dags,
     )
 
 

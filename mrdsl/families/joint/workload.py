@@ -6,7 +6,7 @@ have the shape (periods, units).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slot
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits, slots_per_job
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.stages import Stage, dags_of
 
 if TYPE_CHECKING:
     from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts, Service
@@ -36,7 +37,8 @@ class Execution:
     """The classes' execution times ``A h / s_M + B h / s_R + C`` and what one VM hosts; arrays over classes.
 
     ``path``: no job ends before, whatever its slots. ``reuse`` is Xi, how often in a period a VM takes new jobs.
-    ``limits`` are the slots of one job between which the estimates hold. ``stages`` counts those of each class.
+    ``limits`` are the slots of one job between which the estimates hold. ``stages`` counts those of each class,
+    ``dags`` has them.
     """
 
     A: Floats
@@ -49,6 +51,7 @@ class Execution:
     reuse: Floats
     limits: SlotLimits
     stages: NDArray[np.int64]
+    dags: Mapping[str, tuple[Stage, ...]]
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
@@ -253,6 +256,7 @@ def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
         reuse=reuse_factor(cluster.period, deadline, cluster.concurrency == "whole" or cluster.reuse == "floor"),
         limits=slot_limits(classes),
         stages=stage_counts(classes),
+        dags=dags_of(classes),
     )
 
 

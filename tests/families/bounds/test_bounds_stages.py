@@ -18,7 +18,7 @@ from mrdsl.spec import Spec
 from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.spec import Goal
 from mrdsl.spec.stages import Stage
-from tests.formulas.random_stages import numbers, random_stages
+from tests.formulas.random_stages import estimate, least_slots, numbers, random_stages
 
 CLUSTER = """problem bounds "Spark"
 cluster { slots { task = 192 }ITEMS }
@@ -72,8 +72,8 @@ def test_one_stage_is_a_map_phase_to_the_last_digit(scheduler: str, tasks: int, 
             plans.append(solve(Spec(problem="bounds", facts=facts, goal=goal)).plan)
         ours, theirs = plans
         assert ours.map_slots == theirs.map_slots
-        for estimate in ("lower", "average", "upper"):
-            assert ours.completion[estimate] == theirs.completion[estimate]
+        for each in ("lower", "average", "upper"):
+            assert ours.completion[each] == theirs.completion[each]
         assert ours.upper_is_bound == theirs.upper_is_bound
 
 
@@ -83,12 +83,11 @@ def test_the_least_slots_are_those_of_scip_and_of_the_formula() -> None:
     classes, least = [], 0.0
     for name, guarantee in zip("abc", ("lower", "average", "upper"), strict=True):
         stages = random_stages(rng, 5)
-        work, path_avg, path, width = numbers(stages)
-        high = work - 2.0 * path if work > 2.0 * path else work
-        a, c = {"lower": (work, 0.0), "upper": (high, 2.0 * path), "average": ((work + high) / 2.0, path)}[guarantee]
+        _, path_avg, _, width = numbers(stages)
+        a, c = estimate(stages, guarantee)
         deadline = max((a / width + c) * float(rng.uniform(1.01, 3.0)), path_avg)
         classes.append(JobClass(name=name, stages=stages, jobs=2, deadline=deadline, guarantee=guarantee))
-        least += 2 * max(1.0, a / (deadline - c))
+        least += 2 * least_slots(stages, guarantee, deadline)
     spec = Spec(problem="bounds", facts=BoundsFacts(classes=tuple(classes)), goal=Goal("minimize", "slots"))
     assert solve(spec).objective.value == pytest.approx(least, rel=1e-12)
     by_model = solve(spec, solver="scip", formulation="slots", limits=Limits(gap=1e-8))

