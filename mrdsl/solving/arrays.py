@@ -134,6 +134,20 @@ def without_goal(model: Any) -> Iterator[None]:
         goal.activate()
 
 
+@contextmanager
+def scaled_goal(model: Any, factor: float) -> Iterator[None]:
+    """The model with its goal multiplied by ``factor``, for as long as the block lasts."""
+    goal = objective_of(model)
+    goal.deactivate()
+    name = unique_component_name(model, "scaled_goal")
+    model.add_component(name, pyo.Objective(expr=factor * goal.expr, sense=goal.sense))
+    try:
+        yield
+    finally:
+        model.del_component(name)
+        goal.activate()
+
+
 def load_values(variables: Any, values: Any) -> None:
     """Writes values into Pyomo variables, whole numbers as whole floats."""
     for variable, value in zip(variables, values.tolist(), strict=True):

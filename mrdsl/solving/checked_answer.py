@@ -14,7 +14,7 @@ from mrdsl.core.linear_program import FEASIBILITY, Array, LinearProgram, Names
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.source import Span
 from mrdsl.solving import flat, registry
-from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values
+from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values, scaled_goal
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
@@ -112,17 +112,20 @@ def judge(
 
 
 def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) -> Answer:
+    factor = model.natural_scale()
     if solver.pyomo is not None:
         model.variables = variables_of(model.model)
-        reply = through_pyomo(solver, limits, model=flat.of_model(model.model, model.variables))
-        return _judge_nonlinear(solver, reply, model, limits)
+        with scaled_goal(model.model, factor):
+            plain = flat.of_model(model.model, model.variables)
+        reply = through_pyomo(solver, limits, model=plain)
+        return _judge_nonlinear(solver, reply.times(1.0 / factor), model, limits)
     if solver.worker is None:
         message = "mrdsl hands models that are not linear to solvers by [worker] or [pyomo] only"
         return Answer(Termination.ERROR, SolutionStatus.NONE, solver=solver.name, message=message)
-    with model.as_file() as path:
+    with scaled_goal(model.model, factor), model.as_file() as path:
         options = {**model.hints.get(solver.name, {}), **options_of(solver, limits)}
         reply = in_worker(solver.worker, Request(nl=path, options=options), limits)
-    return _judge_nonlinear(solver, reply, model, limits)
+    return _judge_nonlinear(solver, reply.times(1.0 / factor), model, limits)
 
 
 def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, limits: Limits) -> Answer:

@@ -12,7 +12,7 @@ import pyomo.core as pyo
 from pyomo.repn import generate_standard_repn
 
 from mrdsl.core.guarded import scratch_folder
-from mrdsl.core.linear_program import INTEGRALITY, Array
+from mrdsl.core.linear_program import INTEGRALITY, Array, natural_scale
 from mrdsl.exchange.models.naming import plain_names
 from mrdsl.solving.arrays import constraints_of, fill_the_unused, hints_of, objective_of
 
@@ -61,6 +61,12 @@ class NonlinearModel:
         if self._worst()[0] > TOLERANCE:
             self._load(values.tolist())
         return worst, where, float(pyo.value(objective_of(self.model)))
+
+    def natural_scale(self) -> float:
+        """The power of two by which the goal's largest linear coefficient comes to its natural size, as in a linear
+        program; where it has none, its constant; 1 where it has neither."""
+        found = generate_standard_repn(objective_of(self.model).expr, quadratic=False)
+        return natural_scale(max((abs(c) for c in found.linear_coefs), default=0.0) or abs(found.constant))
 
     def goal_size(self) -> float:
         """The largest term of the goal at the point in the model, the constant included."""

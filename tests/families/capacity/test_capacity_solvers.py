@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyomo.environ as pyo
@@ -154,3 +155,18 @@ def test_every_row_and_column_has_its_line_in_the_spec(formulation: str) -> None
 def test_too_few_vms_are_explained_in_the_users_lines() -> None:
     text = explain(infeasible(), seconds=20.0).short()
     assert "`vms <= 100`" in text
+
+
+@pytest.mark.parametrize("formulation", ["P0", "P1", "P0-cone"])
+@pytest.mark.parametrize("factor", [1e-6, 1e9])
+def test_nonlinear_goals_are_solved_at_their_natural_size(formulation: str, factor: float) -> None:
+    """Prices of millionths of a dollar or of billions: the same plan, the same proof, as Theorem 4.2 has it for P2."""
+    spec = mrdsl.load(MODELS / "reference.mrspec")
+    vm = spec.facts.vms[0]
+    kinds = {kind: getattr(vm, kind) for kind in ("on_demand", "reserved")}
+    dearer = {kind: replace(each, price=each.price * factor) for kind, each in kinds.items()}
+    classes = tuple(replace(each, penalty=each.penalty * factor) for each in spec.facts.classes)
+    spec = replace(spec, facts=replace(spec.facts, vms=(replace(vm, **dearer),), classes=classes))
+    result = solve(spec, "scip", formulation=formulation, relax=True, limits=Limits(time=30))
+    assert result.solution is SolutionStatus.OPTIMAL
+    assert result.objective.value == pytest.approx(solve(spec, "direct", relax=True).objective.value, rel=1e-6)
