@@ -115,3 +115,29 @@ def test_modules_are_short() -> None:
         for path in (*PACKAGE.rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"))
     }
     assert {path: length for path, length in lengths.items() if length > LONGEST_MODULE} == {}
+
+
+def test_no_tolerance_lacks_a_name() -> None:
+    """A number as small as a tolerance is a named constant: of `core/tolerances.py`, or of the module it is for."""
+    unnamed = [
+        f"{name}: {node.value}"
+        for name, path in _modules().items()
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Constant) and isinstance(node.value, float) and 0.0 < abs(node.value) < 1e-3
+    ]
+    assert unnamed == []
+
+
+def test_tolerances_of_one_meaning_have_one_home() -> None:
+    shared = {"FEASIBILITY", "ROUNDING", "LAST_DIGITS", "SAME_SUM", "PROVEN"}
+    homes = {
+        name
+        for name, path in _modules().items()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in shared
+    }
+    assert homes == {"mrdsl.core.tolerances"}

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.source import Span
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.whole_numbers import begun, ceiling
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-9
 
 
 def hosting_vms(map_slots: Floats, reduce_slots: Floats, map_per_vm: Floats, reduce_per_vm: Floats) -> Floats:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-FEASIBILITY = 1e-6
 INTEGRALITY = 1e-5
 NATURAL = 2.0**10
 """The size of a goal's largest coefficient when a solver sees it: what they compare goals with is absolute."""
@@ -75,7 +76,7 @@ class LinearProgram:
     def _weak_bound(self, prices: Array) -> float | None:
         rows = np.repeat(np.arange(len(self.row_lower)), np.diff(self.starts))
         reduced = self.costs - np.bincount(self.columns, self.coefficients * prices[rows], minlength=len(self.costs))
-        small = 1e-9 * max(1.0, float(np.abs(self.costs).max(initial=0.0)))
+        small = ROUNDING * max(1.0, float(np.abs(self.costs).max(initial=0.0)))
         reduced = np.where(np.abs(reduced) <= small, 0.0, reduced)
         total = self.offset
         for price, low, high in ((prices, self.row_lower, self.row_upper), (reduced, self.lower, self.upper)):

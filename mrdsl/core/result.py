@@ -177,11 +177,15 @@ def _in_currency(table: Table, shown: str) -> Table:
     return Table(table.title, columns, [tuple(put(cell) for cell in row) for row in table.rows])
 
 
+LEAST_VALUE = 1e-9
+"""What a gap is relative to at least, so that a value of 0 has one."""
+
+
 def relative_gap(value: float | None, bound: float | None) -> float | None:
-    """``|value - bound|`` relative to the larger of 1e-9 and ``|value|``; None where either is unknown."""
+    """``|value - bound|`` relative to the larger of LEAST_VALUE and ``|value|``; None where either is unknown."""
     if value is None or bound is None:
         return None
-    return abs(value - bound) / max(abs(value), 1e-9)
+    return abs(value - bound) / max(abs(value), LEAST_VALUE)
 
 
 def plain(value: Any) -> Any:

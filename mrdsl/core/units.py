@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
+from mrdsl.core.tolerances import ROUNDING
+
 Dimension = tuple[int, ...]
 
 BASES = ("time", "money", "data", "energy", "vms", "slots", "jobs", "tasks", "requests")
@@ -255,7 +257,7 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
 
 def _is_neat(value: float) -> bool:
     """Whether one decimal says it all."""
-    return abs(value * 10.0 - round(value * 10.0)) < 1e-9 * abs(value)
+    return abs(value * 10.0 - round(value * 10.0)) < ROUNDING * abs(value)
 
 
 def _digits(value: float) -> str:

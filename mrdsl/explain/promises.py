@@ -11,6 +11,7 @@ from typing import Any
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
 from mrdsl.core.source import Span
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.spec.changing import FactNumber, declaration_at, label_of, numbers_at, span_at, value_at, with_values
 from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.spec import Spec
@@ -45,7 +46,7 @@ class Line:
         """The value, moved in the easy direction to the fewest digits (three at least) that change it but little."""
         toward = ceil if self.direction > 0 else floor
         if self.whole:
-            return float(toward(value - self.direction * 1e-9))
+            return float(toward(value - self.direction * ROUNDING))
         unit = _unit(value, self.kind)
         scaled = value / unit
         if scaled == 0.0:
@@ -53,7 +54,7 @@ class Line:
         short = value
         for digits in (2, 3, 4, 5):
             step = 10.0 ** (floor(log10(abs(scaled))) - digits)
-            short = float(f"{toward(scaled / step - self.direction * 1e-9) * step:.12g}") * unit
+            short = float(f"{toward(scaled / step - self.direction * ROUNDING) * step:.12g}") * unit
             if abs(short - value) <= 0.05 * abs(value - self.value):
                 break
         return short

@@ -14,6 +14,7 @@ from mrdsl.contracts.family import Needs
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
+from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.explain.promises import Line, lines_of, moved
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import formulation_named
@@ -89,7 +90,7 @@ def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
             effect = "no plan"
         elif step.effect is None:
             effect = "not known"
-        elif abs(step.effect) <= 1e-6 * max(1.0, abs(result.objective.value or 0.0)):
+        elif abs(step.effect) <= PROVEN * max(1.0, abs(result.objective.value or 0.0)):
             continue
         else:
             effect = f"{step.effect:+.4g} {unit}".strip()
@@ -112,7 +113,7 @@ def shadow_prices(spec: Spec, formulation: str | None = None, solver: str = "hig
     spans = getattr(model, "spans", None) or {}
     rows = []
     for name, price in answer.duals.items():
-        if abs(price) > 1e-9:
+        if abs(price) > ROUNDING:
             span = span_of(model.find_component(name), spans)
             rows.append((name, price, str(span) if span else ""))
     return Table("Shadow prices of the relaxation", ("constraint", "goal per unit", "line"), rows)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil, floor
 
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.explain.oracle import Oracle
 from mrdsl.explain.promises import Line, easiest, moved
 from mrdsl.spec.spec import Spec
@@ -38,7 +39,7 @@ class Axis:
         if change >= self.most:
             return easiest(self.line)
         step = change * self.scale
-        return self.line.value + self.line.direction * (ceil(step - 1e-9) if self.line.whole else step)
+        return self.line.value + self.line.direction * (ceil(step - ROUNDING) if self.line.whole else step)
 
     def change(self, value: float) -> float:
         """How far a value lies from what was written, in the easy direction."""
@@ -52,7 +53,7 @@ class Axis:
         """The change of the last value that can be written before this one: whole where the promise is."""
         if not self.line.whole or change >= self.most:
             return min(change, self.most)
-        return floor(change * self.scale + 1e-9) / self.scale
+        return floor(change * self.scale + ROUNDING) / self.scale
 
     def shown(self, change: float) -> float:
         """The change of the value with few digits that is shown for this one."""

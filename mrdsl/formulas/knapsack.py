@@ -20,10 +20,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+NO_VMS = 1e-14
+"""What rounding leaves of VMs, relative to the most of them, where all jobs have moved away."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def exchange(
     start = floor(relaxed)
     used = float(gamma @ start)
     moving = np.abs(penalty - price * gamma)
-    moving[moving <= 1e-12 * penalty] = 0.0
+    moving[moving <= SAME_SUM * penalty] = 0.0
     reached = States(np.array([used]), np.zeros(1), best=float(vm_cost.idle(np.array([used]), price)[0]))
     core = _core(moving, low, high, reached.best, classes + 1)
     order, timed_out = [], False
@@ -170,7 +174,7 @@ def move(
     """
     count = len(states.vms)
     vms = (states.vms[None, :] + weights[:, None]).ravel()
-    vms[np.abs(vms) < 1e-14 * float(np.abs(vms).max())] = 0.0  # noise, where all jobs have moved away
+    vms[np.abs(vms) < NO_VMS * float(np.abs(vms).max())] = 0.0
     cost = (states.cost[None, :] + losses[:, None]).ravel()
     total = cost + idle(vms)
     best = int(np.argmin(total))
@@ -203,7 +207,7 @@ def _undominated(vms: Floats, penalties: Floats) -> Ints:
     order = np.lexsort((penalties, vms))
     sorted_penalties = penalties[order]
     before = np.minimum.accumulate(np.concatenate([[np.inf], sorted_penalties[:-1]]))
-    return order[sorted_penalties < before - 1e-12 * np.maximum(1.0, np.abs(sorted_penalties))]
+    return order[sorted_penalties < before - SAME_SUM * np.maximum(1.0, np.abs(sorted_penalties))]
 
 
 def path(states: States) -> list[int]:

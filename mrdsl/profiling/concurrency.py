@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mrdsl.core.tolerances import SAME_SUM
+
 HOUR = 3_600_000
 Interval = tuple[int, int]
 """Start and end in milliseconds; what ends at the moment when another starts does not overlap it."""
@@ -44,7 +46,7 @@ class Counts:
         if not len(counts):
             return 0
         order = np.argsort(counts, kind="stable")
-        reached = np.cumsum(lengths[order]) >= share * lengths.sum() * (1 - 1e-12)
+        reached = np.cumsum(lengths[order]) >= share * lengths.sum() * (1 - SAME_SUM)
         return int(counts[order][np.argmax(reached)])
 
 

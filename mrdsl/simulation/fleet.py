@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
-from mrdsl.simulation.machines import ROUNDING, started_periods
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.simulation.machines import started_periods
 
 MAP, REDUCE = 0, 1
 State = tuple[tuple[float, ...], tuple[float, ...]]

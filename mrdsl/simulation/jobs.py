@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.formulas.waves import WaveProfile
 
 
@@ -49,4 +50,4 @@ class Job:
     @property
     def punctual_until(self) -> float:
         """The last finish that still counts as in time: the due moment, and what rounding may add to it."""
-        return self.due + 1e-9 * (self.due - self.submit) + 1e-9
+        return self.due + ROUNDING * (self.due - self.submit) + ROUNDING

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp, floor, log
 
 STEP = log(1.02)
+LEAST_SECONDS = 1e-12
 
 
 class Lateness:
@@ -23,7 +24,7 @@ class Lateness:
         self.count += 1
         self.total += seconds
         self.largest = max(self.largest, seconds)
-        bin_ = floor(log(max(seconds, 1e-12)) / STEP)
+        bin_ = floor(log(max(seconds, LEAST_SECONDS)) / STEP)
         self._bins[bin_] = self._bins.get(bin_, 0) + 1
 
     @property

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from mrdsl.core.whole_numbers import begun
 
-ROUNDING = 1e-9
-
 
 @dataclass(frozen=True, slots=True)
 class MachineType:

@@ -18,6 +18,8 @@ from mrdsl.spec.schema import Distribution
 
 CHUNK = 256
 MAX_ROUNDS = 1000
+BISECTED = 1e-10
+"""The relative width at which a bisection for a quantile ends."""
 
 
 def stream(seed: int, *place: object) -> np.random.RandomState:
@@ -104,7 +106,7 @@ def quantile(value: Distribution | float, share: float) -> float:
         high *= 2.0
     for _ in range(200):
         middle = (low + high) / 2
-        if middle in (low, high) or high - low <= 1e-10 * abs(high):
+        if middle in (low, high) or high - low <= BISECTED * abs(high):
             break
         if cumulative(value, middle) >= share:
             high = middle

@@ -9,6 +9,8 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import ROUNDING
+
 BATCHES = 20
 CONFIDENCE = 0.95
 NORMAL_95 = 1.959963984540054
@@ -67,7 +69,7 @@ def kept_within(runs: Sequence[Sequence[float]], limit: float) -> Kept:
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
     if not seen:
         raise ValueError("nothing was observed")
-    good = [(run <= limit * (1.0 + 1e-9)).astype(np.float64) for run in seen]
+    good = [(run <= limit * (1.0 + ROUNDING)).astype(np.float64) for run in seen]
     count = sum(len(run) for run in seen)
     share = float(np.concatenate(good).mean())
     ended = [run[np.isfinite(run)] for run in seen]

@@ -10,9 +10,10 @@ import numpy as np
 from mrdsl.contracts.family import Needs
 from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.linear_program import FEASIBILITY, Array, LinearProgram, Names
+from mrdsl.core.linear_program import Array, LinearProgram, Names
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.source import Span
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import flat, registry
 from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values, scaled_goal
 from mrdsl.solving.claims import Point, answer_of

@@ -13,8 +13,9 @@ import numpy as np
 
 from mrdsl.core.answer import Reply
 from mrdsl.core.guarded import scratch_folder
-from mrdsl.core.linear_program import FEASIBILITY, Array, LinearProgram
+from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import registry
 from mrdsl.solving.backends.program import solve_with_command
 from mrdsl.solving.declaration import SolverFile, Worker

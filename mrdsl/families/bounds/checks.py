@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, warning
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, JobClass, is_common, is_fifo, sizes_of
 from mrdsl.families.bounds.stages import kinds_of_slots, of_phases_alone, promised_without_bound
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
@@ -60,7 +61,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     estimates = estimates_of(spec.facts)
     profile = estimates.profile
     times = earliest(guaranteed(spec.facts, estimates), profile.map_tasks, profile.reduce_tasks)
-    for index in _indices(column(spec.facts.classes, "deadline") * (1.0 + 1e-12) < times):
+    for index in _indices(column(spec.facts.classes, "deadline") * (1.0 + SAME_SUM) < times):
         node = spec.facts.classes[index]
         yield impossible(
             "impossible-deadline",

@@ -8,6 +8,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
 from mrdsl.core.source import Span
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import MINUTE, show
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
@@ -75,14 +76,14 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
 def _may_be_too_early(c: Reader) -> Any:
     """No estimate exceeds three longest tasks of each kind; a look at that spares most specs the exact arithmetic."""
     upper = c("shuffle.first_max", 0.0) + 3.0 * (c("map.max", 0.0) + c("shuffle.max", 0.0) + c("reduce.max", 0.0))
-    return (c("deadline") <= upper * (1 + 1e-9)) | (c("deadline") <= c("coefficients.C") * (1 + 1e-9))
+    return (c("deadline") <= upper * (1 + ROUNDING)) | (c("deadline") <= c("coefficients.C") * (1 + ROUNDING))
 
 
 def _long_stages(classes: Sequence[Any]) -> Iterator[bool]:
     """The same of stages: no estimate exceeds three longest tasks of each."""
     if any_stages(classes):
         for node, stages in zip(classes, stages_of(classes), strict=True):
-            yield bool(stages) and node.deadline <= 3.0 * sum(stage.max for stage in stages) * (1 + 1e-9)
+            yield bool(stages) and node.deadline <= 3.0 * sum(stage.max for stage in stages) * (1 + ROUNDING)
 
 
 def _vm_types(spec: Spec) -> Iterator[Diagnostic]:

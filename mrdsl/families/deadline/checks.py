@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.core.diagnostics import Diagnostic, error, impossible
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.facts import DeadlineFacts
 from mrdsl.families.deadline.workload import Tasks, read_tasks, tasks_of
 from mrdsl.spec.spec import Spec
@@ -43,7 +44,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     0 however the delay is divided. Lengths within a billionth of the delay count as equal to it: 0.1 s and 0.2 s fit
     into 0.3 s.
     """
-    from mrdsl.families.deadline.network import ROUNDING, critical_path, network_of
+    from mrdsl.families.deadline.network import critical_path, network_of
 
     tasks = tasks_of(spec)
     network = network_of(tasks)

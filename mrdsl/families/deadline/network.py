@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 from mrdsl.families.deadline.workload import Tasks
 
-ROUNDING = 1e-9
-"""Relative to a deadline: a path that differs by less takes exactly as long, for sums of durations are not exact."""
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

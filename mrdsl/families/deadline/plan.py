@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mrdsl.core.result import Bar, Plan, Table
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.network import Floats, Network, network_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec
@@ -158,7 +159,9 @@ def kept(network: Network, slack: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             factor = np.where(reached > allowed, (allowed - critical) / (reached - critical), 1.0)
         over = earliest[network.tail] + lengths - network.latest(lengths, allowed)[network.head]
-        spared = np.maximum(slack - np.maximum(over, 0.0) * (1 + 1e-9), slack * np.clip(factor, 0.0, 1.0)[network.dag])
+        spared = np.maximum(
+            slack - np.maximum(over, 0.0) * (1 + ROUNDING), slack * np.clip(factor, 0.0, 1.0)[network.dag]
+        )
         slack = np.where(over > 0, spared, slack)
     return np.asarray(slack)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Limits, SolutionStatus
+from mrdsl.core.tolerances import FEASIBILITY, PROVEN
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.energy.facts import Job
 from mrdsl.families.energy.models import counted
@@ -38,7 +39,7 @@ def alone(spec: Spec, job: Job, *, deadline: bool, budget: bool, goal: str) -> S
 def extreme(spec: Spec, solve: Solve) -> Extreme | None:
     """The proven optimum of a spec, None where none was proven in time."""
     model = counted.build(spec)
-    answer = solve(model, Limits(time=SECONDS, gap=1e-6))
+    answer = solve(model, Limits(time=SECONDS, gap=PROVEN))
     if answer.solution is not SolutionStatus.OPTIMAL:
         return None
     plan = counted.decode(spec, model)
@@ -60,7 +61,7 @@ def _too_early(spec: Spec, job: Job, solve: Solve) -> Iterator[Diagnostic]:
     if job.deadline is None:
         return
     fastest = extreme(alone(spec, job, deadline=False, budget=False, goal="uptime"), solve)
-    if fastest is not None and fastest.value > job.deadline * (1 + 1e-6):
+    if fastest is not None and fastest.value > job.deadline * (1 + FEASIBILITY):
         yield impossible(
             "impossible-deadline",
             f"the fastest possible uptime of job {job.name} is {fastest.value:.6g} s, on any of the machines there "
@@ -74,7 +75,7 @@ def _too_cheap(spec: Spec, job: Job, solve: Solve) -> Iterator[Diagnostic]:
     if job.budget is None:
         return
     cheapest = extreme(alone(spec, job, deadline=False, budget=False, goal="cost"), solve)
-    if cheapest is not None and cheapest.value > job.budget * (1 + 1e-6):
+    if cheapest is not None and cheapest.value > job.budget * (1 + FEASIBILITY):
         yield impossible(
             "impossible-budget",
             f"the cheapest plan of job {job.name} costs {money(cheapest.value, spec)}; its budget is "

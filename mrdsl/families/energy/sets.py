@@ -13,11 +13,11 @@ from math import inf
 
 import numpy as np
 
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.assignment import Share, phases_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
 
-SLACK = 1e-9
 LEVELS = (1.0, 0.75, 0.5, 0.35, 0.25, 0.15)
 FRONTIER = 24
 LENGTHS = 400
@@ -56,7 +56,7 @@ class _Phase:
 
         Of very many (short tasks, a far deadline) an even choice: waves are then too short to matter one by one.
         """
-        fit = (vms[self.owner] > 0) & (self.ends <= limit * (1 + SLACK))
+        fit = (vms[self.owner] > 0) & (self.ends <= limit * (1 + ROUNDING))
         return _thinned(np.flatnonzero(fit & (self.room @ vms >= self.tasks)), LENGTHS)
 
 
@@ -150,7 +150,7 @@ class SetSearch:
             if placement is None or placement.score >= best.score:
                 break
             best, allowed = placement, allowed + left
-            if left <= limit * 1e-6 or not np.isfinite(limit):
+            if left <= limit * FEASIBILITY or not np.isfinite(limit):
                 break
         shuffle = self._mean_shuffle(vms)
         if best.lacking and shuffle > 0.01 * limit:
@@ -166,7 +166,7 @@ class SetSearch:
         if placement is None:
             return None, 0.0
         uptime = phases_of(self.machines, self.job, self.share(placement)).total
-        return (placement, limit - uptime) if uptime <= limit * (1 + SLACK) else (None, 0.0)
+        return (placement, limit - uptime) if uptime <= limit * (1 + ROUNDING) else (None, 0.0)
 
     def _mean_shuffle(self, vms: Ints) -> float:
         moved = self.job.send * self.job.map_tasks + self.job.fetch * self.job.reduce_tasks
@@ -184,7 +184,7 @@ class SetSearch:
         elif port > 0:
             most = floor(left / port)
         else:
-            most = np.where(left >= -SLACK * limit, float(self.job.map_tasks), 0.0)
+            most = np.where(left >= -ROUNDING * limit, float(self.job.map_tasks), 0.0)
         points, lengths = np.nonzero(most * int(vms.sum()) >= self._maps.tasks)
         caps = np.minimum(self._maps.room[rows[lengths]], most[points, lengths, None])
         counts, energy = _fill(self._maps, vms, caps)
@@ -205,7 +205,7 @@ class SetSearch:
         counts, energy = _fill(self._reduces, vms, caps)
         most = np.ceil(counts / np.maximum(vms, 1)).max(axis=1, initial=0)
         times = np.tile(self._reduces.ends[rows], len(LEVELS)) + self.job.fetch * most
-        keep = np.flatnonzero(np.isfinite(energy) & (times <= limit * (1 + SLACK)))
+        keep = np.flatnonzero(np.isfinite(energy) & (times <= limit * (1 + ROUNDING)))
         keep = keep[np.lexsort((energy[keep], times[keep]))]
         lowest = np.minimum.accumulate(energy[keep]) if len(keep) else energy[keep]
         first = np.ones(len(keep), dtype=np.bool_)
@@ -218,7 +218,7 @@ class SetSearch:
         shortest = self._shortest(vms)
         if not np.isfinite(shortest) or limit <= 0:
             return 1e6 - float(vms.sum())
-        return max(shortest / limit - 1.0, 1e-6)
+        return max(shortest / limit - 1.0, FEASIBILITY)
 
     def _shortest(self, vms: Ints) -> float:
         """The shortest uptime on a set, at most."""

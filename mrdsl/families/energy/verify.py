@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import isclose
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.families.energy.facts import EnergyFacts, Job, TaskProfile
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.spec.spec import Spec
@@ -173,7 +173,7 @@ def _arithmetic(job: Job, said: JobUse, measured: Measured, relax: bool) -> Iter
         ("cost", said.cost, measured.cost),
     ]
     for name, stated, counted in [*exact, *([] if relax else at_least)]:
-        if not isclose(stated, counted, rel_tol=FEASIBILITY, abs_tol=FEASIBILITY * 1e-3):
+        if not isclose(stated, counted, rel_tol=FEASIBILITY, abs_tol=ROUNDING):
             yield error("broken-plan", _stated(job, name, stated, counted))
     for name, stated, counted in at_least if relax else []:
         if stated < counted * (1 - FEASIBILITY) - FEASIBILITY:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts
@@ -51,7 +52,7 @@ def _foresight(spec: Spec, facts: HybridFacts, plan: HybridPlan) -> list[str]:
 
 def _fell_short(run: QueueRun, asked: float) -> bool:
     """Whether more tasks were turned away than the acceptance and the policy's own debt allow."""
-    return run.rejected > (1.0 - asked) * run.submitted + (run.debt_bound or 0.0) + 1e-6
+    return run.rejected > (1.0 - asked) * run.submitted + (run.debt_bound or 0.0) + FEASIBILITY
 
 
 def slack(plan: HybridPlan) -> Table:

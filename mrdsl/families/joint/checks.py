@@ -7,6 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import show
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
@@ -166,7 +167,7 @@ def _shifts(facts: JointFacts) -> Iterator[Diagnostic]:
                     "leave it out, or add a demand table",
                 )
         elif facts.demand.from_ is not None:
-            for index in _indices(abs(moved - moved.round()) > 1e-9):
+            for index in _indices(abs(moved - moved.round()) > ROUNDING):
                 near = show(float(moved[index].round()) * period, "time")
                 yield error(
                     "uneven-shift",
@@ -222,7 +223,7 @@ def _concurrency(cluster: Cluster) -> Iterator[Diagnostic]:
 
 def _reuse(facts: JointFacts) -> Iterator[Diagnostic]:
     cluster = facts.cluster
-    for index in _indices(column(facts.classes, "deadline") > cluster.period * (1 + 1e-9)):
+    for index in _indices(column(facts.classes, "deadline") > cluster.period * (1 + ROUNDING)):
         node = facts.classes[index]
         held = node.deadline / cluster.period
         exact = f"each of its jobs holds its VMs for {held:.3g} periods, and pays for as many"
@@ -306,7 +307,7 @@ def too_small(spec: Spec, work: Workload, relax: bool) -> Iterator[Diagnostic]:
 
     A plan with fractional VMs may exist where one with whole VMs does not: what it needs is told beside.
     """
-    from mrdsl.families.joint.workload import ROUNDING, parts
+    from mrdsl.families.joint.workload import parts
 
     for part, size in parts(work):
         relaxed = work.need_low[:, part].sum(axis=1)
@@ -324,7 +325,7 @@ def _shortage(
     whole = part == slice(0, len(work.worth))
     name = "the cluster" if whole else f"the part for the {'classes' if part.start == 0 else 'services'}"
     said = f"the least demand does not fit: {name} has {size:g} VMs and needs {least[worst]:g}"
-    said += f" ({relaxed[worst]:.3g} with `--relax`)" if relaxed[worst] < least[worst] * (1.0 - 1e-9) else ""
+    said += f" ({relaxed[worst]:.3g} with `--relax`)" if relaxed[worst] < least[worst] * (1.0 - ROUNDING) else ""
     if work.periods > 1:
         told = ", ".join(f"{t} ({least[t] - size:g})" for t in short[:MOST_TOLD])
         said += f" in period {worst}; VMs are missing in periods (how many) {told}"

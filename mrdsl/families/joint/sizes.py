@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.families.joint.allocation import least_vms, marginal_worth
 from mrdsl.families.joint.staircase import choices
-from mrdsl.families.joint.workload import ROUNDING, Floats, Workload
+from mrdsl.families.joint.workload import Floats, Workload
 
 MOST_WORK = 10**9
 """Choices times VMs, per period, up to which dynamic programming is worth its time."""
@@ -100,7 +101,7 @@ class _Curves:
 def _without_noise(all_penalties: Floats, avoided: Floats) -> Floats:
     """The penalties that are left, 0 where all are avoided but for rounding."""
     left = all_penalties - avoided
-    return np.where(left < 1e-12 * all_penalties, 0.0, left)
+    return np.where(left < SAME_SUM * all_penalties, 0.0, left)
 
 
 def _from_zero(steps: Floats) -> Floats:

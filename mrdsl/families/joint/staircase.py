@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
-from mrdsl.families.joint.workload import ROUNDING, Floats, Workload
+from mrdsl.families.joint.workload import Floats, Workload
 
 Ints = NDArray[np.int64]
 MOST_CHOICES = 4096
@@ -104,7 +105,7 @@ def hull(options: Choices) -> Ints:
         inner = unit[before] == unit[after]
         rise = (avoided[1:-1] - avoided[before]) * (vms[after] - vms[1:-1])
         next_rise = (avoided[after] - avoided[1:-1]) * (vms[1:-1] - vms[before])
-        below = inner & (rise <= next_rise * (1.0 + ROUNDING * 1e-3))
+        below = inner & (rise <= next_rise * (1.0 + SAME_SUM))
         if not below.any():
             break
         at = np.delete(at, 1 + np.flatnonzero(below))

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.core.units import HOUR
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.sizes import Sweep, sweep
 from mrdsl.families.joint.staircase import choices, wanted
-from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, parts, workload
+from mrdsl.families.joint.workload import Floats, Workload, parts, workload
 from mrdsl.spec.spec import Spec
 
 MOST_PERIODS = 48
@@ -110,7 +111,7 @@ def _gains(work: Workload, part: slice, held: float) -> Floats:
 
 def _gain(sweep: Sweep) -> Floats:
     gain: Floats = sweep.total[0] - sweep.total[1]
-    return np.where(np.abs(gain) < 1e-9 * np.abs(sweep.total[0]), 0.0, gain)
+    return np.where(np.abs(gain) < ROUNDING * np.abs(sweep.total[0]), 0.0, gain)
 
 
 def _name_of(work: Workload, part: slice) -> str:
@@ -149,7 +150,7 @@ def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
     """Every unit: what a VM of it avoids against what it costs, in how many periods it is where, and why."""
     served = np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
     vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
-    full = served >= work.high * (1 - 1e-6)
+    full = served >= work.high * (1 - FEASIBILITY)
     least = vms <= work.whole_vms(work.low)
     rows = []
     for u, name in enumerate(work.names):

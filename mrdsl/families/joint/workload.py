@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.quantities import response_limits
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from mrdsl.spec.spec import Constraint, Spec
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)

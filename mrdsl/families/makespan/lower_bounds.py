@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import LAST_DIGITS
 from mrdsl.families.makespan.batch import Batch, Floats
 from mrdsl.families.makespan.energy import energetic_bound
 
@@ -73,4 +74,4 @@ def johnson_order(first: Floats, second: Floats) -> NDArray[np.intp]:
 
 def _whole(ticks: float) -> float:
     """Times are whole ticks, so a fraction counts as a whole one; the noise of a division does not."""
-    return float(np.ceil(ticks * (1.0 - 2e-15)))
+    return float(np.ceil(ticks * (1.0 - LAST_DIGITS)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mrdsl.core.result import Result, Table
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.lower_bounds import LowerBounds, lower_bounds
 from mrdsl.families.makespan.plan import MakespanPlan
@@ -36,7 +37,7 @@ def _verdict(plan: MakespanPlan, result: Result) -> str:
     bound = result.objective.bound
     if bound is None:
         return f"The batch ends at {plan.makespan:g} s, with {last}."
-    if plan.makespan <= bound * (1 + 1e-9):
+    if plan.makespan <= bound * (1 + ROUNDING):
         return f"The batch ends at {plan.makespan:g} s, with {last}; no schedule ends earlier."
     return f"The batch ends at {plan.makespan:g} s, with {last}; no schedule ends before {bound:g} s."
 

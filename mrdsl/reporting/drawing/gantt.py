@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mrdsl.core.result import Bar
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.reporting.drawing.scale import Scale, linear, time_unit
 from mrdsl.reporting.drawing.svg import (
     GRID,
@@ -63,7 +64,7 @@ def _lanes(bars: Sequence[Bar]) -> dict[str, list[tuple[int, Bar]]]:
         ends: list[float] = []
         placed[lane] = []
         for bar in sorted(own, key=lambda bar: (bar.start, bar.end)):
-            tolerance = 1e-9 * max(1.0, abs(bar.start))
+            tolerance = ROUNDING * max(1.0, abs(bar.start))
             level = next((i for i, end in enumerate(ends) if end <= bar.start + tolerance), len(ends))
             ends[level : level + 1] = [bar.end]
             placed[lane].append((level, bar))

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite, log10
 
+from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.core.units import UNITS
 from mrdsl.core.whole_numbers import begun, floor
 
+SMALLEST_WRITTEN = 1e-5
+"""The step below which ticks are written with a power of ten."""
 _TIME_UNITS = tuple((UNITS[name].factor, name) for name in ("s", "min", "h", "d"))
 
 
@@ -38,7 +41,7 @@ class Scale:
         """
         if abs(value) < self.step / 1e6:
             value = 0.0
-        if max(abs(self.low), abs(self.high)) >= 1e7 or self.step < 1e-5:
+        if max(abs(self.low), abs(self.high)) >= 1e7 or self.step < SMALLEST_WRITTEN:
             return f"{value:.6g}"
         return f"{value:,.{_decimals(self.step)}f}"
 
@@ -51,7 +54,7 @@ def linear(
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     if zero or (low > 0 and low < 0.3 * high):
         low, high = min(low, 0.0), max(high, 0.0)
-    if high - low <= 1e-12 * max(abs(low), abs(high)):
+    if high - low <= SAME_SUM * max(abs(low), abs(high)):
         low, high = low - (abs(low) / 2 or 0.0), high + (abs(high) / 2 or 1.0)
     step = round_step((high - low) / max(count, 1))
     if not tight:
@@ -62,7 +65,7 @@ def linear(
 def round_step(rough: float) -> float:
     """The smallest of 1, 2, 2.5, 5 times a power of ten that is at least ``rough``."""
     power: float = 10.0 ** floor(log10(rough))
-    return next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= rough * (1 - 1e-9))
+    return next(factor * power for factor in (1.0, 2.0, 2.5, 5.0, 10.0) if factor * power >= rough * (1 - ROUNDING))
 
 
 def time_unit(longest: float) -> tuple[float, str]:
@@ -71,4 +74,4 @@ def time_unit(longest: float) -> tuple[float, str]:
 
 
 def _decimals(step: float) -> int:
-    return next((digits for digits in range(6) if abs(round(step, digits) - step) <= 1e-9 * step), 6)
+    return next((digits for digits in range(6) if abs(round(step, digits) - step) <= ROUNDING * step), 6)

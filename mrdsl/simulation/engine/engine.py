@@ -13,13 +13,13 @@ from heapq import heappop, heappush, heapreplace
 from math import inf
 from typing import Any, NamedTuple
 
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.simulation.engine.draws import Draws
 from mrdsl.simulation.engine.state import Job, Pool, Presence, Running, StageRun
 from mrdsl.simulation.engine.world import Attempt, JobKind, Machines, Sharing
 from mrdsl.simulation.queues import Queue, next_queue
 
 TASK, ARRIVAL, RETURN, OTHER = range(4)
-ROUNDING = 1e-12
 
 
 class Submission(NamedTuple):
@@ -370,6 +370,6 @@ def place(run: StageRun) -> int:
 def _far_enough(parent: StageRun, child: StageRun) -> bool:
     """Whether a parent lets a stage start early: enough of it has ended, and it does not itself wait for such slots."""
     tasks = parent.stage.tasks
-    if tasks - parent.left < child.stage.slowstart * tasks - ROUNDING * tasks:
+    if tasks - parent.left < child.stage.slowstart * tasks - SAME_SUM * tasks:
         return False
     return parent.stage.pool != child.stage.pool or not (parent.fresh or parent.again)

@@ -10,7 +10,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.result import Termination
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY, PROVEN
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, scale_of, shares, value_of
 from mrdsl.families.deadline.methods.contraction import contracted, freed, of_each_dag, without_twins
 from mrdsl.families.deadline.methods.feasibility import impossible
@@ -52,7 +52,7 @@ def prepare(draft: Draft) -> Draft:
     return replace(draft, state=SlackSearch(tasks, network, contracted(network), limits, time.monotonic() - begun))
 
 
-def maximize_slack(draft: Draft, gap: float = 1e-6) -> Draft:
+def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
     """The goal ``slack`` by an interior point method, to ``gap`` unless the limits say otherwise."""
     if goal_of(draft.spec) != PRODUCT:
         return draft

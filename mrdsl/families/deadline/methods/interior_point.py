@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.goals import scale_of
 from mrdsl.families.deadline.methods.newton import Newton
 from mrdsl.families.deadline.methods.slack_limits import HAIR, SlackLimits, no_limits
@@ -202,7 +203,7 @@ class _Point:
         lengths = self.duration[: self.tasks] + lower
         latest = network.latest(lengths, network.deadlines / self.unit)[network.head]
         most = latest - network.earliest(lengths)[network.tail] - self.duration[: self.tasks]
-        upper = np.maximum(np.minimum(self.limits.upper, most * (1 + 1e-9)), lower)
+        upper = np.maximum(np.minimum(self.limits.upper, most * (1 + ROUNDING)), lower)
 
         def dual(exponent: float) -> float:
             factor = float(np.exp(exponent))

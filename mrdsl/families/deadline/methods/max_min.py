@@ -10,6 +10,7 @@ from mrdsl.families.deadline.methods.slack_limits import SlackLimits, no_limits
 from mrdsl.families.deadline.network import Floats, Network
 
 EXACT = 1e-10
+ONE_DIGIT = 1e-15
 """Relative to the deadline: what counts as no room."""
 
 
@@ -64,7 +65,7 @@ def _level(network: Network, settled: Floats, lower: Floats, share: Floats, uppe
         slack = np.where(some, np.maximum(reached_slack, lower), settled)
         slope = np.where(reached_slack >= lower, share, 0.0)
         reached, steep = network.longest_with(network.duration + slack, slope)
-        over = (reached > network.deadlines * (1 + 1e-15)) & np.isfinite(level) & (steep > 0)
+        over = (reached > network.deadlines * (1 + ONE_DIGIT)) & np.isfinite(level) & (steep > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             less = np.where(over, np.maximum(finite - (reached - network.deadlines) / steep, 0.0), level)
         if not (less < level).any():

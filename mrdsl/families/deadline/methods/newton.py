@@ -23,6 +23,7 @@ NEAR = 0.95
 """How far of the way to the boundary a step goes, at least."""
 COARSE, FINE = 1e-2, 1e-9
 """The most and the least that a Newton system's residual may be, relative; a tenth of the gap in between."""
+LEAST_CENTRED, STRICTEST, NO_STEP = 1e-4, 1e-6, 1e-10
 CORRECTIONS = 4
 LONGER = 0.3
 """By how much a correction tries to make a step longer."""
@@ -100,7 +101,7 @@ class Newton:
         along, priced = self._lengths(direction, 1.0)
         after = (self.gaps + along * direction.gaps) * (self.prices + priced * direction.prices)
         reached = float(after[others].sum()) / count
-        centred = max((reached / now) ** 3, (1.0 - min(along, priced)) ** 3, 1e-4) if now > 0 else 0.1
+        centred = max((reached / now) ** 3, (1.0 - min(along, priced)) ** 3, LEAST_CENTRED) if now > 0 else 0.1
         self.target[others] = min(centred, 1.0) * now
         second = self.target - along * priced * direction.gaps * direction.prices
         aim = np.clip(second, 0.5 * self.target, 2.0 * self.target)
@@ -131,7 +132,7 @@ class Newton:
             return False
         along, priced = self._lengths(direction, near)
         short = min(along, priced) < 0.2
-        self.strict = max(self.strict * 0.1, 1e-6) if short else min(self.strict * 10, 1.0)
+        self.strict = max(self.strict * 0.1, STRICTEST) if short else min(self.strict * 10, 1.0)
         self.times = self.times + along * direction.times
         self.prices = self.prices + priced * direction.prices
         self.equations = self.equations + priced * direction.equations
@@ -140,7 +141,7 @@ class Newton:
             kept = (self.most - self._summed(self._arcs(self.times)))[: self.unequal]
             self.over = np.where(np.abs(kept - over) <= 0.1 * over, kept, over)
         self.gaps = self._gaps()
-        return bool(max(along, priced) > 1e-10 and (self.gaps > 0).all())
+        return bool(max(along, priced) > NO_STEP and (self.gaps > 0).all())
 
     def carried(self) -> Floats:
         """The price of every arc with those of the limits on its slack: in the end a flow."""

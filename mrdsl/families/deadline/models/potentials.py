@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, shares
-from mrdsl.families.deadline.network import ROUNDING, Floats, Network, network_of
+from mrdsl.families.deadline.network import Floats, Network, network_of
 from mrdsl.families.deadline.plan import DeadlinePlan, plan_from
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec
@@ -116,7 +117,7 @@ def slack_bounds(network: Network, goal: str, constrained: bool) -> tuple[Floats
     if goal != PRODUCT:
         return np.zeros(len(high)), np.maximum(high, 0.0)
     if constrained:
-        return high * 1e-9, high
+        return high * ROUNDING, high
     spare = (network.deadlines - network.earliest(network.duration)[1 : network.fixed])[network.dag]
     total = np.bincount(network.dag, weights=network.weight, minlength=len(network.deadlines))[network.dag]
     return network.weight * spare / total, high

@@ -10,6 +10,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import MrdslError, note, warning
 from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.families.energy.cluster import jobs_of, machines_of
 from mrdsl.families.energy.methods.attempts import Attempt, Dealt, DealtJob
 from mrdsl.families.energy.methods.spans import shortest_start
@@ -64,12 +65,14 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
         draft.spec, facts=replace(draft.spec.facts, jobs=free), goal=Goal("minimize", "uptime"), constraints=()
     )
     start = shortest_start(machines, replace(jobs[0], deadline=np.inf)) if len(jobs) == 1 else None
-    if start is not None and start.share is not None and start.uptime <= start.bound * (1 + 1e-9):
+    if start is not None and start.share is not None and start.uptime <= start.bound * (1 + ROUNDING):
         share = start.share
         return replace(draft, state=Dealt(machines, (_kept(jobs[0], share.types, share.maps, share.reduces),)))
     limited = spec
     if start is not None and start.share is not None:
-        limited = replace(spec, facts=replace(spec.facts, jobs=(replace(free[0], deadline=start.uptime * (1 + 1e-9)),)))
+        limited = replace(
+            spec, facts=replace(spec.facts, jobs=(replace(free[0], deadline=start.uptime * (1 + ROUNDING)),))
+        )
     plan, answer = _solved(draft, limited, seconds)
     works = _works(draft.spec, plan) if plan is not None else None
     if works is None and start is not None and start.share is not None:
@@ -80,7 +83,7 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
     diagnostics = draft.diagnostics
     reached = plan.uptime if plan is not None else start.uptime if start is not None else np.inf
     known = max(answer.bound or 0.0, start.bound if start is not None else 0.0)
-    if answer.termination is not Termination.OPTIMAL and known < reached * (1 - 1e-6):
+    if answer.termination is not Termination.OPTIMAL and known < reached * (1 - PROVEN):
         diagnostics = (
             *diagnostics,
             warning(
@@ -121,7 +124,7 @@ def _solved(draft: Draft, spec: Spec, seconds: float) -> tuple[EnergyPlan | None
     left = draft.seconds_left() or seconds
     model = counted.build(spec)
     try:
-        answer = solve_model(model, "highs", Limits(time=left, gap=1e-6, threads=draft.limits.threads))
+        answer = solve_model(model, "highs", Limits(time=left, gap=PROVEN, threads=draft.limits.threads))
     except MrdslError as cause:
         return None, Answer(Termination.ERROR, SolutionStatus.NONE, message=str(cause))
     return (counted.decode(spec, model) if answer.solution is not SolutionStatus.NONE else None), answer

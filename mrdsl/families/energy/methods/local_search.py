@@ -16,6 +16,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.result import Termination
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.families.energy.assignment import plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, jobs_of, machines_of
 from mrdsl.families.energy.methods.lp_bound import Relaxed, relaxation
@@ -109,7 +110,7 @@ def round_machines(draft: Draft) -> Draft:
 def _rounded(search: Search, relaxed: Relaxed, rounding: Callable[[Floats], Floats]) -> State:
     left, state = search.available.copy(), []
     for own, vms in zip(search.jobs, relaxed.vms, strict=True):
-        taken = np.minimum(rounding(np.maximum(vms - 1e-6, 0.0)).astype(np.int64), left)
+        taken = np.minimum(rounding(np.maximum(vms - FEASIBILITY, 0.0)).astype(np.int64), left)
         left = left - taken
         state.append(own.place(by_kind(taken)))
     return tuple(state)
@@ -203,7 +204,7 @@ def _best_of(search: Search, state: State, moves: Iterator[Move]) -> State | Non
 
 def _clearly(new: tuple[float, float], old: tuple[float, float]) -> bool:
     """Better by more than rounding."""
-    return new[0] < old[0] * (1 - 1e-9) or new[1] < old[1] * (1 - 1e-9)
+    return new[0] < old[0] * (1 - ROUNDING) or new[1] < old[1] * (1 - ROUNDING)
 
 
 def conclude(draft: Draft) -> Draft:

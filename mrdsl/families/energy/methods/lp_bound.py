@@ -12,6 +12,7 @@ import numpy as np
 
 from mrdsl.core.program_rows import ProgramRows
 from mrdsl.core.result import Limits
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.energy.cluster import Floats, JobData, Machines
 from mrdsl.families.energy.limits import JobLimits, limits_of
 from mrdsl.solving.programs import optimum
@@ -56,7 +57,7 @@ def relaxation(
     for (_, paid), uptime in zip(taken, ups, strict=True):
         counts = np.zeros(len(machines))
         for kind, column in paid.items():
-            counts[kind] = values[column] / max(values[uptime], 1e-9)
+            counts[kind] = values[column] / max(values[uptime], ROUNDING)
         vms.append(np.minimum(counts, machines.available))
     constant = sum(job.placement_energy + job.shuffle_energy for job in jobs)
     return Relaxed(solution.value + constant, tuple(vms))

@@ -9,11 +9,12 @@ from math import ceil
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.whole_numbers import begun, floor
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.cluster import Floats, Ints, Machines
 from mrdsl.families.energy.methods.attempts import Attempt, DealtJob, each_attempt
-from mrdsl.families.energy.methods.steps import SLACK, machine_cost, ordered
+from mrdsl.families.energy.methods.steps import machine_cost, ordered
 
 
 def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
@@ -27,7 +28,7 @@ def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
     """
 
     def move(machines: Machines, own: DealtJob, attempt: Attempt) -> Sequence[Attempt]:
-        if not attempt.placed or _cost(machines, own, attempt) <= own.job.budget * (1 + SLACK):
+        if not attempt.placed or _cost(machines, own, attempt) <= own.job.budget * (1 + ROUNDING):
             return [attempt]
         orders = [ordered(-cost)[np.isfinite(cost[ordered(-cost)])] for cost in machine_cost(machines, own)]
         moved = (_move(machines, own, attempt, orders, step / steps) for step in range(1, steps + 1))
@@ -81,7 +82,7 @@ def _move(machines: Machines, own: DealtJob, attempt: Attempt, orders: list[Ints
     maps = _side(orders[0], machines.map_slots[own.types], job.map_time[own.types], attempt.maps)
     reduces = _side(orders[1], machines.reduce_slots[own.types], job.reduce_time[own.types], attempt.reduces)
     room = attempt.room if np.isfinite(attempt.room) else maps.longest() + reduces.longest()
-    while _cost(machines, own, attempt) > job.budget * (1 + SLACK):
+    while _cost(machines, own, attempt) > job.budget * (1 + ROUNDING):
         moved = maps.move_pass(share, room - reduces.longest())
         moved = reduces.move_pass(share, room - maps.longest()) or moved
         if not moved:

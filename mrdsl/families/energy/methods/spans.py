@@ -15,9 +15,10 @@ from math import inf, prod
 
 import numpy as np
 
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.energy.assignment import Share, phases_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
-from mrdsl.families.energy.sets import SLACK, SetSearch
+from mrdsl.families.energy.sets import SetSearch
 
 MOST_SETS = 300_000
 FIRST_PLANS = 1_000
@@ -41,7 +42,7 @@ def shortest_start(machines: Machines, job: JobData) -> Start | None:
     sets = np.indices(tuple((machines.available + 1).tolist())).reshape(len(machines), -1).T[1:]
     bounds = _bounds(machines, search, sets)
     price = sets @ machines.price
-    kept = np.flatnonzero(np.isfinite(bounds) & (bounds * price <= job.budget * (1 + SLACK)))
+    kept = np.flatnonzero(np.isfinite(bounds) & (bounds * price <= job.budget * (1 + ROUNDING)))
     kept = kept[np.argsort(bounds[kept], kind="stable")]
     first = kept[np.unique(np.linspace(0, max(len(kept) - 1, 0), FIRST_PLANS).astype(np.int64))] if len(kept) else kept
     plans = _Plans(search, {})
@@ -74,7 +75,7 @@ class _Plans:
         share = self.search.share(shortest)
         uptime = phases_of(machines, job, share).total
         price = float(machines.price[share.types].sum())
-        return (uptime, share) if price * uptime <= job.budget * (1 + SLACK) else (inf, None)
+        return (uptime, share) if price * uptime <= job.budget * (1 + ROUNDING) else (inf, None)
 
 
 def _descended(plans: _Plans, vms: Ints) -> Ints:

@@ -19,6 +19,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
 from mrdsl.core.result import Termination
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.assignment import job_use, plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
@@ -27,8 +28,6 @@ from mrdsl.families.energy.plan import JobUse
 from mrdsl.families.energy.verify import measure, verify
 from mrdsl.spec.spec import Spec
 
-SLACK = 1e-9
-
 
 def only_energy(spec: Spec) -> None:
     """Raises MrdslError ``unable-solver`` where the spec wants something else minimized than energy."""
@@ -36,6 +35,10 @@ def only_energy(spec: Spec) -> None:
     if goal is not None and goal.quantity != "energy":
         message = f"the methods of the energy family minimize energy, not {goal.quantity}"
         raise MrdslError([error("unable-solver", message, goal.span, "take --solver highs, or any other MILP solver")])
+
+
+NO_SLOTS = 1e-9
+"""In place of no slots yet, so that a job without any comes first."""
 
 
 def deal_machines(draft: Draft) -> Draft:
@@ -51,7 +54,7 @@ def deal_machines(draft: Draft) -> Draft:
     for kind in sorted(stock.tolist(), key=lambda k: (-int(machines.map_slots[k]), k)):
         able = [j for j, job in enumerate(jobs) if np.isfinite(min(job.map_time[kind], job.reduce_time[kind]))]
         if able:
-            taker = max(able, key=lambda j: (demand[j] / (slots[j] + 1e-9 if slots[j] else 1e-9), -j))
+            taker = max(able, key=lambda j: (demand[j] / (slots[j] + NO_SLOTS if slots[j] else NO_SLOTS), -j))
             dealt[taker].append(kind)
             slots[taker] += float(machines.map_slots[kind])
     works = tuple(DealtJob(job, np.array(sorted(own), dtype=np.int64)) for job, own in zip(jobs, dealt, strict=True))
@@ -225,7 +228,7 @@ def _fill(machines: Machines, own: DealtJob, attempt: Attempt, room: float) -> A
         job.reduce_time[own.types].tolist(),
         [0] * count,
     )
-    room = room * (1 + SLACK)
+    room = room * (1 + ROUNDING)
     placed_maps = placed_reduces = 0
     while placed_maps < job.map_tasks or placed_reduces < job.reduce_tasks:
         if placed_maps * job.reduce_tasks <= placed_reduces * job.map_tasks and placed_maps < job.map_tasks:
@@ -313,8 +316,8 @@ def keep_best(draft: Draft, least: str = "energy", deadline: bool = True, budget
 
 def keeps(job: JobData, use: JobUse, deadline: bool = True, budget: bool = True) -> bool:
     """Whether a job's deadline and budget hold, those that are asked for."""
-    return not (deadline and use.uptime > job.deadline * (1 + SLACK)) and not (
-        budget and use.cost > job.budget * (1 + SLACK)
+    return not (deadline and use.uptime > job.deadline * (1 + ROUNDING)) and not (
+        budget and use.cost > job.budget * (1 + ROUNDING)
     )
 
 

@@ -6,6 +6,7 @@ from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.contracts.study import Bench
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.core.tolerances import FEASIBILITY, PROVEN
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.methods.attempts import Dealt
 from mrdsl.families.energy.methods.steps import report
@@ -49,7 +50,7 @@ def optimum(spec: Spec, seconds: float = 60.0) -> EnergyPlan | None:
     Raises TimeoutError where neither was proven within ``seconds``.
     """
     model = counted.build(spec)
-    answer = solve_model(model, "highs", Limits(time=seconds, gap=1e-6))
+    answer = solve_model(model, "highs", Limits(time=seconds, gap=PROVEN))
     if answer.solution is SolutionStatus.OPTIMAL:
         return counted.decode(spec, model)
     if answer.termination == "infeasible":
@@ -83,4 +84,4 @@ def decide(spec: Spec, method: str) -> JobUse | None:
 
 def excess(value: float, limit: float | None) -> float:
     """By how many percent a limit is exceeded, 0 where it is kept or there is none."""
-    return 0.0 if limit is None or value <= limit * (1 + 1e-6) else 100.0 * (value / limit - 1.0)
+    return 0.0 if limit is None or value <= limit * (1 + FEASIBILITY) else 100.0 * (value / limit - 1.0)

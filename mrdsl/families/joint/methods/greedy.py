@@ -17,12 +17,12 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination, relative_gap
-from mrdsl.core.tolerances import PROVEN
+from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.families.joint.allocation import further_vms, least_vms
 from mrdsl.families.joint.checks import too_small
 from mrdsl.families.joint.methods.whole import Filled, Search, fill_whole
 from mrdsl.families.joint.plan import assemble, cost_of
-from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, parts, workload
+from mrdsl.families.joint.workload import Floats, Workload, parts, workload
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ import pyomo.environ as pyo
 from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.families.joint.models.periods import PROVEN, by_period
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.families.joint.models.periods import EXPLAINED, by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
-from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, parts, vm_bounds, workload
+from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
 from mrdsl.spec.spec import Spec
 
 
@@ -91,7 +92,7 @@ def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., An
         return Result(answer.termination)
     plan = decode_p2(spec, model, relax)
     gap = relative_gap(plan.total, answer.bound)
-    if gap is not None and gap <= PROVEN:
+    if gap is not None and gap <= EXPLAINED:
         return Result(answer.termination, SolutionStatus.OPTIMAL, plan, plan.total, answer.bound)
     ended = Termination.COMPLETED if answer.termination is Termination.OPTIMAL else answer.termination
     return Result(ended, SolutionStatus.FEASIBLE, plan, plan.total, answer.bound)

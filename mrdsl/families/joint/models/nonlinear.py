@@ -23,10 +23,11 @@ import pyomo.environ as pyo
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits, Result
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.joint.models.periods import by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
-from mrdsl.families.joint.workload import ROUNDING, Floats, Workload, parts, vm_bounds, workload
+from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
 from mrdsl.spec.spec import Spec
 
 MARGIN = 1e-6

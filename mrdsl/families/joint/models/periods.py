@@ -22,7 +22,7 @@ from mrdsl.solving.claims import failure
 from mrdsl.solving.worker import GRACE
 from mrdsl.spec.spec import Spec
 
-PROVEN = 2e-6
+EXPLAINED = 2e-6
 """Relative gap of the whole, beyond the one that was asked for, up to which solvers' tolerances explain it."""
 
 Build = Callable[[Spec, Workload, bool], Any]
@@ -98,7 +98,7 @@ def _together(work: Workload, parts: Sequence[_Part], allowed: float, relax: boo
     )
     value, bound = cost_of(work, plan), _sum([part.answer.bound for part in parts])
     gap = relative_gap(value, bound)
-    proven = stopped is Termination.OPTIMAL and gap is not None and gap <= allowed + PROVEN
+    proven = stopped is Termination.OPTIMAL and gap is not None and gap <= allowed + EXPLAINED
     return Result(stopped, SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE, plan, value, bound)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import LAST_DIGITS
 from mrdsl.families.makespan.batch import Batch, Floats
 from mrdsl.simulation.slots import Integers, makespans
 
@@ -41,8 +42,8 @@ def row_bounds(batch: Batch, members: Integers, map_slots: Integers, reduce_slot
     bound: Floats = np.maximum.reduce(
         [
             (maps + reduces).max(axis=1),
-            np.ceil(map_work / map_slots * (1 - 2e-15)) + tail,
-            head + np.ceil(reduce_work / reduce_slots * (1 - 2e-15)),
+            np.ceil(map_work / map_slots * (1 - LAST_DIGITS)) + tail,
+            head + np.ceil(reduce_work / reduce_slots * (1 - LAST_DIGITS)),
         ]
     )
     return bound

@@ -10,6 +10,7 @@ import numpy as np
 
 from mrdsl.contracts.study import Bench
 from mrdsl.core.result import Limits, Table, Termination
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
 from mrdsl.reporting.study_tables import written
 from mrdsl.spec.blocks import MapReduceSlots
@@ -38,7 +39,7 @@ def quality(folder: Path, bench: Bench, batches: int = 50, seed: int = 8, second
         spec = small_batch(seed, index)
         bound, known, provers = _proven(bench, spec, seconds)
         values = [_value(bench, spec, method) for method in METHODS]
-        if min(values) < bound - 1e-6:
+        if min(values) < bound - FEASIBILITY:
             raise RuntimeError(f"batch {index}: {min(values)} s is below the proven bound {bound} s")
         rows.append((index, len(spec.facts.jobs), bound, min(known, *values), ", ".join(provers), *values))
     columns = ("batch", "jobs", "proven bound [s]", "best known [s]", "proven by", *(f"{m} [s]" for m in METHODS))
@@ -88,7 +89,7 @@ def _summary(rows: list[tuple[object, ...]]) -> Table:
     }
     proven = sum(1 for row in rows if row[4])
     table = [
-        (method, round(100 * float(r.mean() - 1), 2), round(100 * float(r.max() - 1), 2), int((r < 1 + 1e-9).sum()))
+        (method, round(100 * float(r.mean() - 1), 2), round(100 * float(r.max() - 1), 2), int((r < 1 + ROUNDING).sum()))
         for method, r in ratios.items()
     ]
     return Table(

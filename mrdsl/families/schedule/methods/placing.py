@@ -46,11 +46,15 @@ def spread(sim: Simulation, run: JobRun, lanes: list[Lanes], tasks: int) -> None
             sim.place(run, cohort, free, count - more, each)
 
 
+SHORT = 2e-10
+"""Seconds that rounding may take from a stretch of time."""
+
+
 def fitting(time: float, duration: float) -> int:
     """How many tasks one after another fit into a stretch of time, whatever rounding took from it."""
     if duration == 0.0:
-        return MANY if time + 2e-10 >= 0.0 else 0
-    return int(floor((time + 2e-10) / duration))
+        return MANY if time + SHORT >= 0.0 else 0
+    return int(floor((time + SHORT) / duration))
 
 
 def phase_due(run: JobRun) -> float:

@@ -22,6 +22,7 @@ from typing import Any
 import pyomo.environ as pyo
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.units import HOUR
 from mrdsl.core.whole_numbers import floor
 from mrdsl.families.schedule.facts import ScheduleFacts
@@ -33,6 +34,10 @@ from mrdsl.simulation.prices import PricePath, path
 from mrdsl.spec.spec import Spec
 
 TICK = 1e-3
+OFF_TICK = 1e-7
+"""Seconds that a time may lie beside a tick."""
+JUST_AFTER = 1e-9
+"""Seconds after a price has changed, at which the new one holds."""
 MOST_JOBS, MOST_STARTS = 500, 200_000
 
 #: A VM's first step and the step at which it is given back or taken.
@@ -96,7 +101,7 @@ class Instance:
         """
         if self.kind == "on_demand" or self.prices is None or not self.broken_free:
             return
-        highest = self.prices.at(start * self.step + 1e-9)
+        highest = self.prices.at(start * self.step + JUST_AFTER)
         for time, price in zip(self.prices.times, self.prices.prices, strict=True):
             move = self.steps(time)
             if move > start and price > highest:
@@ -114,7 +119,7 @@ class Instance:
         on_demand = periods * length * self.on_demand
         if self.kind == "on_demand" or self.prices is None:
             return on_demand, False
-        spot = sum(length * self.prices.at((start + i * self.period) * self.step + 1e-9) for i in range(periods))
+        spot = sum(length * self.prices.at((start + i * self.period) * self.step + JUST_AFTER) for i in range(periods))
         return (spot, True) if spot_only or self.kind == "spot" or spot < on_demand else (on_demand, False)
 
 
@@ -196,7 +201,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> SchedulePlan:
     ends: dict[int, int] = {}
     work = 0.0
     for (i, phase, start, *_), variable in model.start.items():
-        if (variable.value or 0.0) > 1e-6:
+        if (variable.value or 0.0) > FEASIBILITY:
             job = one.jobs[i]
             work += variable.value * job.durations[phase]
             ends[i] = max(ends.get(i, 0), start + one.steps(job.durations[phase]))
@@ -279,7 +284,7 @@ def _add_slots(model: Any, one: Instance) -> None:
 def _step(times: list[float], spec: Spec) -> float:
     """The greatest step that divides all times, in whole milliseconds."""
     ticks = [round(time / TICK) for time in times]
-    if any(abs(tick * TICK - time) > 1e-7 for tick, time in zip(ticks, times, strict=True)):
+    if any(abs(tick * TICK - time) > OFF_TICK for tick, time in zip(ticks, times, strict=True)):
         raise MrdslError(
             [
                 error(
