@@ -50,8 +50,7 @@ def run(command: click.Command) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as mistake:
-        mistake.show()
-        return _told([error("wrong-option", mistake.format_message())], WRONG_INPUT)
+        return _failed([_mistaken(mistake)], WRONG_INPUT)
     except (KeyboardInterrupt, StoppedError, click.Abort):
         click.echo("interrupted", err=True)
         return _told([], STOPPED, "interrupted")
@@ -70,6 +69,17 @@ def run(command: click.Command) -> int:
             raise
         hint = "this is a fault of mrdsl, not of the spec; run again with MRDSL_DEBUG=1 and report what it prints"
         return _failed([error("internal", f"{type(failure).__name__}: {failure}", None, hint)], SOLVER_FAILED)
+
+
+def _mistaken(mistake: click.ClickException) -> Diagnostic:
+    """What the parser of the command line says, as every other mistake is said."""
+    context = getattr(mistake, "ctx", None)
+    hint = f"`{context.command_path} --help` tells what it takes" if context is not None else ""
+    named = mistake.param if isinstance(mistake, click.BadParameter) else None
+    if named is None or isinstance(mistake, click.MissingParameter):
+        return error("wrong-option", mistake.format_message(), None, hint)
+    name = named.opts[0] if isinstance(named, click.Option) else named.human_readable_name
+    return error("wrong-option", f"`{name}`: {mistake.message}", None, hint)
 
 
 def _refused(failure: Exception) -> Diagnostic:

@@ -12,13 +12,18 @@ import click
 from mrdsl.cli.outputs import OutputFile
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.printable import shortened
 from mrdsl.exchange.registry import PlanWriter
 from mrdsl.language.evaluate import evaluate
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.scope import MistakeError, Report, Scope
 from mrdsl.language.tree import FileNames
+from mrdsl.spec.declared import advice, python_number_mistake
+from mrdsl.spec.options import LIMITS, SEED
+from mrdsl.spec.schema import Item
 
 F = TypeVar("F", bound=Callable[..., Any])
+PROCESSES = Item("quantity", "parallel processes", at_least=1.0, at_most=1024.0, whole=True)
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[F], F]:
@@ -72,6 +77,29 @@ def _measure(text: str | None, dimension: units.Dimension, parameter: click.Para
     return number
 
 
+class Count(click.ParamType):  # type: ignore[type-arg]
+    """A whole number within the limits of a declared item: what Python is told of it, the command line is told too."""
+
+    name = "integer"
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> int:
+        name = parameter.opts[0] if parameter is not None else ""
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            self.fail(
+                f"`{shortened(str(value))}` is no whole number; write {advice(self.item)[6:]}", parameter, context
+            )
+        mistake = python_number_mistake(name, self.item, number)
+        if mistake is not None:
+            told = error(mistake.code, mistake.message, hint=mistake.hint)
+            raise MrdslError([replace(told, path=name)])
+        return number
+
+
 def _look_in(_: click.Context, __: click.Parameter, folder: str | None) -> None:
     if folder is not None:
         from mrdsl.solving.registry import look_in
@@ -85,7 +113,7 @@ params = together(
     click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param."),
     click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file."),
 )
-seed = click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Override the spec's seed.")
+seed = click.option("--seed", type=Count(SEED), help="Override the spec's seed.")
 overrides = together(params, seed, allow_outside)
 spec_options = together(file_argument, overrides)
 
@@ -113,8 +141,8 @@ time_limit = click.option(
     "--time-limit", callback=seconds, metavar="T", help="Stop after T seconds, or a time such as '2 min'."
 )
 gap = click.option("--gap", callback=share, metavar="G", help="Stop at this relative gap, such as 0.001 or 0.1%.")
-nodes = click.option("--nodes", type=click.IntRange(0), help="Stop after so many nodes.")
-threads = click.option("--threads", type=click.IntRange(1), help="Threads for the solver.")
+nodes = click.option("--nodes", type=Count(LIMITS["nodes"]), help="Stop after so many nodes.")
+threads = click.option("--threads", type=Count(LIMITS["threads"]), help="Threads for the solver.")
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 json_file = click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")

@@ -14,6 +14,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, refuse_folder
 from mrdsl.cli.progress import bytes_read
+from mrdsl.spec.options import SEED
 
 if TYPE_CHECKING:
     from mrdsl.profiling.profiles import Profiles
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--classes", type=int, help="How many clusters; without it as many as set themselves apart.")
 @click.option("--max", "longest", default="max", show_default=True, help="What stands as a maximum: max or p95.")
 @click.option("--sort", default="reduce", show_default=True, help="What sorting counts as: reduce or shuffle.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="The seed of clustering.")
+@click.option("--seed", type=shared.Count(SEED), default=0, show_default=True, help="The seed of clustering.")
 @click.option("--jobs", "job_table", type=OutputFile(), help="One row a job of MapReduce, as CSV.")
 @click.option("--stages", "stage_table", type=OutputFile(), help="One row a stage of Spark, as CSV.")
 @click.option("--profiles", "class_table", type=OutputFile(), help="One row a class, as CSV.")

@@ -18,14 +18,23 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Result
 from mrdsl.exchange.registry import OF_A_RUN
 from mrdsl.language.loading import Loaded, sort
+from mrdsl.spec.options import SIMULATION
 
 
 @click.command()
 @shared.spec_options
-@click.option("--runs", type=click.IntRange(1), default=10, show_default=True, help="Independent runs.")
-@click.option("--jobs", type=click.IntRange(2), help="Completed jobs per user in each run; default: as in the spec.")
+@click.option("--runs", type=shared.Count(SIMULATION["runs"]), default=10, show_default=True, help="Independent runs.")
 @click.option(
-    "--processes", type=click.IntRange(1), default=1, show_default=True, help="Processes that share the runs."
+    "--jobs",
+    type=shared.Count(SIMULATION["jobs"]),
+    help="Completed jobs per user in each run; default: as in the spec.",
+)
+@click.option(
+    "--processes",
+    type=shared.Count(shared.PROCESSES),
+    default=1,
+    show_default=True,
+    help="Processes that share the runs.",
 )
 @click.option("--slowstart", callback=shared.share, metavar="P", help="What if reduces may start after P of the maps?")
 @click.option(

@@ -36,7 +36,7 @@ from mrdsl.exchange.registry import TABLES, endings
 @shared.time_limit
 @shared.gap
 @shared.threads
-@click.option("-j", "--jobs", type=click.IntRange(1), help="Parallel processes; by default one per core.")
+@click.option("-j", "--jobs", type=shared.Count(shared.PROCESSES), help="Parallel processes; by default one per core.")
 @click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
 def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, force: bool, **options: Any) -> int:
     """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""

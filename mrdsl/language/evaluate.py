@@ -17,6 +17,7 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.language import tree
 from mrdsl.language.random_values import OutOfRangeError
 from mrdsl.language.scope import MistakeError, Scope, Value
+from mrdsl.spec.declared import LARGEST, LARGEST_REASON, LARGEST_WHOLE, WHOLE_REASON
 from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
 from mrdsl.spec.schema import Distribution
 
@@ -61,8 +62,11 @@ def _number(token: Token, unit_token: Token | None, scope: Scope) -> Value:
     number = float(token)
     if not isfinite(number):
         raise scope.mistake("number-too-large", f"`{token}` is too large for a number", token, "write a smaller number")
+    if number > LARGEST_WHOLE - 1 and token.replace("_", "").isdigit() and int(token) > LARGEST_WHOLE:
+        message, hint = f"`{token}` is not what is calculated with: {WHOLE_REASON}", f"write it as `{number:g}`"
+        raise scope.mistake("number-too-large", message, token, hint)
     if unit_token is None:
-        return Value(number, NUMBER)
+        return _finite(Value(number, NUMBER), token, scope)
     unit = units.UNITS.get(unit_token)
     if unit is None:
         raise _unknown_unit(unit_token, scope)
@@ -151,7 +155,8 @@ def _product(parts: tuple[Any, ...], scope: Scope) -> Value:
     for sign, (value, node) in zip(signs, operands[1:], strict=True):
         value = _arithmetic(value, node, scope)
         if sign == "*":
-            total = Value(total.number * value.number, units.multiply(total.dimension, value.dimension))
+            product = Value(total.number * value.number, units.multiply(total.dimension, value.dimension))
+            total = _finite(product, parts[0], scope)
             continue
         if not _all_nonzero(value.number):
             raise scope.mistake("division-by-zero", "this divides by zero", node, "the divisor must not be 0")
@@ -185,15 +190,14 @@ def _all_nonzero(number: Any) -> bool:
 
 def _finite(value: Value, node: Any, scope: Scope) -> Value:
     number = value.number
-    if not (isfinite(number) if isinstance(number, float) else not hasattr(number, "dtype") or _all_finite(number)):
-        raise scope.mistake("number-too-large", "the result is too large for a number", node, "write smaller numbers")
+    if isinstance(number, float):
+        small = abs(number) <= LARGEST
+    else:
+        small = not hasattr(number, "dtype") or bool((abs(number) <= LARGEST).all())
+    if not small:
+        message = f"this is too large for a number: {LARGEST_REASON}"
+        raise scope.mistake("number-too-large", message, node, "write smaller numbers")
     return value
-
-
-def _all_finite(numbers: Any) -> bool:
-    import numpy as np
-
-    return bool(np.isfinite(numbers).all())
 
 
 def _call(node: tree.Call, scope: Scope) -> Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +106,10 @@ class Files:
             raise scope.mistake("unreadable-file", message, node, "name a regular file") from None
 
 
+_SHORT = 15
+"""Characters of a number that is told apart from its neighbours whatever its size."""
+
+
 def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
     """The value of the commonest item, a number with at most one unit; None where a closer look is due."""
     token, unit = node
@@ -126,11 +129,11 @@ def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
         ):
             return None
         number = float(token) * unit_of_item.factor
-    if not _within(item, number):
+    if not _within(item, number) or len(token) > _SHORT or abs(number) > LARGEST_WHOLE:
         return None
     if not item.whole:
-        return number if isfinite(number) else None
-    return int(number) if number.is_integer() and abs(number) <= LARGEST_WHOLE else None
+        return number
+    return int(number) if number.is_integer() else None
 
 
 def _within(item: Item, number: float) -> bool:

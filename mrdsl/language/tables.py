@@ -26,7 +26,7 @@ from mrdsl.language.items import limits, shown
 from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.spec.columns import Columns
-from mrdsl.spec.declared import LARGEST_WHOLE, WHOLE_REASON, acceptable, near_whole
+from mrdsl.spec.declared import LARGEST, LARGEST_REASON, LARGEST_WHOLE, WHOLE_REASON, acceptable, near_whole
 from mrdsl.spec.schema import Item, Node, Source
 
 if TYPE_CHECKING:
@@ -195,17 +195,18 @@ def _check_numbers(
         raw,
         context,
     )
+    most, reason = (LARGEST_WHOLE, WHOLE_REASON) if item.whole else (LARGEST, LARGEST_REASON)
+    huge = present & (np.abs(array) > most)
+    _report_rows(
+        column,
+        huge,
+        "number-too-large",
+        lambda row: f"`{column.written}` is {array[row]:g}, but {reason}",
+        "write a smaller number",
+        raw,
+        context,
+    )
     if item.whole:
-        huge = present & (np.abs(array) > LARGEST_WHOLE)
-        _report_rows(
-            column,
-            huge,
-            "number-too-large",
-            lambda row: f"`{column.written}` is {array[row]:g}, but {WHOLE_REASON}",
-            "write a smaller number",
-            raw,
-            context,
-        )
         broken = present & ~huge & ~near_whole(array)
         _report_rows(
             column,

@@ -13,6 +13,9 @@ WHOLE_TOLERANCE = 1e-9
 LARGEST_WHOLE = 2**53
 """Beyond this, whole numbers are no longer told apart by what calculates with them."""
 WHOLE_REASON = "whole numbers are exact only up to 2^53"
+LARGEST = 1e100
+"""Numbers of a spec and their results, in SI, go up to this in size: a product of three still is a number."""
+LARGEST_REASON = "numbers go up to 1e100"
 
 
 class Mistake(NamedTuple):
@@ -56,6 +59,8 @@ def number_mistake(key: str, item: Item, number: float, currency: str = units.DE
             f"`{key}` is {number}, which nothing can be planned with",
             "write a finite number",
         )
+    if abs(number) > LARGEST:
+        return Mistake("number-too-large", f"`{key}` is {number:g}, but {LARGEST_REASON}", "write a smaller number")
     if not acceptable(item, number):
         return out_of_range(key, item, number, currency)
     return whole_mistake(key, number) if item.whole else None
@@ -105,11 +110,13 @@ def python_number_mistake(key: str, item: Item, value: Any, currency: str = unit
     except OverflowError:
         return Mistake("number-too-large", f"`{key}` is too large for a number", "give a smaller number")
     mistake = number_mistake(key, item, number, currency)
-    if mistake is not None or not item.whole:
+    if mistake is not None:
         return mistake
-    if not isinstance(value, Integral):
+    if isinstance(value, Integral):
+        return whole_mistake(key, int(value))
+    if item.whole:
         return Mistake("not-whole", f"`{key}` is the float {number:g}, but must be an int", f"give {round(number)}")
-    return whole_mistake(key, int(value))
+    return None
 
 
 def described(value: object) -> str:

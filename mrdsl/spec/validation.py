@@ -13,7 +13,7 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.printable import is_printable
 from mrdsl.spec.columns import Columns, names_of, parts_of
-from mrdsl.spec.declared import Mistake, acceptable, described, number_mistake, python_number_mistake
+from mrdsl.spec.declared import LARGEST, Mistake, acceptable, described, number_mistake, python_number_mistake
 from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
 from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source, declarations
 
@@ -267,7 +267,7 @@ def _column_mistake(dotted: str, item: Item, value: Any, rows: int, currency: st
     if value.dtype.kind not in "fiu":
         return None
     lacks = np.isnan(value) if not item.required else np.zeros(rows, dtype=bool)
-    right = np.isfinite(value) & acceptable(item, value) | lacks
+    right = (np.abs(value) <= LARGEST) & acceptable(item, value) | lacks
     if item.whole:
         right &= lacks | (value == np.round(value))
     wrong = np.flatnonzero(~right)

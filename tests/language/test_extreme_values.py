@@ -71,13 +71,67 @@ def test_numbers_at_the_edge(place: str) -> None:
 
 
 @pytest.mark.parametrize("function", [*FUNCTIONS, *DISTRIBUTIONS, "nosuch"])
-@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+@pytest.mark.filterwarnings("error:overflow:RuntimeWarning")
 def test_functions_at_the_edge(function: str) -> None:
     few = NUMBERS[:6] + NUMBERS[15:18]
     for count in range(4):
         for chosen in product(few if count < 3 else ("1", "1e308", "[1, 2]", "[1e308, 1e308]"), repeat=count):
             call = f"{function}({', '.join(chosen)})"
             told_well(HEAD + f"param q = {call}\nclass c[1..3] {{ deadline = {call} * 1 s }}")
+
+
+WHOLE = ("9007199254740993", "9_007_199_254_740_993", "10000000000000000000000")
+WRITTEN = {
+    "an item": HEAD + CLASS.replace("20 USD", "NUMBER USD"),
+    "cents": HEAD + CLASS.replace("20 USD", "NUMBER cent"),
+    "a count": HEAD + CLASS.replace("4..6", "NUMBER..NUMBER"),
+    "a param": HEAD.replace("n = 1", "n = NUMBER") + CLASS,
+    "a sum": HEAD + CLASS.replace("20 USD", "(1 + NUMBER) * 1 USD"),
+    "a constant": HEAD + CLASS + "subject to { vms <= NUMBER }",
+}
+
+
+def filled(place: str, number: str) -> str:
+    return WRITTEN[place].replace("NUMBER", number)
+
+
+@pytest.mark.parametrize("number", WHOLE)
+@pytest.mark.parametrize("place", WRITTEN)
+def test_whole_numbers_are_exact_or_refused(place: str, number: str) -> None:
+    """What is written is what is calculated with: 2^53 + 1 would be 2^53."""
+    found = load_text(filled(place, number)).diagnostics
+    assert [d.code for d in found if d.severity == "error"] == ["number-too-large"]
+    assert found[0].span is not None
+    assert found[0].hint.startswith("write it as")
+
+
+@pytest.mark.parametrize("place", WRITTEN)
+def test_exact_whole_numbers_and_decimal_ones_pass(place: str) -> None:
+    for number in ("9007199254740992", "9.1e15", "12345678901234567.5"):
+        if place != "a count" or number == "9007199254740992":
+            assert not [d for d in load_text(filled(place, number)).diagnostics if d.severity == "error"], number
+
+
+@pytest.mark.parametrize("place", [place for place in WRITTEN if place != "a count"])
+def test_numbers_go_up_to_1e100(place: str) -> None:
+    for number, code in (("1e98", set()), ("1e103", {"number-too-large"})):
+        assert {d.code for d in load_text(filled(place, number)).diagnostics if d.severity == "error"} == code
+
+
+def test_products_are_within_the_same_size() -> None:
+    for written, sound in (("1e60 * 1e39", True), ("1e60 * 1e60", False), ("1e60 * 1e60 / 1e100", False)):
+        loaded = load_text(HEAD.replace("n = 1", f"n = {written}") + CLASS)
+        assert (loaded.spec is not None) == sound
+
+
+def test_tables_and_python_have_the_same_size(tmp_path: Path) -> None:
+    text = HEAD + CLASS.replace("class a {", 'classes from "t.csv" {').replace("penalty = 20 USD", "")
+    for cell, code in (("1e99", set()), ("1e101", {"number-too-large"}), ("-1e101", {"number-too-large"})):
+        (tmp_path / "t.csv").write_text(f"name,penalty [USD]\nb,{cell}\n", encoding="utf-8")
+        found = {d.code for d in load_text(text, folder=tmp_path).diagnostics if d.severity == "error"}
+        assert found - {"out-of-range"} == code
+    for value, code in ((1e99, set()), (1e101, {"number-too-large"}), (2**53 + 1, {"number-too-large"})):
+        assert {d.code for d in load_text(HEAD + CLASS, {"n": value}).diagnostics if d.severity == "error"} == code
 
 
 def test_a_number_of_digits_is_quoted_in_short() -> None:
