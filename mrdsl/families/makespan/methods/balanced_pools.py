@@ -2,8 +2,9 @@
 
 Corrections to Algorithm 6: it repeats until the interval of sizes is at most 1 wide, with the middle rounded down
 and at least one slot in either pool, and it keeps the best of every middle that it tries (the printed test stops at
-once, and an integer middle otherwise sticks). Reduce slots are divided in the proportion of the map slots. All
-splits of the job list are bisected side by side.
+once, and an integer middle otherwise sticks); where the interval ends at 1, a first pool of one slot is tried, which
+is no middle. Reduce slots are divided in the proportion of the map slots. All splits of the job list are bisected side
+by side.
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ def divide(
         high[going] = np.where(smaller, middle, high[going])
         low[going] = np.where(smaller, low[going], middle)
         going = going[high[going] - low[going] > 1]
+    smallest = np.flatnonzero((low == 1) & (high == 2))
+    if len(smallest) and division.makespan > bound:
+        division.tried(first[smallest], second[smallest], np.ones(len(smallest), dtype=np.intp))
     return division
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from mrdsl.core.result import Termination
 from mrdsl.core.whole_numbers import begun
 from mrdsl.families.makespan.batch import Floats
 from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup, solve
-from mrdsl.families.makespan.methods.orders import Progress, cut_short, offer_schedule, work_of
+from mrdsl.families.makespan.methods.orders import Progress, cut_short, late, offer_schedule, work_of
 from mrdsl.families.makespan.schedule import Schedule, in_order_of_start
 from mrdsl.simulation.waves import Phase, Wave
 from mrdsl.solving.claims import failure
@@ -42,13 +43,38 @@ def cp_sat(draft: Draft, seconds: float = 60.0, most_tasks: int = 20_000) -> Dra
         return replace(draft, diagnostics=(*draft.diagnostics, told))
     if (stopped := cut_short(draft, progress)) is not None:
         return stopped
-    problem = _problem(progress, progress.schedule)
-    seconds = draft.seconds_left() or seconds
+    return _searched(draft, progress, progress.schedule, draft.seconds_left() or seconds, draft.limits.threads or 1)
+
+
+def where_installed(draft: Draft, most_tasks: int = 600, effort: float = 4.0, seconds: float = 60.0) -> Draft:
+    """CP-SAT on a batch of at most ``most_tasks`` tasks, where OR-tools is there; else, or beyond, nothing.
+
+    One thread, and ``effort`` of the solver's own deterministic time, about a second each: a run ends the same
+    everywhere unless a time limit, or ``seconds``, ends it before.
+    """
+    progress = work_of(draft)
+    draft = replace(draft, state=progress)
+    tasks = int(progress.batch.map_tasks.sum() + progress.batch.reduce_tasks.sum())
+    if progress.proven or progress.schedule is None or tasks > most_tasks or find_spec("ortools") is None:
+        return draft
+    if (stopped := cut_short(draft, progress)) is not None:
+        return stopped
+    searched = _searched(draft, progress, progress.schedule, draft.seconds_left() or seconds, 1, effort)
+    if searched.termination is Termination.ERROR or late(draft):
+        return searched
+    return replace(searched, termination=draft.termination)
+
+
+def _searched(
+    draft: Draft, progress: Progress, known: Schedule, seconds: float, threads: int, effort: float | None = None
+) -> Draft:
+    problem = _problem(progress, known)
     options = {
         "seconds": seconds,
-        "threads": draft.limits.threads or 1,
+        "threads": threads,
         "seed": draft.seed % 2**31,
         "gap": draft.limits.gap or 0.0,
+        "effort": effort,
     }
     reply = run_in_worker(solve, Request(model=problem, options=options), seconds, fresh=True)
     return _understood(draft, progress, problem, reply)

@@ -45,7 +45,8 @@ class CpProblem:
 
 
 def solve(request: Request, report: Report) -> Reply:
-    """Starts of all tasks, group by group, in steps; options ``seconds``, ``threads``, ``seed``, ``gap``."""
+    """Starts of all tasks, group by group, in steps; options ``seconds``, ``threads``, ``seed``,
+    ``gap``, and ``effort``, a limit on CP-SAT's deterministic time, or None."""
     from ortools.sat.python import cp_model
 
     problem: CpProblem = request.model
@@ -83,6 +84,8 @@ def _configure(parameters: Any, options: Mapping[str, Any]) -> None:
     parameters.num_workers = options["threads"]
     parameters.random_seed = options["seed"]
     parameters.relative_gap_limit = options["gap"]
+    if options["effort"] is not None:
+        parameters.max_deterministic_time = options["effort"]
 
 
 def _tasks(model: Any, group: TaskGroup) -> list[Any]:

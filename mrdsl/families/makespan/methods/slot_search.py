@@ -24,6 +24,7 @@ from mrdsl.simulation.waves import Tasks, Wave, run
 Entries = tuple[tuple[int, int], ...]
 
 FEWEST_ROUNDS = 10
+USUAL_SLOTS = 100
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,16 @@ def slot_search(
     """Improves the best schedule yet; stops at the lower bound, or after ``rounds`` rounds of ``neighbours``.
 
     ``heat`` is the share of the makespan by which a step may be worse at first. Where the lists are long there are
-    fewer rounds, so that about ``placements`` list entries are placed in all, and none where that leaves under ten.
+    fewer rounds, so that about ``placements`` list entries are placed in all, and none where that leaves under ten;
+    beyond ``USUAL_SLOTS`` slots an entry counts for more, as it costs more.
     """
     progress = work_of(draft)
     if progress.schedule is None or progress.proven:
         return replace(draft, state=progress)
     start = state_of(progress.schedule.waves)
-    rounds = min(rounds, placements // (neighbours * (len(start.maps) + 2 * len(start.reduces) + 1)))
+    wide = max(1.0, max(progress.batch.map_slots, progress.batch.reduce_slots) / USUAL_SLOTS)
+    entries = wide * (len(start.maps) + 2 * len(start.reduces) + 1)
+    rounds = min(rounds, int(placements / (neighbours * entries)))
     if rounds < FEWEST_ROUNDS:
         return replace(draft, state=progress)
     rng = np.random.default_rng([draft.seed, 3])
