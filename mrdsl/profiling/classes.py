@@ -123,6 +123,11 @@ def _doubts(summary: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> 
         yield "its map tasks took no time"
     if summary.stands_in:
         yield summary.stands_in
+    if summary.reduce_tasks and summary.typical_shuffle is None:
+        yield "its logs do not tell the shuffle from the reduce tasks: it counts with them"
+    more = sum(job.total_reduces is not None and phases.reduce.count > job.total_reduces for job, phases in group)
+    if more:
+        yield f"{more} of its jobs have more reduce tasks than they say"
 
 
 def _pooled(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Durations:

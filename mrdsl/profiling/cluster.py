@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mrdsl.exchange.logs.records import AttemptEnd, MapReduceJob, SparkApplication, TaskKind
+from mrdsl.exchange.logs.attempts import AttemptEnd, TaskKind
+from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
 from mrdsl.profiling.concurrency import HOUR, Counts, Interval, counts_of, covered
 
 TASKS = ("map", "reduce", "task")

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
+from mrdsl.exchange.logs.records import MapReduceJob
 
 
 @dataclass(frozen=True, slots=True)

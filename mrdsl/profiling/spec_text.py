@@ -58,13 +58,18 @@ def comments(each: Summary) -> Iterator[str]:
 def profile(each: JobClass) -> Iterator[str]:
     """Map, shuffle and reduce of a class."""
     yield f"  map {{ tasks = {each.map_tasks}, {times(each.map)} }}"
-    if each.reduce_tasks and each.reduce is not None and each.typical_shuffle is not None:
-        first = each.first_shuffle or each.typical_shuffle
+    if each.reduce_tasks and each.reduce is not None:
+        typical = each.typical_shuffle or Measured(0.0, 0.0)
+        first = each.first_shuffle or typical
         yield (
-            f"  shuffle {{ first_avg = {seconds(first.average)}, first_max = {seconds(first.longest)}, "
-            f"{times(each.typical_shuffle)} }}"
+            f"  shuffle {{ first_avg = {_or_none(first.average)}, first_max = {_or_none(first.longest)}, "
+            f"avg = {_or_none(typical.average)}, max = {_or_none(typical.longest)} }}"
         )
         yield f"  reduce {{ tasks = {each.reduce_tasks}, {times(each.reduce)} }}"
+
+
+def _or_none(value: float) -> str:
+    return seconds(value) if value else "0 s"
 
 
 def recorded(each: JobClass, word: str, folder: str) -> str:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from mrdsl.core.result import Table
-from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun, TaskKind
+from mrdsl.exchange.logs.attempts import TaskKind
+from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun
 from mrdsl.profiling.classes import Profiled
 from mrdsl.profiling.cluster import parallel_tasks
 from mrdsl.profiling.concurrency import counts_of

@@ -16,7 +16,8 @@ import mrdsl
 from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.core.resources import resource
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind
+from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
+from mrdsl.exchange.logs.records import MapReduceJob
 from mrdsl.profiling.concurrency import counts_of
 from mrdsl.profiling.gathering import gather
 from mrdsl.profiling.grouping import clustered, grouper, normalised
@@ -32,12 +33,12 @@ GOOD = AttemptEnd.SUCCEEDED
 
 def job(name: str = "a", **more: object) -> MapReduceJob:
     attempts = (
-        Attempt("m0", TaskKind.MAP, GOOD, 0, 100),
-        Attempt("m1", TaskKind.MAP, GOOD, 100, 300),
-        Attempt("m1", TaskKind.MAP, AttemptEnd.FAILED, 100, 900),
-        Attempt("r0", TaskKind.REDUCE, GOOD, 50, 450, 340, 360),
-        Attempt("r1", TaskKind.REDUCE, GOOD, 300, 500, 380, 390),
-        Attempt("r2", TaskKind.REDUCE, GOOD, 310, 400, 300, 350),
+        Attempt(TaskKind.MAP, GOOD, 0, 100),
+        Attempt(TaskKind.MAP, GOOD, 100, 300),
+        Attempt(TaskKind.MAP, AttemptEnd.FAILED, 100, 900),
+        Attempt(TaskKind.REDUCE, GOOD, 50, 450, 340, 360),
+        Attempt(TaskKind.REDUCE, GOOD, 300, 500, 380, 390),
+        Attempt(TaskKind.REDUCE, GOOD, 310, 400, 300, 350),
     )
     facts = {"submitted": 0, "finished": 500, "total_maps": 2, "attempts": attempts, **more}
     return MapReduceJob("log", f"job_{name}", "SUCCESS", name, **facts)  # type: ignore[arg-type]

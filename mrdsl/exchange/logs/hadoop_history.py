@@ -7,18 +7,21 @@ believed, since copies are renamed.
 
 from __future__ import annotations
 
-import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
+from mrdsl.exchange.logs.binary_history import binary_events
 from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
 from mrdsl.exchange.logs.job_configuration import configuration_beside
 from mrdsl.exchange.logs.opening import lines
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine
+from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
 
+_JOB_ID = re.compile(r"job_\d+_\d+")
 JSON, BINARY = b"Avro-Json", b"Avro-Binary"
 _ENDS = {"FINISHED": AttemptEnd.SUCCEEDED, "FAILED": AttemptEnd.FAILED, "KILLED": AttemptEnd.KILLED}
 
@@ -35,14 +38,19 @@ def read_history(lines: Iterable[bytes], source: str, telling: Telling) -> Itera
     """The one job of a history file; what cannot be read is told and left out."""
     numbered = enumerate(lines, 1)
     encoding = _encoding(numbered)
-    events = _binary(numbered, source, telling) if encoding == BINARY else _json(numbered, source, telling)
+    events = binary_events(numbered, source, telling) if encoding == BINARY else _json(numbered, source, telling)
     job = _Job(source)
     for line, kind, fields in events:
         job.line = line
         job.take(kind, fields)
     if job.identifier is None:
-        telling.fail("broken-log", "this job history names no job", source, 1, "take the whole file")
+        if not telling.failed(source):
+            telling.fail("broken-log", "this job history names no job", source, 1, "take the whole file")
         return
+    named = _JOB_ID.search(source.replace("\\", "/").rpartition("/")[2])
+    if named and named[0] != job.identifier:
+        message = f"the file is named after {named[0]}, but tells of {job.identifier}, which counts"
+        telling.warn("broken-log", message, source, 1, "nothing to do; the copy was renamed")
     if not job.status:
         message = f"the history of {job.identifier} ends before the job does"
         telling.warn("cut-log", message, source, job.line, "its attempts that ended are used for nothing")
@@ -70,33 +78,6 @@ def _json(numbered: Iterator[tuple[int, bytes]], source: str, telling: Telling) 
             yield number, str(document["type"]), {key: _unwrapped(value) for key, value in fields.items()}
         except (ValueError, KeyError, AttributeError, RecursionError):
             telling.warn("broken-log", "this event is no whole JSON object", source, number)
-
-
-def _binary(numbered: Iterator[tuple[int, bytes]], source: str, telling: Telling) -> Iterator[tuple[int, str, Any]]:
-    try:
-        import fastavro
-    except ImportError:
-        message = "this history is in binary Avro, which the extra `logs` reads"
-        telling.fail("missing-extra", message, source, 1, "install the extra `logs`")
-        return
-    try:
-        _, schema_line = next(numbered)
-        schema = fastavro.parse_schema(json.loads(schema_line))
-    except (StopIteration, ValueError, fastavro.schema.SchemaParseException) as cause:
-        telling.fail("broken-log", f"the second line is no Avro schema: {cause}", source, 2)
-        return
-    data = b"\n".join(line for _, line in numbered)
-    stream, number = io.BytesIO(data), 0
-    while stream.tell() < len(data):
-        number += 1
-        at = stream.tell()
-        try:
-            event: Any = fastavro.schemaless_reader(stream, schema, None)
-        except Exception:
-            if data[at:].strip():
-                telling.warn("cut-log", f"event {number} is cut or broken; what follows is lost", source, 3)
-            return
-        yield 2 + number, str(event["type"]), event["event"]
 
 
 def _unwrapped(value: Any) -> Any:
@@ -135,7 +116,7 @@ class _Job:
             if isinstance(fields.get(name), str):
                 self.facts[name] = fields[name]
         for name in ("submitTime", "launchTime", "finishTime", "totalMaps", "totalReduces"):
-            if (number := _whole(fields.get(name))) is not None:
+            if (number := moment(fields.get(name))) is not None:
                 self.facts[name] = number
         self.facts["uberized"] = bool(fields.get("uberized")) or self.facts.get("uberized", False)
         if kind in ("JOB_FINISHED", "JOB_FAILED", "JOB_KILLED", "JOB_ERROR"):
@@ -145,11 +126,10 @@ class _Job:
     def _attempt(self, kind: TaskKind, event: str, fields: Mapping[str, Any]) -> None:
         name = str(fields.get("attemptId"))
         known = self.attempts.get(name)
-        start = _whole(fields.get("startTime")) if event == "STARTED" else known.start if known else None
+        start = moment(fields.get("startTime")) if event == "STARTED" else known.start if known else None
         if event == "STARTED":
             if known is None:
                 self.attempts[name] = Attempt(
-                    str(fields.get("taskid")),
                     kind,
                     AttemptEnd.UNFINISHED,
                     start,
@@ -160,13 +140,12 @@ class _Job:
         if end is AttemptEnd.SUCCEEDED and fields.get("taskStatus") not in (None, "SUCCEEDED", "SUCCESS"):
             end = AttemptEnd.FAILED
         self.attempts[name] = Attempt(
-            str(fields.get("taskid")),
             kind,
             end,
             start,
-            _whole(fields.get("finishTime")),
-            _whole(fields.get("shuffleFinishTime")),
-            _whole(fields.get("sortFinishTime")),
+            moment(fields.get("finishTime")),
+            moment(fields.get("shuffleFinishTime")),
+            moment(fields.get("sortFinishTime")),
             machine(fields.get("hostname")) or (known.host if known else ""),
         )
 
@@ -191,20 +170,12 @@ class _Job:
         )
 
 
-def _whole(value: Any) -> int | None:
-    return (
-        value
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0
-        else (0 if value == 0 and isinstance(value, int) and not isinstance(value, bool) else None)
-    )
-
-
 def _counter(counters: Any, name: str) -> int | None:
     try:
         for group in counters["groups"]:
             for counter in group["counts"]:
                 if counter["name"] == name:
-                    return _whole(counter["value"])
+                    return moment(counter["value"])
     except (TypeError, KeyError):
         pass
     return None
@@ -212,7 +183,7 @@ def _counter(counters: Any, name: str) -> int | None:
 
 def _read(log: OpenedLog, telling: Telling) -> Iterator[MapReduceJob]:
     for job in read_history(lines(log.pieces()), log.name, telling):
-        yield replace(job, configuration=configuration_beside(log.name, job.job))
+        yield replace(job, configuration=configuration_beside(log.name, job.job, telling))
 
 
 FORMAT = LogFormat(is_history, _read)

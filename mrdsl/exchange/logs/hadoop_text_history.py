@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
 from mrdsl.exchange.logs.formats import LogFormat
 from mrdsl.exchange.logs.opening import lines
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine
+from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
 
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _LINE = re.compile(r"^(Job|Task|MapAttempt|ReduceAttempt|Meta) ")
 _ENDS = {"SUCCESS": AttemptEnd.SUCCEEDED, "FAILED": AttemptEnd.FAILED, "KILLED": AttemptEnd.KILLED}
+_END = re.compile(r'"\s*\.\s*$')
+LONGEST_EVENT = 16 * 2**20
 _MARK = re.compile(r"^\s*!!FILE=(.*)!!\s*$")
 
 
@@ -27,15 +30,11 @@ def read_text_history(lines: Iterable[bytes], source: str, telling: Telling) -> 
     """Every job of the file, one after the other; what cannot be read is told and left out."""
     job = _Job(source)
     number, inside = 0, True
-    for number, raw in enumerate(lines, 1):
-        line = raw.decode("utf-8", "replace")
+    for number, line in _events(lines, source, telling):
         if mark := _MARK.match(line):
             yield from job.ended(telling, number)
             job, inside = _Job(source), not mark[1].endswith("_conf.xml")
         elif inside and _LINE.match(line):
-            if not line.rstrip().endswith("."):
-                telling.warn("cut-log", "this line is cut", source, number)
-                continue
             if job.is_another(line):
                 yield from job.ended(telling, number)
                 job = _Job(source)
@@ -43,6 +42,28 @@ def read_text_history(lines: Iterable[bytes], source: str, telling: Telling) -> 
         elif inside and line.strip() and not line.startswith(("<", " ")):
             telling.warn("broken-log", "this line is no event", source, number)
     yield from job.ended(telling, number)
+
+
+def _events(lines: Iterable[bytes], source: str, telling: Telling) -> Iterator[tuple[int, str]]:
+    """Each event with the number of its first line; its values may hold line ends, so it goes on until ``" .``."""
+    begun, held, size = 0, [""], 0
+    for number, raw in enumerate(lines, 1):
+        line = raw.decode("utf-8", "replace")
+        starts = bool(_LINE.match(line) or _MARK.match(line))
+        if begun and (starts or size > LONGEST_EVENT):
+            telling.warn("cut-log", "this event is cut", source, begun)
+            begun = 0
+        if not begun and not _LINE.match(line):
+            yield number, line
+            continue
+        begun, held, size = (begun, held, size) if begun else (number, [], 0)
+        held.append(line)
+        size += len(line)
+        if _END.search(line):
+            yield begun, "\n".join(held)
+            begun = 0
+    if begun:
+        telling.warn("cut-log", "this event is cut", source, begun)
 
 
 @dataclass
@@ -95,7 +116,6 @@ class _Job:
 
 def _attempt(pairs: dict[str, str]) -> Attempt:
     return Attempt(
-        pairs.get("TASKID", ""),
         TaskKind(pairs["TASK_TYPE"].lower()),
         _ENDS.get(pairs.get("TASK_STATUS", ""), AttemptEnd.UNFINISHED),
         _whole(pairs.get("START_TIME")),
@@ -107,7 +127,7 @@ def _attempt(pairs: dict[str, str]) -> Attempt:
 
 
 def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() and len(text) < 19 else None
+    return moment(int(text)) if text is not None and text.isdecimal() and len(text) < 19 else None
 
 
 FORMAT = LogFormat(is_text_history, lambda log, telling: read_text_history(lines(log.pieces()), log.name, telling))

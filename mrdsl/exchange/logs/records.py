@@ -6,44 +6,12 @@ Times are milliseconds since 1970 as the logs have them; what a log does not say
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from operator import sub
 from sys import intern
 
-
-class TaskKind(StrEnum):
-    """What a MapReduce task does."""
-
-    MAP = "map"
-    REDUCE = "reduce"
-
-
-class AttemptEnd(StrEnum):
-    """How an attempt at a task ended."""
-
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    KILLED = "killed"
-    UNFINISHED = "unfinished"
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One attempt at a map or reduce task; ``shuffled`` and ``sorted`` end a reduce's first two phases.
-
-    ``host`` is the machine that it ran on, "" where untold.
-    """
-
-    task: str
-    kind: TaskKind
-    end: AttemptEnd
-    start: int | None = None
-    finish: int | None = None
-    shuffled: int | None = None
-    sorted: int | None = None
-    host: str = ""
+from mrdsl.exchange.logs.attempts import Attempt, Attempts
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +32,14 @@ class MapReduceJob:
     finished: int | None = None
     total_maps: int | None = None
     total_reduces: int | None = None
-    attempts: tuple[Attempt, ...] = ()
+    attempts: Sequence[Attempt] = ()
     uberized: bool = False
     input_bytes: int | None = None
     phases_known: bool = True
     configuration: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attempts", Attempts(self.attempts))
 
     @property
     def succeeded(self) -> bool:
@@ -139,6 +110,17 @@ class SparkApplication:
     hosts: tuple[str, ...] = ()
     host_cores: int | None = None
     configuration: Mapping[str, str] = field(default_factory=dict)
+
+
+LATEST = 253_402_300_799_999
+"""The last millisecond of the year 9999."""
+
+
+def moment(value: object) -> int | None:
+    """A time in milliseconds; None for what is none, -1 and times after the year 9999 included."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value <= LATEST else None
 
 
 def machine(name: object) -> str:

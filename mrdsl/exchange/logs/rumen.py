@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
 from mrdsl.exchange.logs.concatenated import objects
 from mrdsl.exchange.logs.formats import LogFormat
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine
+from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
 
 _ENDS = {
@@ -27,7 +28,7 @@ def read_rumen(chunks: Iterable[bytes], source: str, telling: Telling) -> Iterat
         if not isinstance(document, dict) or not isinstance(document.get("jobID"), str):
             telling.warn("broken-log", "this object is no job of Rumen", source, line)
             continue
-        finished = _known(document.get("finishTime"))
+        finished = moment(document.get("finishTime"))
         status = str(document.get("outcome") or "")
         if finished is None:
             message = f"{document['jobID']} has no end"
@@ -40,11 +41,11 @@ def read_rumen(chunks: Iterable[bytes], source: str, telling: Telling) -> Iterat
             _text(document.get("jobName")),
             _text(document.get("user")),
             _text(document.get("queue")),
-            _known(document.get("submitTime")),
-            _known(document.get("launchTime")),
+            moment(document.get("submitTime")),
+            moment(document.get("launchTime")),
             finished,
-            _known(document.get("totalMaps")),
-            _known(document.get("totalReduces")),
+            moment(document.get("totalMaps")),
+            moment(document.get("totalReduces")),
             tuple(_attempts(document)),
             input_bytes=_input(document),
         )
@@ -55,29 +56,24 @@ def _attempts(document: dict[str, Any]) -> Iterator[Attempt]:
         for task in _dicts(document.get(key)):
             for attempt in _dicts(task.get("attempts")):
                 yield Attempt(
-                    str(task.get("taskID")),
                     kind,
                     _ENDS.get(str(attempt.get("result")), AttemptEnd.UNFINISHED),
-                    _known(attempt.get("startTime")),
-                    _known(attempt.get("finishTime")),
-                    _known(attempt.get("shuffleFinished")),
-                    _known(attempt.get("sortFinished")),
+                    moment(attempt.get("startTime")),
+                    moment(attempt.get("finishTime")),
+                    moment(attempt.get("shuffleFinished")),
+                    moment(attempt.get("sortFinished")),
                     machine(attempt.get("hostName")),
                 )
 
 
 def _input(document: dict[str, Any]) -> int | None:
-    read = [_known(task.get("inputBytes")) for task in _dicts(document.get("mapTasks"))]
+    read = [moment(task.get("inputBytes")) for task in _dicts(document.get("mapTasks"))]
     known = [each for each in read if each is not None]
     return sum(known) if known else None
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _known(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _text(value: Any) -> str:

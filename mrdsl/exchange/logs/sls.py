@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
 from mrdsl.exchange.logs.concatenated import objects
 from mrdsl.exchange.logs.formats import LogFormat
-from mrdsl.exchange.logs.records import Attempt, AttemptEnd, MapReduceJob, TaskKind, machine
+from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
 
 
@@ -48,7 +49,6 @@ def _attempts(tasks: list[Any], line: int, source: str, telling: Telling) -> Ite
             start, finish = (0, duration) if duration is not None else (start, finish)
         for _ in range(min(_known(task.get("count")) or 1, 1_000_000)):
             yield Attempt(
-                str(position),
                 TaskKind(kind),
                 AttemptEnd.SUCCEEDED,
                 start,
@@ -59,7 +59,7 @@ def _attempts(tasks: list[Any], line: int, source: str, telling: Telling) -> Ite
 
 def _known(value: Any) -> int | None:
     try:
-        return int(value) if int(value) >= 0 else None
+        return moment(int(value))
     except (TypeError, ValueError, OverflowError):
         return None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mrdsl.exchange.logs.expanding import UnreadableLogError
 from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
 from mrdsl.exchange.logs.opening import numbered
-from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
+from mrdsl.exchange.logs.records import LATEST, SparkApplication, SparkJob, StageRun, moment
 from mrdsl.exchange.logs.telling import Telling
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ SKIPPED = tuple(
         b"org.apache.spark.streaming.",
     )
 )
+
+
+MOST_CORES = 100_000
+"""Of one executor; what says more is mistaken."""
 
 
 def is_event_log(head: bytes) -> bool:
@@ -68,7 +72,8 @@ def read_events(parts: Iterable[Part], source: str, telling: Telling) -> Iterato
                     if line.tobytes().strip():
                         telling.warn("broken-log", f"this event is broken: {cause}", path, number)
                     continue
-                application.take(event)
+                if not application.take(event):
+                    telling.warn("broken-log", "this task ends before it begins, or at no possible time", path, number)
         except UnreadableLogError as cause:
             telling.warn("cut-log", str(cause), path, number, "what came before it is used")
     if application.lines == 0:
@@ -111,12 +116,13 @@ class _Application:
         self.most = (0, 0)
         self.properties: dict[str, str] = {}
 
-    def take(self, event: Event) -> None:
+    def take(self, event: Event) -> bool:
+        """Whether the event could be used."""
         self.lines += 1
         kind = event.event
         if kind == "SparkListenerTaskEnd":
-            self._task(event)
-        elif kind in ("SparkListenerStageSubmitted", "SparkListenerStageCompleted"):
+            return self._task(event)
+        if kind in ("SparkListenerStageSubmitted", "SparkListenerStageCompleted"):
             if event.stage_info is not None:
                 key = event.stage_info.stage, event.stage_info.attempt
                 self.stages[key] = event.stage_info
@@ -126,21 +132,22 @@ class _Application:
                 self.stages.setdefault((each.stage, each.attempt), each)
             if event.job is not None:
                 stages = tuple(event.stage_ids or (each.stage for each in event.stage_infos))
-                self.jobs[event.job] = SparkJob(stages, event.job_submitted)
+                self.jobs[event.job] = SparkJob(stages, moment(event.job_submitted))
         elif kind == "SparkListenerJobEnd":
             if event.job is not None and event.job in self.jobs:
                 failed = event.job_result is not None and event.job_result.result == "JobFailed"
-                self.jobs[event.job] = replace(self.jobs[event.job], ended=event.job_ended, failed=failed)
+                self.jobs[event.job] = replace(self.jobs[event.job], ended=moment(event.job_ended), failed=failed)
         else:
             self._about(event)
+        return True
 
     def _about(self, event: Event) -> None:
         kind = event.event
         if kind == "SparkListenerApplicationStart":
             self.name, self.identifier, self.user = event.app_name, event.app_id or "", event.user
-            self.started = event.timestamp
+            self.started = moment(event.timestamp)
         elif kind == "SparkListenerApplicationEnd":
-            self.finished = event.timestamp
+            self.finished = moment(event.timestamp)
         elif kind == "SparkListenerLogStart":
             self.version = event.version
         elif kind == "SparkListenerEnvironmentUpdate":
@@ -151,18 +158,22 @@ class _Application:
             self.executors.pop(event.executor, None)
 
     def _executor(self, name: str, info: ExecutorInfo) -> None:
+        if not 0 < info.cores <= MOST_CORES:
+            return
         self.executors[name] = info
         self.most = max(self.most, (sum(each.cores for each in self.executors.values()), len(self.executors)))
         beside = sum(each.cores for each in self.executors.values() if each.host == info.host)
         if info.host:
             self.hosts[info.host] = max(self.hosts.get(info.host, 0), beside)
 
-    def _task(self, event: Event) -> None:
+    def _task(self, event: Event) -> bool:
         key = event.stage, event.attempt
         tasks = self.tasks.get(key)
         if tasks is None:
             tasks = self.tasks[key] = _Tasks(event.task_type)
         info, reason, metrics = event.task_info, event.reason, event.metrics
+        if info is not None and not 0 <= info.launch <= info.finish <= LATEST:
+            return False
         if metrics is not None:
             if (read := metrics.shuffle_read) is not None:
                 tasks.shuffle_read += read.remote + read.local
@@ -178,6 +189,7 @@ class _Application:
             tasks.killed += 1
         else:
             tasks.failed += 1
+        return True
 
     def whole(self) -> SparkApplication:
         keys = sorted(set(self.stages) | set(self.tasks))

@@ -33,6 +33,10 @@ class Telling:
         """Nothing of this file can be used."""
         self.found.append(Diagnostic(code, Severity.ERROR, message, place(path, line), hint))
 
+    def failed(self, path: str) -> bool:
+        """Whether something was told for which nothing of this file can be used."""
+        return any(each.severity is Severity.ERROR and each.span and each.span.file == path for each in self.found)
+
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All of it, with what was not shown as counts."""
         rest = [

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import csv
 import os
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from mrdsl import api
+from mrdsl.cli import cli
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.exchange.logs.attempts import AttemptEnd, TaskKind
 from mrdsl.exchange.logs.reading import find_logs, read_logs
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
 from mrdsl.exchange.logs.telling import Telling
@@ -71,29 +77,74 @@ def test_every_stage_of_spark() -> None:
         assert not wrong, row
 
 
+HADOOP, HRAVEN = "hadoop/jhist/apache-hadoop-common/", "hadoop/jhist/twitter-hraven/"
+SLEEP = "1329348443227-user-Sleep+job-1329348468601-10-1-SUCCEEDED-default.jhist"
+# file, code and line of its one message ("" where the log is whole and tells of failures itself), runs that are saved
 ROBUST = [
+    (f"{HADOOP}job_0.23.9-FAILED.jhist", "", 0, 1),
+    (f"{HADOOP}job_1329348432655_0001-{SLEEP}", "", 0, 1),
     (
-        "hadoop/jhist/twitter-hraven/something.example.com_1337787092259_job_201205231531_256984_userName1_App1",
-        "cut-log",
+        f"{HADOOP}job_1393307629410_0001-1393307687476-user-Sleep+job-1393307723835-0-0-FAILED-default-1393307693920.jhist",
+        "", 0, 1,
     ),
-    ("hadoop/rumen/mr2011/truncated-job-tracker-log", "broken-log"),
-    ("hadoop/rumen/mr2011/input-trace.json", "cut-log"),
-    ("spark/nvidia/profiling__malformed_json_eventlog.zstd", "broken-log"),
-    ("spark/nvidia/qualification__truncated_eventlog", "cut-log"),
-    ("spark/dr-elephant/event_log_2", "cut-log"),
-    ("sls/hadoop-trunk-readfile/nodes-with-resources.json", "unknown-log"),
-]
+    (f"{HADOOP}job_2.0.3-alpha-FAILED.jhist", "", 0, 1),
+    (f"{HADOOP}job_2.4.0-FAILED.jhist", "", 0, 1),
+    (f"{HRAVEN}job_1329348432999_0003-{SLEEP}", "broken-log", 1, 1),
+    (
+        f"{HRAVEN}job_1410289045532_259974-1411647985641-user35-SomeJobName-1411647999554-1-0-SUCCEEDED-"
+        "root.someQueueName-1411647995323.jhist",
+        "cut-log", 15, 1,
+    ),
+    (f"{HRAVEN}something.example.com_1337787092259_job_201205231531_256984_userName1_App1", "cut-log", 4, 1),
+    ("hadoop/jhist/apache-eagle/job_1479206441898_508949-1481299030929-testhistory.jhist", "broken-log", 31, 1),
+    ("hadoop/rumen/wordcount2.json", "", 0, 2),
+    ("hadoop/rumen/mr2011/goldFoldedTrace.json.gz", "", 0, 89),
+    ("hadoop/rumen/mr2011/truncated-job-tracker-log", "cut-log", 58, 1),
+    ("hadoop/rumen/mr2011/input-trace.json", "cut-log", 2093, 4),
+    ("spark/nvidia/qualification__truncated_eventlog", "cut-log", 62, 1),
+    ("spark/nvidia/profiling__malformed_json_eventlog.zstd", "broken-log", 4, 1),
+    ("spark/nvidia/qualification__join_missing_sql_end", "", 0, 1),
+    ("spark/nvidia/qualification__empty_eventlog", "", 0, 1),
+    ("spark/dr-elephant/event_log_1", "", 0, 1),
+    ("spark/dr-elephant/event_log_2", "cut-log", 4, 1),
+    ("sls/hadoop-trunk-readfile/nodes-with-resources.json", "unknown-log", 1, 0),
+    ("sls/hadoop-common-2014/test_resources_yarn-site.xml", "unknown-log", 1, 0),
+]  # fmt: skip
+NAMES = [path.rpartition("/")[2][:40] for path, *_ in ROBUST]
 
 
 @HERE
-@pytest.mark.parametrize(("path", "code"), ROBUST, ids=[path.rpartition("/")[2][:40] for path, _ in ROBUST])
-def test_a_broken_log_is_told_with_its_line(path: str, code: str) -> None:
+@pytest.mark.parametrize(("path", "code", "line", "saved"), ROBUST, ids=NAMES)
+def test_a_broken_log_is_told_with_its_line(path: str, code: str, line: int, saved: int) -> None:
     telling = Telling()
-    found = list(read_logs(find_logs([DATA / path], telling), telling))
-    (told, *_) = [d for d in telling.diagnostics() if d.code == code]
-    assert told.span is not None
-    assert told.span.file.endswith(Path(path).name)
-    assert found or code == "unknown-log"
+    runs = list(read_logs(find_logs([DATA / path], telling), telling))
+    messages = telling.diagnostics()
+    assert len(runs) == saved
+    assert [message.code for message in messages] == ([code] if code else [])
+    for message in messages:
+        assert message.span is not None
+        assert (message.span.file, message.span.line) == (str(DATA / path), line)
+
+
+@HERE
+@pytest.mark.parametrize(("path", "saved"), [(path, saved) for path, _, _, saved in ROBUST], ids=NAMES)
+def test_a_broken_log_is_no_fault_of_the_command(path: str, saved: int) -> None:
+    done = CliRunner().invoke(cli, ["profile", str(DATA / path)], standalone_mode=False)
+    assert getattr(done.exception, "exit_code", 0) == (0 if saved else 2)
+    assert done.exception is None or isinstance(done.exception, MrdslError)
+
+
+@HERE
+def test_overhead_and_doubts_of_real_jobs() -> None:
+    """As the data are described: of the largest job 66 killed and 3 failed map attempts, one killed job, and so on."""
+    traces = api.profile([DATA / "hadoop/rumen/mr2011/job-tracker-logs-trace-output.gz"])
+    ends = Counter(each.end for each in traces.jobs[3].attempts if each.kind is TaskKind.MAP)
+    assert (ends[AttemptEnd.KILLED], ends[AttemptEnd.FAILED]) == (66, 3)
+    assert [each.reason for each in traces.left_out] == ["it did not succeed (killed)"]
+    (folded,) = api.profile([DATA / "hadoop/rumen/mr2011/goldFoldedTrace.json.gz"]).classes
+    assert any("phases end before they begin" in warning for warning in folded.warnings)
+    (sleep,) = api.profile([DATA / ROBUST[1][0]]).classes
+    assert "1 of its jobs have more reduce tasks than they say" in sleep.warnings
 
 
 @HERE

@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrdsl.cli import cli
 from mrdsl.exchange.logs import opening
 from mrdsl.exchange.logs.ahead import ahead
+from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, Attempts, TaskKind
 from mrdsl.exchange.logs.concatenated import objects
 from mrdsl.exchange.logs.expanding import PIECE, UnreadableLogError
 from mrdsl.exchange.logs.opening import chunks, numbered
 from mrdsl.exchange.logs.reading import find_logs, read_logs
-from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
+from mrdsl.exchange.logs.records import LATEST, MapReduceJob, SparkApplication
 from mrdsl.exchange.logs.telling import Telling
 
 from .making import BEGIN, as_binary, as_json, job_events, lz4_java, xerial_snappy
@@ -155,7 +158,9 @@ def test_both_encodings_of_job_history(encode: Any, tmp_path: Path) -> None:
     assert isinstance(job, MapReduceJob)
     assert (job.job, job.status, job.name, job.queue) == ("job_1_0001", "FINISHED", "Sleep job", "root.night")
     assert sorted(str(each.end) for each in job.attempts) == ["failed"] + ["succeeded"] * 5
-    assert told == ()
+    assert [message.message for message in told] == [
+        "the file is named after job_9_0009, but tells of job_1_0001, which counts"
+    ]
 
 
 def test_a_cut_binary_history_keeps_what_came_before(tmp_path: Path) -> None:
@@ -170,9 +175,106 @@ def test_comments_and_the_configuration_beside(tmp_path: Path) -> None:
     settings_file.write_text("<configuration><property><name>a.b</name><value>7</value></property></configuration>")
     (job,), _ = read(tmp_path, b"<!--\n a licence\n-->\n" + as_json(EVENTS))
     assert job.configuration == {"a.b": "7"}
-    settings_file.write_text('<!DOCTYPE x [<!ENTITY e "x">]><configuration/>')
-    (job,), _ = read(tmp_path, as_json(EVENTS))
-    assert job.configuration == {}
+    for text, reason in (
+        ('<!DOCTYPE x [<!ENTITY e "x">]><configuration/>', "it declares entities"),
+        ("<configuration>\n<property>", "no element found"),
+    ):
+        settings_file.write_text(text)
+        (job,), told = read(tmp_path, as_json(EVENTS))
+        assert job.configuration == {}
+        assert [reason in message.message for message in told] == [True]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        {"type": "record", "name": "Nothing", "fields": []},
+        {"type": "record", "name": "Two", "fields": [{"name": "a", "type": "null"}]},
+        {"type": "fixed", "name": "None", "size": 0},
+    ],
+)
+def test_a_schema_by_which_few_bytes_are_many_things_is_refused(items: Any, tmp_path: Path) -> None:
+    """An array of 2**40 nulls is six bytes."""
+    fields = [{"name": "type", "type": "string"}, {"name": "event", "type": {"type": "array", "items": items}}]
+    schema_line = json.dumps({"type": "record", "name": "Event", "fields": fields})
+    bomb = b"Avro-Binary\n" + schema_line.encode() + b"\n\x02x" + b"\x80\x80\x80\x80\x80\x40\x00"
+    found, told = read(tmp_path, bomb)
+    assert found == []
+    assert ["take no bytes" in message.message for message in told] == [True]
+
+
+@pytest.mark.parametrize("line", [b"null", b"{", b'{"type": {}}', b'{"type": "record", "name": "E", "fields": [1]}'])
+def test_a_schema_that_is_none(line: bytes, tmp_path: Path) -> None:
+    found, told = read(tmp_path, b"Avro-Binary\n" + line + b"\n\x02x")
+    assert found == []
+    assert [(message.code, message.span and message.span.line) for message in told] == [("broken-log", 2)]
+
+
+TEXT_HISTORY = """Meta VERSION="1" .
+Job JOBID="job_1_0001" JOBNAME="word\\ count" USER="ops" SUBMIT_TIME="1000" .
+Job JOBID="job_1_0001" LAUNCH_TIME="1100" TOTAL_MAPS="1" TOTAL_REDUCES="0" JOB_STATUS="PREP" .
+MapAttempt TASK_TYPE="MAP" TASKID="m" TASK_ATTEMPT_ID="a0" START_TIME="2000" TRACKER_NAME="tracker_n1:1" .
+MapAttempt TASK_TYPE="MAP" TASKID="m" TASK_ATTEMPT_ID="a0" TASK_STATUS="FAILED" FINISH_TIME="2500" ERROR="an error
+\tat some.place.
+of two lines" .
+MapAttempt TASK_TYPE="MAP" TASKID="m" TASK_ATTEMPT_ID="a1" START_TIME="3000" TRACKER_NAME="tracker_n2:1" .
+MapAttempt TASK_TYPE="MAP" TASKID="m" TASK_ATTEMPT_ID="a1" TASK_STATUS="SUCCESS" FINISH_TIME="9000" HOSTNAME="/r/n2" .
+Job JOBID="job_1_0001" FINISH_TIME="9500" JOB_STATUS="SUCCESS" .
+"""
+
+
+def test_an_error_of_several_lines_is_one_event(tmp_path: Path) -> None:
+    (job,), told = read(tmp_path, TEXT_HISTORY.encode())
+    assert told == ()
+    assert [(str(each.end), each.start, each.finish, each.host) for each in job.attempts] == [
+        ("failed", 2000, 2500, "n1"),
+        ("succeeded", 3000, 9000, "n2"),
+    ]
+    _, told = read(tmp_path, TEXT_HISTORY.replace('of two lines" .\n', "").encode())
+    assert [(message.code, message.span.line) for message in told if message.span] == [("cut-log", 5)]
+
+
+ATTEMPT = st.builds(
+    Attempt, st.sampled_from(TaskKind), st.sampled_from(AttemptEnd), *[st.none() | st.integers(0, LATEST)] * 4,
+    st.sampled_from(["", "n1", "n2"]),
+)  # fmt: skip
+
+
+@given(st.lists(ATTEMPT, max_size=20), st.slices(20))
+def test_columns_hold_what_they_were_given(attempts: list[Attempt], part: slice) -> None:
+    held = Attempts(attempts)
+    assert list(held) == attempts
+    assert held[part] == attempts[part]
+    assert len(held) == len(attempts)
+
+
+@pytest.mark.parametrize("time", [-1, 2**63, 10**30, -(10**30)])
+def test_impossible_times_are_told_or_unknown(time: int, tmp_path: Path) -> None:
+    log = spark_log(40).replace(b'"Finish Time": %d,' % (BEGIN + 3 * 7), b'"Finish Time": %d,' % time)
+    (application,), told = read(tmp_path, log)
+    assert len(application.stages[0].launches) == 35
+    assert [(message.code, message.span.line) for message in told if message.span] == [("broken-log", 4 + 8)]
+    task = {"attempts": [{"result": "SUCCESS", "startTime": time, "finishTime": BEGIN}]}
+    document = {"jobID": "job_1_0001", "outcome": "SUCCESS", "finishTime": BEGIN, "mapTasks": [task]}
+    (job,), _ = read(tmp_path, json.dumps(document).encode())
+    assert [each.start for each in job.attempts] == [None]
+
+
+def test_a_log_on_standard_input() -> None:
+    done = CliRunner().invoke(cli, ["profile", "-"], input=gzip.compress(as_json(EVENTS)), standalone_mode=False)
+    assert done.exception is None
+    assert "Sleep_job" in done.output
+
+
+def test_names_in_logs_move_no_terminal(tmp_path: Path) -> None:
+    events = job_events("job_1_0001", "\x1b[2Jgone\u202e", BEGIN, MAPS, REDUCES)
+    (tmp_path / "log").write_bytes(as_json(events))
+    for more in ([], ["-o", "-"], ["-o", "-", "--by", "(.*)"]):
+        done = CliRunner().invoke(cli, ["profile", str(tmp_path), *more], standalone_mode=False)
+        assert done.exception is None
+        assert "gone" in done.output
+        assert "\x1b" not in done.output
 
 
 VALUES = st.integers() | st.text() | st.none()
