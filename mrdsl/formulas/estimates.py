@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.profiles import profile_of
@@ -100,11 +101,16 @@ def kinds_of(stages: NDArray[np.int64]) -> tuple[str, ...]:
     return (("map", "reduce") if (stages == 0).any() else ()) + (("task",) if stages.any() else ())
 
 
-def upper_is_bound(stages: Any, jobs: Any) -> Any:
-    """Whether so many jobs of so many stages each, on slots of their class, keep the premises of the upper estimate.
+LEAST_LENT = 2.0
+"""The fewest slots of a job that lends them for which its upper estimate is called a bound; :func:`upper_is_bound`."""
+
+
+def upper_is_bound(stages: Any, jobs: Any, slots: Any) -> Any:
+    """Whether ``jobs`` jobs of so many stages, on ``slots`` slots of their class, keep the upper estimate's premises.
 
     One stage is one phase, for which Proposition 2.5 is made, and a job that is alone holds its slots throughout: its
     time is at most Graham's ``(W - P)/k + P``. Jobs of more stages side by side lend each other the slots that they
-    leave at the end of a stage and wait for them in the next, for which no bound of the form ``A/k + C`` is known.
+    leave at the end of a stage and wait for them in the next, for which no bound of the form ``A/k + C`` is known. With
+    less than two slots each, jobs of one phase have none at times, which the proposition excludes.
     """
-    return (stages <= 1) | (jobs <= 1.0)
+    return (jobs <= 1.0) | ((stages <= 1) & (slots >= LEAST_LENT * jobs * (1.0 - SAME_SUM)))

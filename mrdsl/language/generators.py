@@ -78,6 +78,8 @@ def collect(
             _collect_item(words, statement, context, count, prefix, values, written, given)
         elif isinstance(statement, tree.Block):
             word = tree.word_text(statement.words[0])
+            if word in words.plurals:
+                word = words.plurals[word][1].word
             if word in words.repeated:
                 repeated.setdefault(word, []).append(statement)
             else:

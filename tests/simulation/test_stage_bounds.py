@@ -128,6 +128,39 @@ def test_longer_tasks_of_others_break_it():
     )
 
 
+def longest_of_a_class(rng, slots):
+    """The longest of 60 jobs of one class relative to the upper estimate: its users submit the next at once."""
+    stages, times = drawn(rng, most_stages=4, most_tasks=10)
+    users = int(rng.integers(3, 6))
+    work, _, path = figures(stages, times)
+    seen = []
+
+    def completed(job, now):
+        seen.append(now - job.submitted)
+        if len(seen) == 60:
+            engine.stop()
+        return Submission(now, 0, job.user)
+
+    class Shuffled(Given):
+        def block(self, kind, number, stage):
+            own = np.random.default_rng([number, stage]).permutation(times[stage])
+            return Block(own.tolist(), luck=[1.0] * len(own))
+
+    first = sorted(Submission(float(rng.uniform(0, 5)), 0, user) for user in range(users))
+    sharing = [Sharing([Queue(FewestRunning())])]
+    kinds = [JobKind("job", stages)]
+    engine = Engine(kinds, [Machines(1, users * slots)], sharing, iter(first), Shuffled(()), completed)
+    engine.run()
+    return max(seen) / upper(work, path, slots)
+
+
+def test_users_who_resubmit_break_it_with_one_slot_a_job_and_have_not_with_more():
+    rng = np.random.default_rng(20)
+    ratios = {slots: [longest_of_a_class(rng, slots) for _ in range(25)] for slots in (1, 2, 3)}
+    assert sum(ratio > ROUNDING for ratio in ratios[1]) > 15
+    assert max(ratios[2] + ratios[3]) < 1.0
+
+
 @pytest.mark.parametrize("slots", [1, 3])
 def test_a_chain_of_equal_tasks_takes_what_it_says(slots):
     """Three stages of 6 tasks of 2 s: 12 s of work each, one after the other."""

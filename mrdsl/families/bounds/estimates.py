@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, has_own_slots, is_common, is_fifo, sizes_of
 from mrdsl.formulas import mapreduce, scaling, wave_estimates
-from mrdsl.formulas.estimates import stage_counts
+from mrdsl.formulas.estimates import LEAST_LENT, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.wave_estimates import WaveTimes
@@ -124,14 +125,15 @@ def slots_of_one_job(facts: BoundsFacts) -> tuple[Floats, Floats]:
     return part * maps, np.where(stage_counts(facts.classes) > 0, 0.0, part * reduces)
 
 
-def upper_is_bound(facts: BoundsFacts, estimates: Estimates) -> NDArray[np.bool_]:
+def upper_is_bound(facts: BoundsFacts, profile: Profile, map_slots: Floats, reduce_slots: Floats) -> NDArray[np.bool_]:
     """For which classes the spec keeps the premises of the upper estimate, as far as it tells.
 
     Slots of a job's own, or one job in all. Elsewhere slots are lent: no class has two phases in one pool, the tasks of
     other classes in a pool are no longer than the class's own longest, and jobs are as many as ``jobs`` says at most.
-    Whole slots, and jobs that fill their shares, are premises of the run.
+    A job has at least two slots of each kind; with less it has none at times. Whole slots, and jobs that fill their
+    shares, are premises of the run.
     """
-    classes, p = facts.classes, estimates.profile
+    classes, p = facts.classes, profile
     arriving = ~np.isnan(column(classes, "arrivals"))
     if arriving.any():
         return np.zeros(len(classes), dtype=bool)
@@ -143,10 +145,12 @@ def upper_is_bound(facts: BoundsFacts, estimates: Estimates) -> NDArray[np.bool_
     reduce_max = np.where(reducing, np.fmax(p.shuffle_max, p.shuffle_first_max) + p.reduce_max, 0.0)
     longest = longest_tasks(classes), np.nan_to_num(reduce_max)
     maps, reduces = longest
+    enough = LEAST_LENT * (1.0 - SAME_SUM)
+    lent = (map_slots >= enough) & (~reducing | (reduce_slots >= enough))
     if is_common(facts.cluster or Cluster()):
-        return np.asarray((stage_counts(classes) <= 1).all() & ~reducing.any() & (maps >= maps.max()))
+        return np.asarray(lent & (stage_counts(classes) <= 1).all() & ~reducing.any() & (maps >= maps.max()))
     alone_in_each = (maps >= maps.max()) & (~reducing | (reduces >= reduces.max()))
-    return np.asarray((stage_counts(classes) <= 1) & alone_in_each)
+    return np.asarray(lent & (stage_counts(classes) <= 1) & alone_in_each)
 
 
 def longest_tasks(classes: Sequence[Any]) -> Floats:

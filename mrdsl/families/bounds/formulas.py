@@ -44,7 +44,7 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
         sizes=minimizes_slots(spec),
         stages=stage_counts(classes),
         dags=dags_of(classes),
-        upper_is_bound=upper_is_bound(spec.facts, estimates),
+        upper_is_bound=upper_is_bound(spec.facts, estimates.profile, map_slots, reduce_slots),
     )
 
 

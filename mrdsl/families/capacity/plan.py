@@ -171,7 +171,7 @@ class CapacityPlan(Plan):
         return classes
 
     def _is_bound(self, index: int) -> bool:
-        return bool(upper_is_bound(self.stages[index], self.admitted[index]))
+        return bool(upper_is_bound(self.stages[index], self.admitted[index], self.map_slots[index]))
 
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name, seen in self.observed.items():

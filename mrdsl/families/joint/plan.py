@@ -95,9 +95,9 @@ class JointPlan(Plan):
     def _staged(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for index in np.flatnonzero(self.stages).tolist():
             found = classes[self.class_names[index]]
-            found["task_slots"] = found.pop("map_slots")
+            slots = found["task_slots"] = found.pop("map_slots")
             found.pop("reduce_slots")
-            found["upper_is_bound"] = bool(upper_is_bound(self.stages[index], found["at_once"]))
+            found["upper_is_bound"] = bool(upper_is_bound(self.stages[index], found["at_once"], slots))
         return classes
 
     def tables(self) -> tuple[Table, ...]:

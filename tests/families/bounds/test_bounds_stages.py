@@ -145,6 +145,22 @@ def test_a_narrow_phase_in_a_common_pool_waits_for_long_tasks_of_others() -> Non
     assert not plan.upper_is_bound[0]
 
 
+def test_jobs_of_one_slot_that_lend_it_wait_for_it() -> None:
+    """Three jobs on three slots: the upper estimate is the work of one, and a job that loses its slot takes longer."""
+    text = """problem bounds
+cluster { slots { task = SLOTS } }
+class a { stage s { tasks = 20, avg = 6 s, max = 11 s }, jobs = 3, think = 0 s }
+estimate completion
+"""
+    one, two = (planned(text.replace("SLOTS", str(3 * slots))) for slots in (1, 2))
+    assert (one.upper_is_bound.tolist(), two.upper_is_bound.tolist()) == ([False], [True])
+    by_phase = text.replace("stage s { tasks", "map { tasks").replace("task = SLOTS", "map = SLOTS, reduce = SLOTS")
+    seen = [simulate(load_text(by_phase.replace("SLOTS", str(3 * slots))).spec, 1, 1, 40).plan for slots in (1, 2)]
+    assert seen[0].completion["upper"][0] == one.completion["upper"][0] == 120.0
+    assert seen[0].observed["a"].p95 > 120.0
+    assert seen[1].observed["a"].p95 < two.completion["upper"][0]
+
+
 def test_one_pool_may_be_written_once() -> None:
     once, twice = (mixed(s, i) for s, i in (("task = 24", ""), ("map = 24, reduce = 24", ", pools = common")))
     assert planned(once).document() == planned(twice).document()

@@ -185,6 +185,33 @@ def test_stages_are_printed_and_read_again() -> None:
         assert again.facts == spec.facts
 
 
+STAGE_TABLE = """name,tasks,avg [s],max [s],after
+scan,200,9,21,
+lookup,12,4,6,
+join,64,14,33,scan lookup
+write,16,7,9,join
+"""
+
+
+@pytest.mark.parametrize(
+    ("header", "items"),
+    [
+        ("class funnel", "jobs = 3..4, deadline = 8 min, penalty = 15 USD"),
+        ("class funnel[1..1]", "jobs = 3..4, deadline = 8 min, penalty = 15 USD"),
+        ('classes from "classes.csv"', ""),
+    ],
+)
+def test_stages_stand_in_a_table_of_one_class_or_of_all(header: str, items: str, tmp_path: Path) -> None:
+    (tmp_path / "stages.csv").write_text(STAGE_TABLE)
+    (tmp_path / "classes.csv").write_text("name,jobs.low,jobs.high,deadline [min],penalty [USD]\nfunnel,3,4,8,15\n")
+    spec = tmp_path / "night.mrspec"
+    body = f'{header} {{ stages from "stages.csv"\n  slots {{ task = 4 }}\n  {items} }}'
+    spec.write_text(f"problem capacity\nvm m {{ on_demand {{ price = 0.192 USD/h }} }}\n{body}\nminimize cost\n")
+    loaded = load_file(spec)
+    assert loaded.diagnostics == ()
+    assert solve(loaded.spec).plan.of_class(0) == solve(funnel()).plan.of_class(0)
+
+
 def test_generated_classes_share_their_stages_and_may_extend_them() -> None:
     text = FUNNEL.replace("class funnel {", "seed = 3\nclass funnel[1..40] {").replace(
         "penalty  = 15 USD", "penalty = uniform(1 USD, 20 USD)"
