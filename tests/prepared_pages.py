@@ -80,6 +80,9 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "slots-beyond-vms": lambda bad: {
         "roomy.mrspec": model("capacity/quickstart.mrspec", more="subject to { vms >= 243 }\n")
     },
+    "soft-deadline": lambda bad: {
+        "firm.mrspec": model("capacity/quickstart.mrspec", ("  deadline =", "  guarantee = upper\n  deadline ="))
+    },
     "broken-log": lambda bad: {"broken.jhist": _log("MAP_ATTEMPT_STARTED", '{"type":"MAP_ATT\n')},
     "cut-log": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},
     "empty-log": lambda bad: {"empty.jhist": ""},
