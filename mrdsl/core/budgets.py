@@ -53,5 +53,14 @@ RUNS = 1_000_000
 SIMULATED_JOBS = 100_000_000
 """Completed jobs per user in one simulated run."""
 
+WAVES = 1_000_000
+"""Waves of alike tasks, and with them jobs, of a makespan batch: every order that is tried runs them all."""
+
+SIMULATED_SLOTS = 10_000_000
+"""Slots of time in one run of a hybrid cloud."""
+
+SLOTS_OF_A_VM = 10_000
+"""Slots of one kind that a simulated VM has: it is known of each when it falls free."""
+
 QUOTED = 60
 """Characters of the user's own text in a message."""

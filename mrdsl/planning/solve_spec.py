@@ -73,6 +73,8 @@ def compile_model(spec: Spec, formulation: str | None = None, relax: bool = Fals
 
 
 def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
+    import numpy as np
+
     from mrdsl.contracts.subject_to import add_comparisons
 
     if formulation.build is None:
@@ -85,7 +87,8 @@ def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
                 )
             ]
         )
-    model = formulation.build(spec, relax)
+    with np.errstate(divide="ignore"):  # of a spec without a plan; what is infinite then is told where it is read
+        model = formulation.build(spec, relax)
     add_comparisons(spec, model)
     return model
 

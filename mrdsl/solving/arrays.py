@@ -13,6 +13,7 @@ from pyomo.common.modeling import unique_component_name
 from pyomo.repn.linear import LinearRepnVisitor
 from pyomo.repn.util import OrderedVarRecorder
 
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import LinearProgram, Names
 
 
@@ -111,13 +112,24 @@ def _columns(variables: dict[int, Any]) -> tuple[Any, Any, Any]:
     count = len(variables)
     lower, upper, integer = np.full(count, -inf), np.full(count, inf), np.zeros(count, dtype=bool)
     for i, variable in enumerate(variables.values()):
-        low, high = variable.bounds
+        low, high = _bounds(variable)
         if low is not None:
             lower[i] = low
         if high is not None:
             upper[i] = high
         integer[i] = variable.is_integer() or variable.is_binary()
     return lower, upper, integer
+
+
+def _bounds(variable: Any) -> tuple[float | None, float | None]:
+    """Raises MrdslError ``number-too-large`` where a variable would have to be infinite."""
+    try:
+        bounds: tuple[float | None, float | None] = variable.bounds
+    except ValueError:
+        message = f"the model's variable `{variable.name}` would have to be infinite: no plan satisfies the spec"
+        hint = "`mrdsl check` tells which of its promises no plan keeps"
+        raise MrdslError([error("number-too-large", message, None, hint)]) from None
+    return bounds
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mrdsl.core import budgets
 from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, distribution, path, quantity, reference
 
 
@@ -62,7 +63,9 @@ class Control(Node):
 class HybridFacts(Node):
     """A private cloud, its queues, and how long it is watched."""
 
-    horizon: int = quantity("slots", "how many slots of time are simulated", at_least=1, whole=True)
+    horizon: int = quantity(
+        "slots", "how many slots of time are simulated", at_least=1, at_most=budgets.SIMULATED_SLOTS, whole=True
+    )
     vms: Sequence[Vm] = blocks(Vm, "vm", "types of VMs in the private cloud", required=True)
     queues: Sequence[Queue] = blocks(Queue, "queue", "kinds of tasks", required=True)
     recorded: Source | None = path("table of recorded arrivals: a column per queue, a row per slot", default=None)

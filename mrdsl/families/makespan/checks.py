@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.families.makespan.facts import Job, MakespanFacts, MapTasks, ReduceTasks
 from mrdsl.spec.columns import Columns, column
@@ -20,9 +22,41 @@ def check(spec: Spec) -> Iterable[Diagnostic]:
             spec.span,
             "add a job: job J1 { map { tasks = 30, time = 4 s }, reduce { tasks = 30, time = 5 s } }",
         )
+    too_many = list(_too_many_waves(facts))
+    if too_many:
+        yield from too_many
+        return
     yield from _clashes(facts)
     for job in (*_suspects(facts.jobs), *_suspects(facts.classes)):
         yield from _check_job(job)
+
+
+def _too_many_waves(facts: MakespanFacts) -> Iterator[Diagnostic]:
+    """A budget for what every evaluation of an order runs through: jobs, and waves of their tasks."""
+    most = 0.0
+    place = None
+    total = 0.0
+    for jobs in (facts.jobs, facts.classes):
+        if not len(jobs):
+            continue
+        alike = column(jobs, "jobs", 1.0) if jobs is facts.classes else 1.0
+        waves = alike * _waves(jobs, facts.cluster.slots.map, facts.cluster.slots.reduce)
+        total += float(waves.sum())
+        if waves.max() > most:
+            most, place = float(waves.max()), jobs[int(waves.argmax())]
+    if total > budgets.WAVES and place is not None:
+        yield error(
+            "too-large",
+            f"the batch runs in {total:.6g} waves of tasks, {most:.6g} of them of {place.name}; "
+            f"no more than {budgets.WAVES} are simulated",
+            place.span,
+            "count fewer jobs and tasks, or give the cluster its slots",
+        )
+
+
+def _waves(jobs: Sequence[Job], map_slots: int, reduce_slots: int) -> Any:
+    """About how many waves each job takes on the whole cluster."""
+    return 2.0 + column(jobs, "map.tasks") / map_slots + column(jobs, "reduce.tasks", 0.0) / reduce_slots
 
 
 def _suspects(jobs: Sequence[Job]) -> Iterator[Job]:

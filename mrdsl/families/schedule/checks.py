@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, warning
 from mrdsl.core.source import Span
 from mrdsl.core.whole_numbers import floor
@@ -101,6 +102,15 @@ def _check_vms(facts: ScheduleFacts, spec: Spec) -> Iterator[Diagnostic]:
             "one-vm-type", f"a schedule rents one VM type, {extra.name} is one more", extra.span, "keep one vm block"
         )
     vm, kind = facts.vms[0], facts.policy.instances
+    for phase in ("map", "reduce"):
+        count = getattr(vm.slots, phase)
+        if count > budgets.SLOTS_OF_A_VM:
+            yield error(
+                "out-of-range",
+                f"vm {vm.name} has {count:g} {phase} slots; up to {budgets.SLOTS_OF_A_VM} are simulated",
+                vm.slots.span_of(phase),
+                "write the slots of one VM, not of the whole cluster",
+            )
     if vm.spot is None:
         if kind != "on_demand":
             yield error(

@@ -23,7 +23,7 @@ class Spot(Node):
         default=None,
         above=0.0,
     )
-    every: float = quantity("time", "how often a drawn price moves", default=300.0, above=0.0)
+    every: float = quantity("time", "how often a drawn price moves", default=300.0, at_least=1.0)
     history: Source | None = path(
         "recorded prices, as `aws ec2 describe-spot-price-history` prints them (JSON)", default=None
     )
