@@ -52,7 +52,12 @@ class Counts:
 
 def counts_of(intervals: Iterable[Interval]) -> Counts:
     """How many of the intervals run at each moment; empty and negative ones count for nothing."""
-    kept = np.array([each for each in intervals if each[1] > each[0]], dtype=np.int64).reshape(-1, 2)
+    return counts_of_spans(*np.array([*intervals], dtype=np.int64).reshape(-1, 2).T)
+
+
+def counts_of_spans(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Counts:
+    """The same, of starts and ends."""
+    kept = np.stack([starts, ends], axis=1)[ends > starts]
     if not len(kept):
         return Counts(np.zeros(0, np.int64), np.zeros(0, np.int64))
     times, where = np.unique(kept, return_inverse=True)

@@ -50,7 +50,9 @@ def _slots(gathered: Gathered) -> Iterator[str]:
         yield parts.slots_param("task", gathered.cluster.task, 4)
 
 
-def _promised(gathered: Gathered, price: Price | None, jobs: Callable[[Summary], str]) -> Iterator[str]:
+def _promised(
+    gathered: Gathered, price: Price | None, jobs: Callable[[Summary], str], samples: str | None = None
+) -> Iterator[str]:
     """Classes with slots, jobs, deadline and penalty, as capacity and joint have them."""
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = parts.words_of(classes)
@@ -66,9 +68,11 @@ def _promised(gathered: Gathered, price: Price | None, jobs: Callable[[Summary],
         yield f"class {parts.name(each.name)} {{"
         if isinstance(each, JobClass):
             yield from parts.profile(each)
+            if samples is not None:
+                yield parts.recorded(each, word, samples)
             yield "  slots { map = map_slots, reduce = reduce_slots }"
         else:
-            yield from parts.stages(each)  # type: ignore[arg-type]
+            yield from parts.stages(each, None if samples is None else f"{samples}/{word}")  # type: ignore[arg-type]
             yield "  slots { task = task_slots }"
         yield f"  jobs = {jobs(each)}"
         yield f"  deadline = deadline_{word}"
@@ -81,7 +85,7 @@ def _promised(gathered: Gathered, price: Price | None, jobs: Callable[[Summary],
 def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:
     yield "vm machine { on_demand { price = price } }"
     yield ""
-    yield from _promised(gathered, price, parts.jobs_at_once)
+    yield from _promised(gathered, price, parts.jobs_at_once, samples)
 
 
 def _joint(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:

@@ -7,7 +7,8 @@ the merge was done, reducing from there to the end. Only successful attempts cou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
@@ -18,7 +19,10 @@ from mrdsl.exchange.logs.records import MapReduceJob
 class Durations:
     """Milliseconds of one phase in one or many jobs."""
 
-    values: tuple[int, ...] = ()
+    values: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", array("q", self.values))
 
     @property
     def count(self) -> int:
@@ -74,7 +78,7 @@ def phases_of(job: MapReduceJob) -> Phases:
             _split(each, last_map, gathered)
         else:
             gathered.add("reduce", each.start, each.finish)
-    durations = {name: Durations(tuple(values)) for name, values in gathered.found.items()}
+    durations = {name: Durations(values) for name, values in gathered.found.items()}
     return Phases(
         durations["map"],
         durations["first_shuffle"],
@@ -94,7 +98,7 @@ _NAMES = ("map", "first_shuffle", "typical_shuffle", "sort", "reduce")
 
 class _Gathered:
     def __init__(self) -> None:
-        self.found: dict[str, list[int]] = {name: [] for name in _NAMES}
+        self.found: dict[str, array[int]] = {name: array("q") for name in _NAMES}
         self.negative = self.partial = 0
 
     def add(self, name: str, start: int | None, end: int | None) -> None:

@@ -37,7 +37,8 @@ class Profiles:
     """What a folder of logs says: classes of MapReduce jobs and of Spark applications, the cluster, what was left out.
 
     ``runs`` is every job and application that was read, used or not. ``price`` is what one VM costs, None where nobody
-    said. ``silhouette`` says how well clusters are apart (-1 to 1), None where nothing was clustered.
+    said. ``silhouette`` says how well clusters are apart (-1 to 1), None where nothing was clustered. ``lost`` is how
+    many lines, events, objects and whole files were told as broken or cut.
     """
 
     gathered: Gathered
@@ -46,6 +47,7 @@ class Profiles:
     logs: int
     price: Price | None = None
     silhouette: float | None = None
+    lost: int = 0
 
     @property
     def classes(self) -> tuple[JobClass, ...]:
@@ -148,7 +150,7 @@ def profile(
     names, silhouette = _names(runs, by, classes, cluster or classes is not None, seed)
     gathered = gather(zip(runs, names, strict=True), longest=longest, sort_counts_as=sort)
     warnings = tuple(replace(d, severity=Severity.WARNING) if d.severity is Severity.ERROR else d for d in messages)
-    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette)
+    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette, telling.lost)
 
 
 def _price(text: str) -> Price:

@@ -95,7 +95,7 @@ def _read(profiles: Profiles) -> Table:
         ("logs", profiles.logs),
         ("jobs and applications", len(profiles.runs)),
         ("of them in classes", profiles.gathered.runs),
-        ("messages", len(profiles.diagnostics)),
+        ("broken or cut: lines, objects, files", profiles.lost),
     ]
     if profiles.silhouette is not None:
         rows.append(("silhouette of the clusters", profiles.silhouette))  # type: ignore[arg-type]

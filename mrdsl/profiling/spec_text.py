@@ -80,12 +80,13 @@ def recorded(each: JobClass, word: str, folder: str) -> str:
     return f"  recorded {{ {', '.join(files)} }}"
 
 
-def stages(each: StageClass) -> Iterator[str]:
-    """The stages of a class, called s0, s1 and so on."""
+def stages(each: StageClass, samples: str | None = None) -> Iterator[str]:
+    """The stages of a class, called s0, s1 and so on; ``samples`` is how the files of their task times begin."""
     for place, stage in enumerate(each.stages):
         after = f", after = [{', '.join(f's{before}' for before in stage.after)}]" if stage.after else ""
         title = f"  # {printable(stage.title)}" if stage.title else ""
-        yield f"  stage s{place} {{ tasks = {stage.tasks}, {times(stage.times)}{after} }}{title}"
+        recorded = "" if samples is None else f", samples = {quoted(f'{samples}-s{place}.txt')}"
+        yield f"  stage s{place} {{ tasks = {stage.tasks}, {times(stage.times)}{after}{recorded} }}{title}"
 
 
 def times(measured: Measured) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import mrdsl
 from mrdsl import api
+from mrdsl.cli import cli
 from mrdsl.profiling.cluster import Slots
 from mrdsl.profiling.profiles import Profiles
 
@@ -104,3 +106,22 @@ def test_families_without_stages_say_so(tmp_path: Path) -> None:
     found = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS))
     with pytest.raises(ValueError, match="no class for a spec of bounds"):
         found.to_mrspec("bounds")
+
+
+def test_recorded_times_of_stages_and_jobs_are_simulated(tmp_path: Path) -> None:
+    """Tasks of a stage, alone and in order, take what the log says: no run is shorter than the shortest of each."""
+    logs, spec, folder = tmp_path / "logs", tmp_path / "night.mrspec", tmp_path / "times"
+    logs.mkdir()
+    (logs / "a").write_bytes(spark_events("etl", BEGIN, JOBS))
+    (logs / "b").write_bytes(
+        as_json(job_events("job_1_0001", "sort", BEGIN, [(1000, 5000)], [(2000, 6000, 6100, 8000)]))
+    )
+    done = CliRunner().invoke(
+        cli, ["profile", str(logs), "-o", str(spec), "--samples", str(folder)], standalone_mode=False
+    )
+    assert done.exception is None, done.output
+    assert (folder / "etl-s0.txt").read_text() == "2.000\n2.500\n3.000\n3.500\n"
+    assert (folder / "sort-reduce.txt").read_text() == "3.000\n"
+    observed = mrdsl.simulate(mrdsl.load(spec), runs=2, jobs=4).plan.observed
+    assert observed["etl"].mean >= 2.0 + 2.0 + 1.0 + 2.0
+    assert observed["sort"].mean == pytest.approx(4.0 + 3.0)

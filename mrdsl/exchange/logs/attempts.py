@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 _UNKNOWN = -1
 
 
@@ -63,6 +66,11 @@ class Attempts(Sequence[Attempt]):
                 column.append(_UNKNOWN if time is None else time)
         self._names = tuple(numbers)
 
+    @classmethod
+    def of(cls, attempts: Iterable[Attempt]) -> Attempts:
+        """The attempts as they are, where they are held so already."""
+        return attempts if isinstance(attempts, Attempts) else cls(attempts)
+
     def __len__(self) -> int:
         return len(self._facts)
 
@@ -86,6 +94,14 @@ class Attempts(Sequence[Attempt]):
             None if merged == _UNKNOWN else merged,
             self._names[self._hosts[place]],
         )
+
+    def spans(self, kind: TaskKind) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
+        """Starts, ends and machines of the attempts of a kind whose both times are known, in milliseconds."""
+        starts, ends = (np.frombuffer(column, dtype=np.int64) for column in self._times[:2])
+        kinds = np.frombuffer(self._facts, dtype=np.uint8) // len(_ENDS)
+        chosen = (kinds == _KINDS.index(kind)) & (starts != _UNKNOWN) & (ends != _UNKNOWN)
+        hosts = [self._names[self._hosts[place]] for place in np.flatnonzero(chosen)]
+        return starts[chosen], ends[chosen], hosts
 
     def __iter__(self) -> Iterator[Attempt]:
         return map(self.__getitem__, range(len(self)))

@@ -39,7 +39,7 @@ class MapReduceJob:
     configuration: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attempts", Attempts(self.attempts))
+        object.__setattr__(self, "attempts", Attempts.of(self.attempts))
 
     @property
     def succeeded(self) -> bool:

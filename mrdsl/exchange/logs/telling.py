@@ -33,6 +33,11 @@ class Telling:
         """Nothing of this file can be used."""
         self.found.append(Diagnostic(code, Severity.ERROR, message, place(path, line), hint))
 
+    @property
+    def lost(self) -> int:
+        """How many things were told, shown or not."""
+        return sum(self.counts.values()) + sum(each.severity is Severity.ERROR for each in self.found)
+
     def failed(self, path: str) -> bool:
         """Whether something was told for which nothing of this file can be used."""
         return any(each.severity is Severity.ERROR and each.span and each.span.file == path for each in self.found)

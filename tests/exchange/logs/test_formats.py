@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.exchange.logs import opening
 from mrdsl.exchange.logs.ahead import ahead
@@ -321,3 +322,15 @@ def test_folders_pipes_and_names_that_are_not_there(tmp_path: Path) -> None:
     logs = find_logs([tmp_path / "pipe", tmp_path / "empty", tmp_path / "nowhere"], telling)
     assert list(read_logs(logs, telling)) == []
     assert sorted(d.code for d in telling.diagnostics()) == ["no-logs", "no-logs", "unreadable-log"]
+
+
+def test_what_was_lost_is_counted(tmp_path: Path) -> None:
+    """Seven lines are broken: three are told with their place, the others as a number."""
+    lines = spark_log(40).split(b"\n")
+    for place in range(10, 17):
+        lines[place] = lines[place][:-9]
+    (tmp_path / "log").write_bytes(b"\n".join(lines))
+    profiles = api.profile([tmp_path])
+    assert profiles.lost == 7
+    assert [message.span.line for message in profiles.diagnostics if message.span] == [11, 12, 13, 1]
+    assert profiles.diagnostics[-1].message == "and 4 more of this kind in this file"
