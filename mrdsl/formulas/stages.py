@@ -107,7 +107,6 @@ def longest_path(parents: Parents, lengths: Sequence[float]) -> list[int]:
     return path[::-1]
 
 
-@lru_cache(maxsize=1024)
 def width(tasks: tuple[int, ...], parents: Parents) -> int:
     """The most tasks that can run at once: the heaviest set of stages none of which waits for another.
 
@@ -138,6 +137,7 @@ def described(stages: tuple[Stage, ...]) -> tuple[str, ...]:
     return *lines, f"width = {width(tuple(stage.tasks for stage in stages), parents)} tasks at once"
 
 
+@lru_cache(maxsize=1 << 16)
 def _numbers(stages: tuple[Stage, ...]) -> tuple[float, float, float, float, float]:
     parents = parents_of(stages)
     averages, longest = [stage.avg for stage in stages], [stage.max for stage in stages]
