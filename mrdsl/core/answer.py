@@ -22,6 +22,7 @@ class Reply:
     given.
     ``undecided`` marks "infeasible or unbounded", which the caller then settles by a second question;
     ``within_gap`` an optimum whose bound was printed too coarsely, and is known to lie within the gap asked for.
+    ``beside`` are the replies for the programs that were asked beside this one.
     """
 
     termination: Termination
@@ -33,6 +34,7 @@ class Reply:
     undecided: bool = False
     within_gap: bool = False
     named: Mapping[str, float] | None = None
+    beside: tuple[Reply, ...] = ()
 
     @property
     def solution(self) -> SolutionStatus:

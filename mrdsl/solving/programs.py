@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker
 
 _TOO_LARGE = 1e15
+_LEAST_TIME = 0.01
 _NEARLY = 0.95
 """What part of a time limit has passed where a program stopped at it, by a clock of its own."""
 
@@ -46,7 +47,49 @@ def optimum(program: LinearProgram, limits: Limits) -> Optimum | None:
 
     Raises UnsolvedError for every other end: a limit, a failure, an unbounded goal, a point that breaks the program.
     """
-    reply = solve_program(_embedded(program.kind), program, limits)
+    return _optimum(program, solve_program(_embedded(program.kind), program, limits))
+
+
+def optima(programs: Sequence[LinearProgram], limits: Limits) -> list[Optimum | UnsolvedError | None]:
+    """The same for several programs, asked in one request, since every request costs the way to the solver and back.
+
+    An UnsolvedError stands in the place of its program; the time limit is that of all together.
+    """
+    ends = inf if limits.time is None else time.monotonic() + limits.time
+    trivial = [_trivial(program) for program in programs]
+    replies = iter(_together([p for p, known in zip(programs, trivial, strict=True) if known is None], limits))
+    ended: list[Optimum | UnsolvedError | None] = []
+    for program, known in zip(programs, trivial, strict=True):
+        reply = known or next(replies)
+        if reply is None or reply.undecided:
+            left = None if ends == inf else max(ends - time.monotonic(), _LEAST_TIME)
+            reply = solve_program(_embedded(program.kind), program, replace(limits, time=left))
+        try:
+            ended.append(_optimum(program, reply))
+        except UnsolvedError as cause:
+            ended.append(cause)
+    return ended
+
+
+def _together(programs: Sequence[LinearProgram], limits: Limits) -> Sequence[Reply | None]:
+    """The embedded solver's replies for programs of one kind, None where it came to no answer before it ended."""
+    if not programs:
+        return ()
+    solver, factors = _embedded(programs[0].kind), [program.natural_scale() for program in programs]
+    assert solver.worker is not None
+    assert all(program.kind == programs[0].kind for program in programs)
+    first, *others = (p.minimized().scaled(factor) for p, factor in zip(programs, factors, strict=True))
+    request = Request(program=first, options=options_of(solver, limits), beside=tuple(others))
+    reply = in_worker(solver.worker, request, limits)
+    if reply.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    replies = [] if reply.termination is Termination.ERROR else [reply, *reply.beside]
+    senses = [-1.0 if program.maximize else 1.0 for program in programs]
+    owned = [_decided(one).times(sense / factor) for one, sense, factor in zip(replies, senses, factors, strict=False)]
+    return [*owned, *[None] * (len(programs) - len(owned))]
+
+
+def _optimum(program: LinearProgram, reply: Reply) -> Optimum | None:
     if reply.termination is Termination.INFEASIBLE:
         return None
     if reply.termination is Termination.INTERRUPTED:
@@ -77,11 +120,17 @@ def solve_program(
     factor = program.natural_scale()
     asked = program.minimized().scaled(factor)
     reply = _ask(solver, asked, limits, want_duals, start)
-    if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
-        reply = Reply(Termination.INFEASIBLE, undecided=True)
+    reply = _decided(reply)
     if reply.undecided:
         reply = _settle(solver, asked, limits)
     return reply.times((-1.0 if program.maximize else 1.0) / factor)
+
+
+def _decided(reply: Reply) -> Reply:
+    """The reply, undecided where its values are beyond all that a bounded program has."""
+    if reply.values is not None and float(np.abs(reply.values).max(initial=0.0)) >= _TOO_LARGE:
+        return Reply(Termination.INFEASIBLE, undecided=True)
+    return reply
 
 
 def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals: bool, start: Array | None) -> Reply:

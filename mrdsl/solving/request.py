@@ -21,7 +21,8 @@ class Request:
     the columns' names); one for a solver that Pyomo itself calls as ``model``, with that solver's name in ``factory``
     and a folder for its temporary files in ``folder``.
     ``options`` are in the solver's own names and hold the limits already. ``start`` is a point to begin with,
-    ``want_duals`` asks for shadow prices.
+    ``want_duals`` asks for shadow prices. ``beside`` are further programs, solved one after another, whose replies come
+    ``beside`` the first one's; the embedded solver alone takes them, and a time limit is that of all together.
     """
 
     program: LinearProgram | None = None
@@ -32,6 +33,7 @@ class Request:
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     start: Array | None = None
     want_duals: bool = False
+    beside: tuple[LinearProgram, ...] = ()
 
 
 class Solve(Protocol):

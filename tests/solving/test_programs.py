@@ -12,7 +12,9 @@ from mrdsl.core.answer import Reply
 from mrdsl.core.program_rows import ProgramRows
 from mrdsl.core.result import Limits, Termination
 from mrdsl.solving.backends import highs
-from mrdsl.solving.programs import UnsolvedError, optimum
+from mrdsl.solving.declaration import Worker
+from mrdsl.solving.programs import Optimum, UnsolvedError, in_worker, optima, optimum
+from mrdsl.solving.request import Request
 
 
 def small(at_least: float) -> ProgramRows:
@@ -60,3 +62,25 @@ def test_a_crash_of_the_solver_is_not_ours(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(highs, "solve", crash)
     with pytest.raises(UnsolvedError, match="SIGABRT"):
         optimum(small(6.0).program(), Limits())
+
+
+def test_programs_asked_together_end_as_each_by_itself() -> None:
+    """One that is infeasible, one unbounded and one without columns among those with an optimum by hand."""
+    unbounded = ProgramRows()
+    unbounded.column(-1.0)
+    asked = [small(6.0), small(9.5), unbounded, ProgramRows(), small(3.0)]
+    first, infeasible, endless, empty, last = optima([rows.program() for rows in asked], Limits(threads=1))
+    assert [one.value for one in (first, empty, last) if isinstance(one, Optimum)] == pytest.approx([14.0, 0.0, 6.0])
+    assert infeasible is None
+    assert isinstance(endless, UnsolvedError)
+    assert optima([], Limits()) == []
+
+
+def test_what_a_crash_leaves_unanswered_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mrdsl.solving.programs.in_worker", crash_beside)
+    first, second = optima([small(6.0).program(), small(3.0).program()], Limits())
+    assert [one.value for one in (first, second) if isinstance(one, Optimum)] == pytest.approx([14.0, 6.0])
+
+
+def crash_beside(worker: Worker, request: Request, limits: Limits) -> Reply:
+    return Reply(Termination.ERROR, message="gone") if request.beside else in_worker(worker, request, limits)

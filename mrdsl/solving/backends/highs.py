@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import inf
+from time import monotonic
 from types import MappingProxyType
 from typing import Any
 
@@ -31,9 +34,19 @@ _FEASIBLE = 2
 
 
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
-    """Solves ``request.program``; limits and options come in HiGHS's own names."""
+    """Solves ``request.program``, then those beside it; limits and options come in HiGHS's own names."""
     assert request.program is not None
-    program = request.program
+    ends = monotonic() + request.options.get("time_limit", inf)
+    reply = _solve(request, request.program, report)
+    beside = []
+    for program in request.beside:
+        left = max(ends - monotonic(), 0.0)
+        options = request.options if left == inf else {**request.options, "time_limit": left}
+        beside.append(_solve(replace(request, options=options, start=None), program, report))
+    return replace(reply, beside=tuple(beside)) if beside else reply
+
+
+def _solve(request: Request, program: LinearProgram, report: Callable[[Array, float, float | None], None]) -> Reply:
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     for name, value in {**program.hints.get("highs", {}), **request.options}.items():

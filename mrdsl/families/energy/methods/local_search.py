@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -19,7 +18,7 @@ from mrdsl.core.result import Termination
 from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.families.energy.assignment import plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, jobs_of, machines_of
-from mrdsl.families.energy.methods.lp_bound import Relaxed, relaxation
+from mrdsl.families.energy.methods.lp_bound import Relaxed, relaxations
 from mrdsl.families.energy.methods.machine_moves import Move, State, pairs, parted, roles, singles, swaps, triples
 from mrdsl.families.energy.methods.roles import by_kind, by_type, in_roles, job_in_roles, share_by_type
 from mrdsl.families.energy.methods.steps import only_energy
@@ -66,22 +65,16 @@ def relax(draft: Draft, parts: int = 10) -> Draft:
     machines, jobs = machines_of(draft.spec.facts), jobs_of(draft.spec.facts)
     kinds = in_roles(machines)
     search = Search(machines.available, jobs, tuple(SetSearch(kinds, job_in_roles(job)) for job in jobs))
-    told: tuple[Diagnostic, ...] = ()
-    relaxed = []
-    try:
-        relaxed_jobs = relaxation(machines, jobs, seconds=draft.seconds_left())
-        if relaxed_jobs is None:
-            return replace(draft, state=search, termination=Termination.INFEASIBLE)
-        relaxed.append(relaxed_jobs)
-        draft = replace(draft, bound=relaxed_jobs.energy)
-    except UnsolvedError as cause:
-        told = (_no_bound(draft, cause),)
-    for part in range(parts, 0, -1):
-        with suppress(UnsolvedError):
-            fixed = relaxation(machines, jobs, part / parts, draft.seconds_left())
-            relaxed += [fixed] if fixed is not None else []
-    diagnostics = (*draft.diagnostics, *told)
-    return replace(draft, state=replace(search, relaxed=tuple(relaxed)), diagnostics=diagnostics)
+    shares = [None, *(part / parts for part in range(parts, 0, -1))]
+    first, *others = relaxations(machines, jobs, shares, draft.seconds_left())
+    if first is None:
+        return replace(draft, state=search, termination=Termination.INFEASIBLE)
+    if isinstance(first, UnsolvedError):
+        draft = replace(draft, diagnostics=(*draft.diagnostics, _no_bound(draft, first)))
+    else:
+        draft = replace(draft, bound=first.energy)
+    relaxed = tuple(one for one in (first, *others) if isinstance(one, Relaxed))
+    return replace(draft, state=replace(search, relaxed=relaxed))
 
 
 def _no_bound(draft: Draft, cause: UnsolvedError) -> Diagnostic:

@@ -6,16 +6,18 @@ any solution over the orders of a type's VMs is a solution of the same value in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.program_rows import ProgramRows
 from mrdsl.core.result import Limits
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.energy.cluster import Floats, JobData, Machines
 from mrdsl.families.energy.limits import JobLimits, limits_of
-from mrdsl.solving.programs import optimum
+from mrdsl.solving.programs import Optimum, UnsolvedError, optima
 
 
 @dataclass(frozen=True)
@@ -26,16 +28,34 @@ class Relaxed:
     vms: tuple[Floats, ...]
 
 
-def relaxation(
-    machines: Machines, jobs: tuple[JobData, ...], share: float | None = None, seconds: float | None = None
-) -> Relaxed | None:
-    """The relaxed optimum, None where it is proven that even the relaxation has no plan.
+def relaxations(
+    machines: Machines, jobs: tuple[JobData, ...], shares: Sequence[float | None], seconds: float | None = None
+) -> list[Relaxed | UnsolvedError | None]:
+    """The relaxed optimum for every share, None where it is proven that even the relaxation has no plan.
 
-    Raises UnsolvedError where the solver proves neither, within ``seconds`` or at all.
+    UnsolvedError where the solver proves neither, within ``seconds`` for all or at all.
 
-    With ``share`` every job's uptime is that share of the longest that its promises allow: then the VMs taken are not
+    With a share every job's uptime is that share of the longest that its promises allow: then the VMs taken are not
     blurred by (9)'s product of uptime and VMs, but the value is no bound.
     """
+    built = [_program(machines, jobs, share) for share in shares]
+    solutions = optima([one.program for one in built], Limits(time=seconds, threads=1))
+    return [
+        _relaxed(machines, jobs, one, solution) if isinstance(solution, Optimum) else solution
+        for one, solution in zip(built, solutions, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Program:
+    """The program, and per job its columns: VMs paid, by type, and the uptime."""
+
+    program: LinearProgram
+    paid: tuple[dict[int, int], ...]
+    uptimes: tuple[int, ...]
+
+
+def _program(machines: Machines, jobs: tuple[JobData, ...], share: float | None) -> _Program:
     program = ProgramRows()
     taken, ups = [], []
     for job in jobs:
@@ -49,15 +69,15 @@ def relaxation(
         own = {on[kind]: 1.0 for on, _ in taken if kind in on}
         if len(own) > 1:
             program.at_most(own, float(machines.available[kind]))
-    solution = optimum(program.program(), Limits(time=seconds, threads=1))
-    if solution is None:
-        return None
-    values = solution.values
+    return _Program(program.program(), tuple(paid for _, paid in taken), tuple(ups))
+
+
+def _relaxed(machines: Machines, jobs: tuple[JobData, ...], one: _Program, solution: Optimum) -> Relaxed:
     vms = []
-    for (_, paid), uptime in zip(taken, ups, strict=True):
+    for paid, uptime in zip(one.paid, one.uptimes, strict=True):
         counts = np.zeros(len(machines))
         for kind, column in paid.items():
-            counts[kind] = values[column] / max(values[uptime], ROUNDING)
+            counts[kind] = solution.values[column] / max(solution.values[uptime], ROUNDING)
         vms.append(np.minimum(counts, machines.available))
     constant = sum(job.placement_energy + job.shuffle_energy for job in jobs)
     return Relaxed(solution.value + constant, tuple(vms))
