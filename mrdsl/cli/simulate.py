@@ -10,14 +10,11 @@ from typing import Any
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.outputs import Outputs
-from mrdsl.cli.solve import fail, files_of_plan, show, write_files
-from mrdsl.core.diagnostics import MrdslError
+from mrdsl.cli.solve import files_of_plan, run_command
 from mrdsl.core.result import Result
 from mrdsl.exchange.registry import OF_A_RUN
-from mrdsl.language.loading import Loaded, sort
+from mrdsl.language.loading import Loaded
 from mrdsl.spec.options import SIMULATION
 
 
@@ -56,23 +53,7 @@ def simulate(
 ) -> int:
     """Run the spec in FILE and report what happens."""
     outputs = Outputs({"-o": output, **files_of_plan(OF_A_RUN, options)}, force, as_json)
-    outputs.check(options["file"], options["data"])
-    started = time.perf_counter()
-    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
-    parsed = {"parse": time.perf_counter() - started}
-    outputs.check(*loaded.files)
-    if loaded.spec is None:
-        failure = MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
-        return fail(failure, loaded, outputs, parsed)
-    try:
-        observed = _run(loaded, options)
-    except MrdslError as problem:
-        return fail(problem, loaded, outputs, parsed)
-    seconds = {**parsed, "simulate": time.perf_counter() - started - parsed["parse"]}
-    diagnostics = tuple(sort((*loaded.diagnostics, *observed.diagnostics)))
-    result = replace(observed, diagnostics=diagnostics, seconds=seconds)
-    show(result, loaded, outputs, verbose)
-    return write_files(result, outputs, OF_A_RUN)
+    return run_command(_run, options, outputs, OF_A_RUN, verbose)
 
 
 def _run(loaded: Loaded, options: dict[str, Any]) -> Result:
@@ -81,4 +62,8 @@ def _run(loaded: Loaded, options: dict[str, Any]) -> Result:
 
     assert loaded.spec is not None
     what_if = WhatIf(options["slowstart"], options["stragglers"], options["lose"], options["burst"])
-    return run(loaded.spec, runs=options["runs"], jobs=options["jobs"], processes=options["processes"], what_if=what_if)
+    started = time.perf_counter()
+    result = run(
+        loaded.spec, runs=options["runs"], jobs=options["jobs"], processes=options["processes"], what_if=what_if
+    )
+    return replace(result, seconds={"simulate": time.perf_counter() - started})

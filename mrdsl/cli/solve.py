@@ -52,6 +52,17 @@ def solve(
 ) -> int:
     """Find the plan for the spec in FILE."""
     outputs = Outputs({"-o": output, **files_of_plan(OF_A_PLAN, options)}, force, as_json)
+    return run_command(_solve, options, outputs, OF_A_PLAN, verbose)
+
+
+def run_command(
+    run: Callable[[Loaded, dict[str, Any]], Result],
+    options: dict[str, Any],
+    outputs: Outputs,
+    writers: Iterable[PlanWriter],
+    verbose: bool,
+) -> int:
+    """Reads the spec that the options name, runs it, shows the result, writes its files, and gives the exit code."""
     outputs.check(options["file"], options["data"])
     started = time.perf_counter()
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
@@ -60,13 +71,13 @@ def solve(
     if loaded.spec is None:
         return fail(MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics)), loaded, outputs, parsed)
     try:
-        result = _solve(loaded, options)
+        result = run(loaded, options)
     except MrdslError as failure:
         return fail(failure, loaded, outputs, parsed)
     diagnostics = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
     result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=diagnostics)
     show(result, loaded, outputs, verbose)
-    return write_files(result, outputs, OF_A_PLAN)
+    return write_files(result, outputs, writers)
 
 
 def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:

@@ -98,6 +98,12 @@ class RawTable:
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
+def unreadable(source: Source, problem: Exception) -> Diagnostic:
+    """What is said of a table that :func:`read_raw` refuses."""
+    message = f"`{source.written}` cannot be read: {problem}"
+    return error("unreadable-table", message, source.span, "save it as UTF-8 text with a header line")
+
+
 def read_raw(source: Source, shown: str) -> RawTable:
     """Reads a table's text; ``shown`` is its name in messages. Raises FormatError in words where it is no table."""
     try:

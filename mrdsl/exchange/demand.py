@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.core.source import Span
-from mrdsl.exchange.cells import CellReader, RawTable, read_raw
+from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.spec.schema import Source
 
 FOR_THE_READER = frozenset({"hour", "time", "period", "date"})
@@ -67,14 +67,7 @@ def read_demand(
     try:
         raw = read_raw(source, shown or source.written)
     except (OSError, ValueError) as problem:
-        return empty, (
-            error(
-                "unreadable-table",
-                f"`{source.written}` cannot be read: {problem}",
-                source.span,
-                "save it as UTF-8 text with a header line",
-            ),
-        )
+        return empty, (unreadable(source, problem),)
     report = _Report()
     columns = _columns(raw, wanted, report)
     if raw.rows != periods:

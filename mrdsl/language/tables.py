@@ -19,7 +19,7 @@ from mrdsl.core.diagnostics import error
 from mrdsl.core.printable import is_printable
 from mrdsl.core.source import Span
 from mrdsl.core.suggestions import did_you_mean
-from mrdsl.exchange.cells import CellReader, RawTable, read_raw
+from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
@@ -50,14 +50,7 @@ def resolve_table(
     try:
         raw = read_raw(source, context.files.shown(source.written))
     except ValueError as problem:
-        report.add(
-            error(
-                "unreadable-table",
-                f"`{source.written}` cannot be read: {problem}",
-                source.span,
-                "save it as UTF-8 text with a header line",
-            )
-        )
+        report.add(unreadable(source, problem))
         return ()
     columns = [
         column

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.whole_numbers import floor
-from mrdsl.exchange.cells import CellReader, RawTable, read_raw
+from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.families.hybrid.facts import Bursts, HybridFacts, Queue
 from mrdsl.simulation.sampling import draws, stream
 
@@ -73,14 +73,7 @@ def recorded(facts: HybridFacts) -> tuple[Mapping[str, Counts], tuple[Diagnostic
     try:
         raw = read_raw(source, source.written)
     except (OSError, ValueError) as problem:
-        return {}, (
-            error(
-                "unreadable-table",
-                f"`{source.written}` cannot be read: {problem}",
-                source.span,
-                "save it as UTF-8 text with a header line",
-            ),
-        )
+        return {}, (unreadable(source, problem),)
     report = _Report()
     heads = [head.strip() for head in raw.header]
     wanted = [(heads.index(queue.name), queue) for queue in facts.queues if queue.name in heads]
