@@ -16,6 +16,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.makespan.batch import Batch
 from mrdsl.families.makespan.methods.orders import Progress, late, offer_schedule, work_of
 from mrdsl.families.makespan.schedule import Schedule, in_order_of_start
@@ -188,7 +189,7 @@ def _neighbour(state: Order, kind: float, source: float, sink: float, both: floa
     job = state.maps[int(source * len(state.maps))]
     if both < 0.3 and job in state.reduces:
         where = state.reduces.index(job) / len(state.reduces)
-        return Order(maps, _moved(state.reduces, where + 1e-9, sink, False)[0]), first
+        return Order(maps, _moved(state.reduces, where + ROUNDING, sink, False)[0]), first
     return Order(maps, state.reduces), first
 
 
