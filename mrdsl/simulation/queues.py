@@ -7,7 +7,7 @@ jobs waiting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 from math import inf
 from typing import Generic, Protocol, TypeVar
 
@@ -42,8 +42,21 @@ class Order(Protocol[C]):
     def continues(self, job: C) -> bool:
         """Whether a job that ends a task now and has more is surely the one to get the slot; False where in doubt."""
 
-    def alone(self, job: C) -> bool:
-        """Whether the best job would be so again after having got a slot; False where in doubt."""
+    def swap(self, job: C) -> C | None:
+        """The job that gets the slot on which ``job`` has just ended a task; None where nobody waits.
+
+        ``job.running`` counts the ended task no more. The taker's counts are brought up to date: one task more runs,
+        one fewer waits.
+        """
+
+    def take(self) -> C | None:
+        """The best job, with its counts brought up to date: it has got a slot. None where nobody waits."""
+
+    def more(self, job: C, most: int) -> int:
+        """How many further slots, at most so many, the job gets that has just got one, until it is another's turn.
+
+        Its counts are brought up to date.
+        """
 
 
 class FewestRunning(Generic[C]):
@@ -79,9 +92,72 @@ class FewestRunning(Generic[C]):
         mine = job.running - 1
         return running > mine or (running == mine and number >= job.number)
 
-    def alone(self, job: C) -> bool:
-        """Nothing is noted but of this job."""
-        return len(self.heap) == len(job.queued)
+    def swap(self, job: C) -> C | None:
+        """One look at the top where it is the same job's turn again; else one entry in, one replaced."""
+        heap, mine = self.heap, job.running
+        waits = job.pending > 0 and mine < job.limit
+        while heap:
+            running, number, stage, other = heap[0]
+            if other is job and waits:
+                break
+            if stage != other.stage or other.running != running or not other.pending:
+                if stage == other.stage:
+                    other.queued.discard(running)
+                heappop(heap)
+            elif waits and (mine < running or (mine == running and job.number < number)):
+                break
+            else:
+                return self._take(other, running, job if waits else None)
+        if not waits:
+            return None
+        job.running = mine + 1
+        job.pending -= 1
+        if job.pending:
+            self.put(job)
+        return job
+
+    def _take(self, other: C, running: int, job: C | None) -> C:
+        """The top gets a slot: its entry is replaced by the next one, and the job that waits behind it is noted."""
+        heap, queued = self.heap, other.queued
+        other.running = running + 1
+        other.pending -= 1
+        queued.discard(running)
+        if other.pending and running + 1 < other.limit and running + 1 not in queued:
+            queued.add(running + 1)
+            heapreplace(heap, (running + 1, other.number, other.stage, other))
+        else:
+            heappop(heap)
+        if job is not None:
+            self.put(job)
+        return other
+
+    def take(self) -> C | None:
+        """The top, and its next entry in its place."""
+        heap = self.heap
+        while heap:
+            running, _, stage, job = heap[0]
+            if stage == job.stage:
+                if job.running == running and job.pending:
+                    return self._take(job, running, None)
+                job.queued.discard(running)
+            heappop(heap)
+        return None
+
+    def more(self, job: C, most: int) -> int:
+        """While its own entry is at the top; all of them where nothing is noted but of this job."""
+        heap, count = self.heap, 0
+        most = min(most, job.pending)
+        if len(heap) == len(job.queued):
+            count = int(min(most, max(job.limit - job.running, 0)))
+            job.running += count
+            job.pending -= count
+            if job.pending:
+                self.put(job)
+            return count
+        while count < most and heap and heap[0][3] is job and heap[0][0] == job.running:
+            self._take(job, job.running, None)
+            count += 1
+        return count
 
 
 class OldestFirst(Generic[C]):
@@ -112,9 +188,26 @@ class OldestFirst(Generic[C]):
         """No older job is known to wait."""
         return not self.heap or self.heap[0][0] >= job.number
 
-    def alone(self, job: C) -> bool:
-        """The oldest stays so."""
-        return True
+    def swap(self, job: C) -> C | None:
+        """The oldest that waits."""
+        if job.pending and job.running < job.limit:
+            self.put(job)
+        return self.take()
+
+    def take(self) -> C | None:
+        """The oldest that waits."""
+        best = self.best()
+        if best is not None:
+            best.running += 1
+            best.pending -= 1
+        return best
+
+    def more(self, job: C, most: int) -> int:
+        """The oldest gets what it may use."""
+        count = int(min(most, job.pending, max(job.limit - job.running, 0)))
+        job.running += count
+        job.pending -= count
+        return count
 
 
 class Queue(Generic[C]):

@@ -11,8 +11,9 @@ import pytest
 
 from mrdsl.simulation.engine.audit import audit
 from mrdsl.simulation.engine.draws import Block
-from mrdsl.simulation.engine.engine import Engine, Submission
+from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
+from mrdsl.simulation.engine.flow import Submission
 from mrdsl.simulation.engine.world import Faults, JobKind, Loss, Machines, Sharing, Speculation, Stage
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from tests.simulation.plain_engine import Plain

@@ -8,7 +8,8 @@ from functools import partial
 from math import inf
 from typing import Any
 
-from mrdsl.simulation.engine.engine import OTHER, Engine, place
+from mrdsl.simulation.engine.engine import Engine
+from mrdsl.simulation.engine.flow import OTHER, place
 from mrdsl.simulation.engine.state import Job, Pool, Presence, Redo, Running, StageRun
 from mrdsl.simulation.engine.world import Faults, Loss
 from mrdsl.simulation.preemption import EPSILON, Claim, fair_shares
@@ -63,7 +64,7 @@ class FaultyEngine(Engine):
 
     # Attempts
 
-    def _start(self, presence: Presence, run: StageRun, group: int, alone: bool) -> None:
+    def _start(self, presence: Presence, run: StageRun, group: int) -> None:
         """Starts one task: first those that ran before, then new ones, then copies."""
         slot, redo, index = self.free[group].pop(), None, run.begun
         if run.again:
@@ -80,7 +81,7 @@ class FaultyEngine(Engine):
             task.twin, redo.twin.twin, redo.twin.copy = redo.twin, task, None
         self.held[slot] = task
         run.attempts[task] = None
-        self._taken(presence, run, 1)
+        self._taken(presence, run)
         if run.waiting:
             run.early.append(task)
         else:

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
-from mrdsl.simulation.engine.engine import OTHER, Engine, Record, Submission
+from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
+from mrdsl.simulation.engine.flow import OTHER, Record, Submission
 from mrdsl.simulation.engine.samplers import mean_of
 from mrdsl.simulation.engine.state import Job
 from mrdsl.simulation.engine.world import Faults, JobKind, Loss, Machines, Sharing
