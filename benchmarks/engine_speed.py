@@ -152,8 +152,8 @@ def on_simpy(jobs):
 
 
 CASES = {
-    "engine": lambda: engine(600),
-    "simpy": lambda: on_simpy(600),
+    "engine": lambda: engine(1500),
+    "simpy": lambda: on_simpy(1500),
     "drawn": lambda: engine(3425),
     "equal": lambda: engine(3425, fixed=True),
     "alike": lambda: engine(3425, fixed=True, alike=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import nan
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from mrdsl.formulas.stages import parents_of
 from mrdsl.formulas.wave_estimates import least
 from mrdsl.simulation.engine.draws import Sampler, TaskTimes
 from mrdsl.simulation.engine.samplers import Samples, Straggling, sampler
-from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Users
+from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Submitters, Users
 from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
 from mrdsl.simulation.task_times import read_times
@@ -37,12 +37,21 @@ def asked(simulation: Simulation | None, what_if: WhatIf) -> Simulation:
     return found
 
 
-def class_of(node: Any, users: int, rules: Simulation, burst: int | None, jobs: int) -> JobClass:
-    """A class with a profile or with stages; map tasks and tasks of stages run in pool 0, reduce tasks in pool 1."""
+def class_of(
+    node: Any,
+    who: Submitters,
+    rules: Simulation,
+    jobs: int,
+    pools: tuple[int, int] = (MAP, REDUCE),
+    limits: tuple[float, float] = (inf, inf),
+) -> JobClass:
+    """A class with a profile or with stages; map tasks and tasks of stages run in the first pool, reduce tasks in the
+    second. No more than ``limits`` of one job run at once in each."""
     stages, times = _of_stages(node) if node.stages else _of_phases(node, rules.slowstart)
     if rules.stragglers is not None:
         times = [replace(each, work=_slowed(each.work, rules.stragglers)) for each in times]
-    return JobClass(JobKind(node.name, tuple(stages)), tuple(times), _who(node, users, burst), jobs)
+    placed = (replace(stage, pool=pools[stage.pool], limit=limits[stage.pool]) for stage in stages)
+    return JobClass(JobKind(node.name, tuple(placed)), tuple(times), who, jobs)
 
 
 def faults_of(rules: Simulation) -> Faults:
@@ -57,7 +66,8 @@ def faults_of(rules: Simulation) -> Faults:
     )
 
 
-def _who(node: Any, users: int, burst: int | None) -> Users | Arrivals | RecordedArrivals:
+def submitters_of(node: Any, users: int, burst: int | None) -> Submitters:
+    """Who submits a class's jobs: recorded or random arrivals, else users; ``burst`` stands in the spec's place."""
     size = node.burst if burst is None else burst
     if node.submissions is not None:
         return RecordedArrivals(tuple(sorted(read_times(Path(node.submissions.path), 1.0, zero=True).tolist())), size)
@@ -112,4 +122,4 @@ def _work(node: Any, tasks: Any, shortest: float | None, source: Source | None, 
 
 def _spread(node: Any, avg: float, longest: float, shortest: float | None, tasks: int) -> Sampler:
     low = float(least(np.array(avg), np.array(longest), np.array(nan if shortest is None else shortest)))
-    return sampler(node.distribution, low, avg, longest, tasks)
+    return sampler(getattr(node, "distribution", "uniform"), low, avg, longest, tasks)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,22 @@ from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, Simulati
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan, Observed
 from mrdsl.simulation.cluster import Pool
+from mrdsl.simulation.described import class_of
+from mrdsl.simulation.engine.scenario import Arrivals, QueueRule, Users, queue_of
+from mrdsl.simulation.engine.scenario import Scenario as StagedScenario
+from mrdsl.simulation.engine.scenario import run_once as run_stages
+from mrdsl.simulation.engine.world import Faults, Machines
 from mrdsl.simulation.profiled import profiled_work
-from mrdsl.simulation.queues import FewestRunning, OldestFirst, Order, Queue
+from mrdsl.simulation.queues import Queue
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.statistics import summarize
 from mrdsl.simulation.task_times import exponential, read_times, recorded
 from mrdsl.simulation.tasks import Job, TaskRun, Work
 from mrdsl.simulation.users import Submitters, observe
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.simulated import Simulation as EngineRules
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import stages_of
+from mrdsl.spec.stages import any_stages
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
@@ -36,21 +42,83 @@ def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Resul
 
     `minimize slots` is simulated on the slots that the formulas give, rounded up.
     """
-    _refuse_stages(spec)
     plan = plan_of(spec)
-    scenario = scenario_of(spec, plan, seed or 0, jobs)
-    times = [run_once(scenario, run) for run in range(runs)]
-    names = names_of(spec.facts.classes)
+    if any_stages(spec.facts.classes):
+        _refuse_masters(spec)
+        staged = staged_scenario(spec, plan, jobs)
+        times = [run_stages(staged, seed or 0, run).times for run in range(runs)]
+        plan = replace(plan, observed=_observed(spec, times))
+    else:
+        scenario = scenario_of(spec, plan, seed or 0, jobs)
+        after = [[_warm(seen, scenario.warm_up) for seen in run_once(scenario, run)] for run in range(runs)]
+        plan = replace(plan, observed=_observed(spec, after), replay=lambda: replayed(scenario))
+    return Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan)
+
+
+def _warm(seen: list[float], warm_up: float) -> list[float]:
+    return seen[int(floor(warm_up * len(seen))) :]
+
+
+def _observed(spec: Spec, runs: Sequence[Sequence[Sequence[float]]]) -> dict[str, Observed]:
     observed = {}
-    for kind, name in enumerate(names):
-        kept = [seen[kind][int(floor(scenario.warm_up * len(seen[kind]))) :] for seen in times]
-        found = summarize(kept)
-        observed[name] = Observed(found.count, found.mean, found.p50, found.p95, found.half_width)
-    return Result(
-        Termination.COMPLETED,
-        SolutionStatus.FEASIBLE,
-        replace(plan, observed=observed, replay=lambda: replayed(scenario)),
+    for kind, name in enumerate(names_of(spec.facts.classes)):
+        summary = summarize([run[kind] for run in runs])
+        observed[name] = Observed(summary.count, summary.mean, summary.p50, summary.p95, summary.half_width)
+    return observed
+
+
+def _refuse_masters(spec: Spec) -> None:
+    cluster: Cluster | None = spec.facts.cluster
+    if cluster is not None and cluster.masters == "yes":
+        message = "jobs of stages are simulated without masters, and `masters` is yes"
+        hint = "leave masters out, and take a slot for every job off the cluster"
+        raise MrdslError([error("not-simulated", message, cluster.span_of("masters"), hint)])
+
+
+def staged_scenario(spec: Spec, plan: BoundsPlan, jobs: int | None) -> StagedScenario:
+    """The same cluster for the engine, which runs classes of stages, beside map and reduce phases or without."""
+    facts: BoundsFacts = spec.facts
+    cluster, length = facts.cluster or Cluster(), facts.simulation or Simulation()
+    sizes = _slots(spec, plan, cluster)
+    per_user = jobs if jobs is not None else length.jobs_per_user
+    pools = (0, 0) if is_common(cluster) else (0, 1)
+    limits = _limits_per_job(facts, cluster, sizes)
+    classes = [
+        class_of(_grown(node, growth), _who(node, think), EngineRules(), per_user * node.jobs, pools, limit)
+        for node, growth, think, limit in zip(
+            facts.classes, growth_of(facts), 0.1 * plan.completion["average"], limits, strict=True
+        )
+    ]
+    return StagedScenario(
+        tuple(classes),
+        tuple(Machines(1, slots, pool) for pool, slots in enumerate(sizes[: 1 + max(pools)])),
+        tuple(tuple(_rules(facts, cluster, slots)) for slots in sizes[: 1 + max(pools)]),
+        length.warm_up,
+        Faults(patience=cluster.preemption),
     )
+
+
+def _grown(node: JobClass, growth: float) -> JobClass:
+    """A class whose phases are those of its data: what ``formulas.scaling`` does to its profile."""
+    if growth == 1.0 or node.map is None:
+        return node
+    grown = replace(node, map=replace(node.map, tasks=max(1, int(ceiling(node.map.tasks * growth)))))
+    if node.shuffle is None or node.reduce is None:
+        return grown
+    return replace(grown, shuffle=_longer(node.shuffle, growth), reduce=_longer(node.reduce, growth))
+
+
+def _longer(phase: Any, growth: float) -> Any:
+    times = {
+        f.name: getattr(phase, f.name) for f in fields(phase) if f.name.rpartition("_")[2] in ("avg", "max", "min")
+    }
+    return replace(phase, **{name: None if time is None else time * growth for name, time in times.items()})
+
+
+def _who(node: JobClass, think: float) -> Arrivals | Users:
+    if node.arrivals is not None:
+        return Arrivals(node.arrivals)
+    return Users(node.jobs, float(think) if node.think is None else node.think)
 
 
 @dataclass(frozen=True)
@@ -126,21 +194,6 @@ def _started(scenario: Scenario, run: int, record: Callable[[TaskRun], None] | N
     )
 
 
-def _refuse_stages(spec: Spec) -> None:
-    staged = [
-        error(
-            "not-simulated",
-            f"class {node.name} consists of stages, which are not simulated here",
-            stages[0].span or node.span,
-            "leave the class out",
-        )
-        for node, stages in zip(spec.facts.classes, stages_of(spec.facts.classes), strict=True)
-        if stages
-    ]
-    if staged:
-        raise MrdslError(staged)
-
-
 def _slots(spec: Spec, plan: BoundsPlan, cluster: Cluster) -> tuple[int, int]:
     if minimizes_slots(spec) or cluster.slots is None:
         whole = [ceiling(slots * plan.jobs).sum() for slots in (plan.map_slots, plan.reduce_slots)]
@@ -154,14 +207,22 @@ def _pools(facts: BoundsFacts, cluster: Cluster, sizes: tuple[int, int]) -> tupl
 
 
 def _queues(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[Queue[Job]]:
+    return [queue_of(rule) for rule in _rules(facts, cluster, slots)]
+
+
+def _rules(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[QueueRule]:
     """One queue for all where jobs are alike; otherwise one per class, weighed by its share."""
     kept = cluster.work_conserving == "no"
     if is_fifo(facts) or not (by_class(facts) or kept):
-        return [Queue(OldestFirst() if is_fifo(facts) else FewestRunning())]
-    order: Callable[[], Order[Job]] = OldestFirst if cluster.scheduler == "capacity" else FewestRunning
+        return [QueueRule(not is_fifo(facts))]
     minima = column(facts.classes, "minimum_share", missing=0.0)
     return [
-        Queue(order(), float(share), float(minimum) * slots, max(1, int(floor(float(share * slots)))) if kept else inf)
+        QueueRule(
+            cluster.scheduler != "capacity",
+            float(share),
+            float(minimum) * slots,
+            max(1, int(floor(float(share * slots)))) if kept else inf,
+        )
         for share, minimum in zip(shares_of(facts), minima, strict=True)
     ]
 

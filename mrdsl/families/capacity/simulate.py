@@ -10,7 +10,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.plan import CapacityPlan, Simulated
-from mrdsl.simulation.described import MAP, REDUCE, asked, class_of, faults_of
+from mrdsl.simulation.described import MAP, REDUCE, asked, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen, load_of, run_once
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_of
@@ -60,7 +60,7 @@ def _scenario(
     classes, machines, weights = [], [], []
     for index in group:
         node, users = facts.classes[index], int(plan.admitted[index])
-        classes.append(class_of(node, users, rules, settings.what_if.burst, users * jobs))
+        classes.append(class_of(node, submitters_of(node, users, settings.what_if.burst), rules, users * jobs))
         slots = [int(ceiling(plan.map_slots[index])), int(ceiling(plan.reduce_slots[index]))]
         per_vm = [node.slots.task if node.stages else node.slots.map, node.slots.reduce]
         machines += [*_machines(MAP, slots[MAP], per_vm[MAP]), *_machines(REDUCE, slots[REDUCE], per_vm[REDUCE])]

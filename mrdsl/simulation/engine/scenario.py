@@ -51,13 +51,16 @@ class Recorded:
     burst: int = 1
 
 
+Submitters = Users | Arrivals | Recorded
+
+
 @dataclass(frozen=True)
 class JobClass:
     """Jobs of one kind, the times of their stages, and who submits them; a run sees at least ``jobs`` of them end."""
 
     kind: JobKind
     times: tuple[TaskTimes, ...]
-    who: Users | Arrivals | Recorded
+    who: Submitters
     jobs: int
 
 
@@ -163,7 +166,7 @@ class _Run:
         world = (
             [each.kind for each in s.classes],
             s.machines,
-            [Sharing([_queue(rule) for rule in rules]) for rules in s.queues],
+            [Sharing([queue_of(rule) for rule in rules]) for rules in s.queues],
             merge(*(self._arrivals(kind) for kind in range(len(s.classes)))),
             draws,
             self._completed,
@@ -235,5 +238,6 @@ def _enough(each: JobClass) -> int:
     return min(each.jobs, len(each.who.times) * each.who.burst) if isinstance(each.who, Recorded) else each.jobs
 
 
-def _queue(rule: QueueRule) -> Queue[Any]:
+def queue_of(rule: QueueRule) -> Queue[Any]:
+    """A queue that keeps a rule, empty."""
     return Queue(FewestRunning() if rule.fair else OldestFirst(), rule.weight, rule.minimum, rule.limit)
