@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits
 from mrdsl.families.bounds import FAMILY
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
@@ -194,8 +193,3 @@ def test_mistakes_of_a_spec_built_in_python_have_a_path() -> None:
         ("stages-and-profile", "classes[4].guarantee"),
         ("missing-item", "cluster.slots.task"),
     ]
-
-
-def test_stages_are_not_simulated_by_the_phases_engine() -> None:
-    with pytest.raises(MrdslError, match="consists of stages"):
-        simulate(load_text(funnel()).spec, 1, 1, 2)
