@@ -42,7 +42,7 @@ def vms_of_one_job(node: JobClass) -> float:
         return least_slots(node.stages, node.guarantee or "average", node.deadline) / (node.slots.task or 1)
     a, b, c = estimate(node)
     known = node.coefficients is None
-    most_map = float(node.map.tasks) if known else 1e9
+    most_map = float(node.map.tasks) if known else 1e15
     reduces = node.reduce is not None and node.reduce.tasks > 0 if known else b > 0
     most_reduce = (float(node.reduce.tasks) if known else math.inf) if reduces else 0.0
 
