@@ -41,12 +41,16 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Split:
-    """Jobs and stages that were predicted, with the numbers of jobs that were learned from and not predicted."""
+    """Jobs and stages that were predicted; ``learned`` is from how many jobs.
+
+    ``unknown`` jobs are of no class of the first part; of ``unknown_stages`` no task had ended after it.
+    """
 
     jobs: tuple[Predicted, ...]
     stages: tuple[Predicted, ...]
     learned: int
     unknown: int
+    unknown_stages: int
 
 
 def split(jobs: Sequence[Profiled], applications: Iterable[SparkApplication], share: float, seed: int = 0) -> Split:
@@ -62,8 +66,10 @@ def split(jobs: Sequence[Profiled], applications: Iterable[SparkApplication], sh
         for job, phases, name in after
         if name in times and (not phases.reduce.count or times[name].reduce)
     )
-    stages = tuple(each for run in applications for each in _stages(run, share, seed))
-    return Split(predicted, stages, len(before), len(after) - len(predicted))
+    stages = [each for run in applications for each in _stages(run, share, seed)]
+    known_stages = tuple(each for each in stages if each is not None)
+    unknown = len(after) - len(predicted), len(stages) - len(known_stages)
+    return Split(predicted, known_stages, len(before), *unknown)
 
 
 def _times(jobs: Sequence[Phases]) -> Times:
@@ -91,13 +97,14 @@ def _predicted_job(job: MapReduceJob, phases: Phases, name: str, times: Times, s
     )
 
 
-def _stages(application: SparkApplication, share: float, seed: int) -> Iterator[Predicted]:
+def _stages(application: SparkApplication, share: float, seed: int) -> Iterator[Predicted | None]:
     for stage in application.stages:
         if len(stage.launches) < LEAST_TASKS:
             continue
         begin, end = min(stage.launches), max(stage.finishes)
         times = _ended_by(stage, begin + share * (end - begin))
         if not times:
+            yield None
             continue
         slots = counts_of(zip(stage.launches, stage.finishes, strict=True)).most
         name = f"{stage.stage}.{stage.attempt}"
@@ -150,12 +157,21 @@ def _off(each: Predicted) -> tuple[float | None, float | None]:
 
 def _summary(result: Split) -> Table:
     rows = []
-    for what, predicted in (("jobs", result.jobs), ("stages", result.stages)):
+    parts = ("jobs", result.jobs, result.unknown), ("stages", result.stages, result.unknown_stages)
+    for what, predicted, unknown in parts:
         off = [each for each in map(_off, predicted) if each[0] is not None and each[1] is not None]
         if off:
             within = sum(each.forecast.lower <= each.ran <= each.forecast.upper for each in predicted)
             medians = [median(abs(each[place] or 0.0) for each in off) for place in (0, 1)]
-            rows.append((what, len(predicted), 100.0 * within / len(predicted), *medians))
-    title = f"How far off; {result.learned} jobs were learned from, {result.unknown} more not predicted"
-    columns = ("what", "predicted", "between lower and upper [%]", *(f"{each}, median" for each in _OFF))
+            rows.append((what, len(predicted), unknown, 100.0 * within / len(predicted), *medians))
+        elif unknown:
+            rows.append((what, 0, unknown, None, None, None))
+    title = f"How far off; {result.learned} jobs were learned from"
+    columns = (
+        "what",
+        "predicted",
+        "not predicted",
+        "between lower and upper [%]",
+        *(f"{each}, median" for each in _OFF),
+    )
     return Table(title, columns, rows)

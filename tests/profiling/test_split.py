@@ -60,9 +60,16 @@ def test_a_class_that_was_not_there_before_is_counted(tmp_path: Path) -> None:
         (tmp_path / f"{number}.jhist").write_bytes(text.replace(b"etl", b"new") if number == 2 else text)
     result = api.profile([tmp_path]).split(0.8)
     assert (len(result.jobs), result.learned, result.unknown) == (0, 2, 1)
-    assert [table.title for table in split_tables(result)] == [
-        "How far off; 2 jobs were learned from, 1 more not predicted"
-    ]
+    (table,) = split_tables(result)
+    assert table.title == "How far off; 2 jobs were learned from"
+    assert list(table.rows) == [("jobs", 0, 1, None, None, None)]
+
+
+def test_a_stage_of_which_nothing_had_ended_is_counted(tmp_path: Path) -> None:
+    stages: list[Stage] = [(0, (), ((0, 2000),) * 4)]
+    (tmp_path / "log").write_bytes(spark_events("etl", BEGIN, [(0, 13_000, stages)]))
+    result = api.profile([tmp_path]).split(0.5)
+    assert (result.stages, result.unknown_stages) == ((), 1)
 
 
 @pytest.mark.parametrize(("text", "code"), [("80%", 0), ("0.8", 0), ("0", 2), ("120%", 2), ("most", 2)])

@@ -125,3 +125,17 @@ def test_recorded_times_of_stages_and_jobs_are_simulated(tmp_path: Path) -> None
     observed = mrdsl.simulate(mrdsl.load(spec), runs=2, jobs=4).plan.observed
     assert observed["etl"].mean >= 2.0 + 2.0 + 1.0 + 2.0
     assert observed["sort"].mean == pytest.approx(4.0 + 3.0)
+
+
+def test_clusters_of_applications(tmp_path: Path) -> None:
+    """Six runs of one shape, three of them a hundred times as long: two classes, whatever they are called."""
+    pytest.importorskip("sklearn")
+    for number in range(6):
+        factor = 100 if number % 2 else 1
+        tasks = tuple((1000, 1000 + factor * (2000 + 10 * number)) for _ in range(4))
+        log = spark_events(f"run{number}", BEGIN + number, [(0, 10**6, [(0, (), tasks)])])
+        (tmp_path / f"{number}").write_bytes(log)
+    found = mrdsl.profile([tmp_path], cluster=True)
+    assert [(each.name, each.runs) for each in found.stage_classes] == [("class_1", 3), ("class_2", 3)]
+    assert found.silhouette is not None
+    assert found.silhouette > 0.5
