@@ -6,6 +6,8 @@ and the noise of a prediction (10 %). Deadlines of S1 to S5 are the four printed
 them. The least demand is 80 % of the expected one, for jobs too, which stay fractional here (the paper rounds theirs).
 Table 5a is torn: PUE 1.9, energy 0.0669 and server 2.0615 cents per hour, 2 cores per VM, 4 virtual per physical core
 give 1.0943 cents per VM and hour by (73).
+
+Draws come from numpy's `Generator`: the specs drawn are what is kept, not the way to them (docs/decisions/0068).
 """
 
 from __future__ import annotations
