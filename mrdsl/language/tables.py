@@ -25,7 +25,7 @@ from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
 from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
-from mrdsl.spec.columns import Columns
+from mrdsl.spec.columns import Columns, optional_block
 from mrdsl.spec.declared import LARGEST, LARGEST_REASON, LARGEST_WHOLE, WHOLE_REASON, acceptable, near_whole
 from mrdsl.spec.schema import Item, Node, Source
 
@@ -77,7 +77,7 @@ def resolve_table(
     reader = CellReader(raw, report)
     names = reader.texts(next(c.index for c in columns if c.path == NAME_COLUMN))
     _check_names(names, word, raw, context)
-    _fill(columns, reader, raw, context, values)
+    _fill(node_type, columns, reader, raw, context, values)
     if len(report.found) > before:
         return ()
     return Columns(node_type, names, values, partial(_row_span, raw))
@@ -88,10 +88,19 @@ def _row_span(raw: RawTable, row: int) -> Span:
 
 
 def _fill(
-    columns: Sequence[Column], reader: CellReader, raw: RawTable, context: BlockContext, values: dict[str, Any]
+    node_type: type[Node],
+    columns: Sequence[Column],
+    reader: CellReader,
+    raw: RawTable,
+    context: BlockContext,
+    values: dict[str, Any],
 ) -> None:
+    told = len(context.scope.report.found)
+    blocks = {c.index: optional_block(node_type, c.path) for c in columns if c.numeric}
+    absent = {block for block in blocks.values() if not any(path.startswith(block) for path in values)} - {""}
     numbers = reader.numbers(
-        [c.index for c in columns if c.numeric], [c.item is not None and c.item.required for c in columns if c.numeric]
+        [c.index for c in columns if c.numeric],
+        [c.item is not None and c.item.required and blocks[c.index] not in absent for c in columns if c.numeric],
     )
     for column, array in zip([c for c in columns if c.numeric], numbers, strict=True):
         scaled = array * column.factor if column.factor != 1.0 else array
@@ -102,9 +111,32 @@ def _fill(
     for column in columns:
         if column.item is not None and not column.numeric:
             values[column.path] = _words(column, column.item, reader, raw, context)
+    for block in sorted(absent) if len(context.scope.report.found) == told else ():
+        _check_whole_blocks([c for c in columns if c.numeric and blocks[c.index] == block], block, values, raw, context)
     for column in columns:
         if column.path.endswith(".low"):
             _check_range(column, values, raw, context)
+
+
+def _check_whole_blocks(
+    columns: Sequence[Column], block: str, values: dict[str, Any], raw: RawTable, context: BlockContext
+) -> None:
+    """A row that fills no cell of a block that may be left out has none; one with some fills the required ones."""
+    import numpy as np
+
+    empty = {column.index: np.isnan(values[paths_of(column)[0]]) for column in columns}
+    begun = ~np.logical_and.reduce(list(empty.values()))
+    for column in columns:
+        if column.item is not None and column.item.required:
+            _report_rows(
+                column,
+                begun & empty[column.index],
+                "empty-cell",
+                lambda _, column=column: f"this cell of `{column.written}` is empty",
+                f"fill it in, or leave every cell of `{block.rstrip('.')}` in the row empty: it then has none",
+                raw,
+                context,
+            )
 
 
 def _check_columns(columns: Sequence[Column], raw: RawTable, word: str, context: BlockContext) -> None:

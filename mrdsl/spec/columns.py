@@ -84,6 +84,17 @@ class Columns(Sequence[N], Generic[N]):
     def __repr__(self) -> str:
         return f"Columns({self.node_type.__name__}, {len(self)} rows: {', '.join(self.values)})"
 
+    def without_block(self, path: str) -> NDArray[np.bool_]:
+        """The rows in which every cell is empty of the innermost block around a path that may be left out."""
+        import numpy as np
+
+        block = optional_block(self.node_type, path)
+        cells = [value for other, value in self.values.items() if block and other.startswith(block)]
+        absent = np.full(len(self), bool(cells))
+        for value in cells:
+            absent &= np.isnan(value) if getattr(value, "dtype", None) == np.float64 else False
+        return absent
+
     @cached_property
     def _tree(self) -> dict[str, Any]:
         tree: dict[str, Any] = {}
@@ -100,12 +111,42 @@ class Columns(Sequence[N], Generic[N]):
         return _build(self.node_type, self._tree, index, self.names[index], span)
 
 
+def optional_block(node_type: type[Node], path: str) -> str:
+    """The innermost block around a dotted path that may be left out, with a dot behind it; "" where there is none.
+
+    Columns whose cells of such a block are all empty in a row have no such block there.
+    """
+    found, before = "", ""
+    for word in path.split(".")[:-1]:
+        declared = declarations(node_type).get(word)
+        if not isinstance(declared, Block):
+            break
+        before += f"{word}."
+        found = found if declared.required else before
+        node_type = declared.node
+    return found
+
+
+def _is_absent(value: Mapping[str, Any], index: int) -> bool:
+    """Whether every cell of a block is empty in a row; what all rows share is not."""
+    return all(
+        _is_absent(inner, index) if isinstance(inner, Mapping) else _is_empty(_at(inner, index))
+        for inner in value.values()
+    )
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
 def _build(node_type: type[N], tree: Mapping[str, Any], index: int, name: str, span: Span | None) -> N:
     declared = declarations(node_type)
     items: dict[str, Any] = {}
     for key, value in tree.items():
         declaration = declared[key]
         if isinstance(declaration, Block):
+            if not declaration.required and isinstance(value, Mapping) and value and _is_absent(value, index):
+                continue
             items[key] = (
                 value if isinstance(value, Sequence | Node) else _build(declaration.node, value, index, "", span)
             )

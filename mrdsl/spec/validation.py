@@ -233,7 +233,7 @@ def _columns(declared: Block, nodes: Columns[Any], path: str, start: int, curren
         item = _declared_at(nodes.node_type, dotted)
         if item is None:
             continue
-        mistake_of_column = _column_mistake(dotted, item, value, len(nodes), currency)
+        mistake_of_column = _column_mistake(dotted, item, value, nodes, currency)
         if mistake_of_column is not None:
             yield _told(mistake_of_column[1], f"{path}[{start + mistake_of_column[0]}].{dotted}")
 
@@ -250,9 +250,12 @@ def _declared_at(node_type: type[Node], dotted: str) -> Item | None:
     return None
 
 
-def _column_mistake(dotted: str, item: Item, value: Any, rows: int, currency: str) -> tuple[int, Mistake] | None:
+def _column_mistake(
+    dotted: str, item: Item, value: Any, nodes: Columns[Any], currency: str
+) -> tuple[int, Mistake] | None:
     import numpy as np
 
+    rows = len(nodes)
     if not getattr(value, "ndim", 0):
         # The ends of a range stand in columns of their own.
         if item.form == "range" and isinstance(value, int | float):
@@ -266,7 +269,7 @@ def _column_mistake(dotted: str, item: Item, value: Any, rows: int, currency: st
         return 0, Mistake("wrong-length", f"`{dotted}` has {len(value)} values for {rows} rows", "give one a row")
     if value.dtype.kind not in "fiu":
         return None
-    lacks = np.isnan(value) if not item.required else np.zeros(rows, dtype=bool)
+    lacks = np.isnan(value) if not item.required else nodes.without_block(dotted)
     right = (np.abs(value) <= LARGEST) & acceptable(item, value) | lacks
     if item.whole:
         right &= lacks | (value == np.round(value))
