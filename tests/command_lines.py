@@ -25,11 +25,15 @@ _SPEC = re.compile(r"^```mrspec\n(# file: (\S+)\n.*?)^```$", re.MULTILINE | re.D
 
 @dataclass(frozen=True)
 class CommandLine:
-    """One line as it stands, its words, and the exit code that it states; 0 where it states none."""
+    """One line as it stands, its words, the exit code that it states (0 where it states none), and the lines below it.
+
+    ``printed`` are those lines that it is said to print, without blank ones and ``...``.
+    """
 
     line: str
     words: tuple[str, ...]
     exit_code: int
+    printed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,23 @@ class Ran:
 def command_lines(text: str) -> Iterator[CommandLine]:
     """The lines of all console blocks that call mrdsl."""
     for block in _BLOCK.findall(text):
-        for line in _LINE.findall(block):
+        for match in _LINE.finditer(block):
+            line, below = match[1], block[match.end() :].split("\n$ ")[0].splitlines()
             stated = _EXIT.search(line)
-            yield CommandLine(line, tuple(shlex.split(line, comments=True)[1:]), int(stated[1]) if stated else 0)
+            printed = tuple(each.rstrip() for each in below if each.strip() not in ("", "..."))
+            words = tuple(shlex.split(line, comments=True)[1:])
+            yield CommandLine(line, words, int(stated[1]) if stated else 0, printed)
+
+
+def named_specs(text: str) -> Iterator[tuple[str, str]]:
+    """Name and text of the specs whose first line is ``# file: NAME``."""
+    for body, name in _SPEC.findall(text):
+        yield name, body
 
 
 def save_named_specs(text: str, folder: Path) -> None:
     """Saves the specs whose first line is ``# file: NAME``."""
-    for body, name in _SPEC.findall(text):
+    for name, body in named_specs(text):
         (folder / name).write_text(body, encoding="utf-8")
 
 
