@@ -44,7 +44,7 @@ def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
     late, count = _late_whatever_is_rented(facts, spec.seed or 0)
     share = facts.policy.tardy_share
     if late > floor(share * count):
-        told = f": {late} of {count} jobs are late whatever is rented, and {share:.3g} of them may be" if share else ""
+        told = f": {late} of {count} jobs are late whatever is rented, {100 * share:.3g} % may be" if share else ""
         yield from (impossible("impossible-deadline", said + told, span, hint) for said, span, hint in found)
     elif late:
         told = f": {late} of {count} jobs are late whatever is rented; as many may be"

@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.answer import Reply
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.explain.infeasibility import explain
 from mrdsl.families.makespan.batch import batch_of
 from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
 from mrdsl.families.makespan.methods import constraint_programming
@@ -24,6 +26,7 @@ from mrdsl.families.makespan.methods.constraint_programming import cp_sat
 from mrdsl.families.makespan.methods.proof import prove
 from mrdsl.families.makespan.models.time_indexed import grid_of, time_indexed
 from mrdsl.families.makespan.verify import verify
+from mrdsl.planning.solve_spec import build_model
 from mrdsl.solving.checked_answer import solve_model
 from mrdsl.solving.request import Request
 
@@ -195,3 +198,42 @@ def test_a_passed_time_limit_leaves_the_first_schedule_and_says_so() -> None:
     assert result.termination is Termination.TIME_LIMIT
     assert result.solution is SolutionStatus.FEASIBLE
     assert result.objective.value == mrdsl.solve(problem, "johnson").objective.value
+
+
+ONE_JOB = """problem makespan "one"
+cluster {{ slots {{ map = 2, reduce = 1 }} }}
+job a {{ map {{ tasks = 3, time = 5 s }}, reduce {{ tasks = 2, time = 3 s }} }}
+minimize makespan
+subject to {{ {} }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("comparison", "wanted"),
+    [
+        ("makespan <= 9000 s", 16.0),
+        ("9000 s >= finish(a) + 5 s", 16.0),
+        ("finish(a) >= 40 s", 40.0),
+        ("makespan - 20 s >= 5 s", 25.0),
+        ("makespan >= 25 s, finish(a) <= 9000 s", 25.0),
+    ],
+)
+def test_a_plan_waits_only_for_what_bounds_it_from_below(comparison: str, wanted: float) -> None:
+    """Two waves of maps and two reduces in a row take 16 s; a bound from above makes no model larger."""
+    problem = mrdsl.loads(ONE_JOB.format(comparison))
+    assert mrdsl.solve(problem, "highs").objective.value == pytest.approx(wanted)
+    if wanted == 16.0:
+        near = mrdsl.loads(ONE_JOB.format("makespan <= 16 s"))
+        assert len(build_model(problem).maps) == len(build_model(near).maps)
+
+
+def test_a_far_bound_from_below_is_too_large_before_it_is_built() -> None:
+    with pytest.raises(MrdslError) as refused:
+        build_model(mrdsl.loads(ONE_JOB.format("finish(a) >= 9000 s")))
+    assert refused.value.diagnostics[0].code == "too-large"
+
+
+def test_a_makespan_that_is_promised_too_short_is_explained() -> None:
+    explanation = explain(mrdsl.loads(ONE_JOB.format("makespan <= 9 s")))
+    (change,) = explanation.relaxations
+    assert 16.0 <= change.value <= 16.2

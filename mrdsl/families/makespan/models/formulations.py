@@ -14,9 +14,11 @@ from mrdsl.families.makespan.models.time_indexed import Grid, grid_of, time_inde
 from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.families.makespan.schedule import in_order_of_start, simulate, whole_cluster
 from mrdsl.spec.expression import Constant, Expression, Operation, quantities_in
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Constraint, Spec
 
 MOST_VARIABLES = 200_000
+MOST_TERMS = 10_000_000
+"""In all rows together: those that make reduces follow maps have a term per step before."""
 
 
 def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
@@ -35,7 +37,7 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     batch = batch_of(spec)
     grid = grid_of(batch)
     floor, ceiling = grid.steps(lower_bounds(batch).best), grid.steps(_horizon(spec, batch))
-    if grid.variables(ceiling) > MOST_VARIABLES:
+    if grid.variables(ceiling) > MOST_VARIABLES or len(grid.jobs) * ceiling**2 > MOST_TERMS:
         step = f"{batch.seconds(grid.unit):g} s"
         raise MrdslError(
             [
@@ -73,7 +75,27 @@ def _horizon(spec: Spec, batch: Batch) -> float:
         + batch.reduce_work.sum() / batch.reduce_slots
         + batch.reduce_time.max()
     )
-    return float(lists) + max(_largest(c.left) + _largest(c.right) for c in spec.constraints) / batch.tick
+    waits = (_largest(c.left) + _largest(c.right) for c in spec.constraints if not _is_kept_by_haste(c))
+    return float(lists) + max(waits, default=0.0) / batch.tick
+
+
+def _is_kept_by_haste(comparison: Constraint) -> bool:
+    """Whether a comparison only bounds finishing from above, so that no plan has to wait for it."""
+    low, high = comparison.left, comparison.right
+    if comparison.comparison == ">=":
+        low, high = high, low
+    return comparison.comparison != "=" and _grows(low) and not quantities_in(high)
+
+
+def _grows(expression: Expression) -> bool:
+    """Whether an expression is larger where its quantities are, as far as its form says."""
+    match expression:
+        case Operation("+" | "min" | "max", operands):
+            return all(map(_grows, operands))
+        case Operation():
+            return not quantities_in(expression)
+        case _:
+            return True
 
 
 def _largest(expression: Expression) -> float:
@@ -90,7 +112,8 @@ def _largest(expression: Expression) -> float:
 def _offer_quantities(spec: Spec, batch: Batch, model: pyo.ConcreteModel, grid: Grid, ceiling: int) -> None:
     """``model.plan_quantities``: the makespan, and the finish of every job that `subject to` mentions.
 
-    ``ended[j, t]`` says that all of job j has ended by step t.
+    ``ended[j, t]`` says that all of job j has ended by step t, and that exactly, as a comparison may ask for a later
+    finish; so is ``busy`` where it may ask for a longer makespan.
     """
     second = batch.seconds(grid.unit)
     model.plan_quantities = {("makespan", ""): second * model.steps_busy.expr}
@@ -105,20 +128,26 @@ def _offer_quantities(spec: Spec, batch: Batch, model: pyo.ConcreteModel, grid: 
     first = {j: grid.heads[j] + grid.tails[j] for j in jobs}
     model.ended = pyo.Var([(j, t) for j in jobs for t in range(first[j], ceiling)], domain=pyo.Binary)
 
+    def later(m: Any, j: int, t: int) -> Any:
+        starts, steps = (m.reduces, grid.reduce_steps) if grid.reduce_tasks[j] else (m.maps, grid.map_steps)
+        return pyo.quicksum(starts[j, s] for s in range(max(0, t - steps[j] + 1), ceiling) if (j, s) in starts)
+
     def nothing_later(m: Any, j: int, t: int) -> Any:
-        starts, steps, tasks = (
-            (m.reduces, grid.reduce_steps, grid.reduce_tasks)
-            if grid.reduce_tasks[j]
-            else (m.maps, grid.map_steps, grid.map_tasks)
-        )
-        later = pyo.quicksum(starts[j, s] for s in range(t - steps[j] + 1, ceiling) if (j, s) in starts)
-        return later <= tasks[j] * (1 - m.ended[j, t])
+        return later(m, j, t) <= (grid.reduce_tasks[j] or grid.map_tasks[j]) * (1 - m.ended[j, t])
+
+    def something_later(m: Any, j: int, t: int) -> Any:
+        return later(m, j, t) >= 1 - m.ended[j, t]
 
     def stays(m: Any, j: int, t: int) -> Any:
         return m.ended[j, t] >= m.ended[j, t - 1] if (j, t - 1) in m.ended else pyo.Constraint.Skip
 
     model.nothing_later = pyo.Constraint(list(model.ended), rule=nothing_later)
+    model.something_later = pyo.Constraint(list(model.ended), rule=something_later)
     model.ended_stays = pyo.Constraint(list(model.ended), rule=stays)
+    if any(q.name == "makespan" for c in spec.constraints for side in (c.left, c.right) for q in quantities_in(side)):
+        model.busy_with_something = pyo.Constraint(
+            list(model.busy), rule=lambda m, t: m.busy[t] <= pyo.quicksum(later(m, j, t) for j in grid.jobs)
+        )
     for j in jobs:
         waits = pyo.quicksum(1 - model.ended[j, t] for t in range(first[j], ceiling))
         model.plan_quantities["finish", batch.names[j]] = second * (first[j] + waits)
