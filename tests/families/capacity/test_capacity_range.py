@@ -149,3 +149,19 @@ def test_huge_numbers_of_jobs_and_slots_are_exact(solver: str) -> None:
         plan = solve(load_text(text.replace("2..2", jobs)).spec, solver=solver).plan
         assert plan.admitted.tolist() == [2.0]
         assert plan.on_demand == 1
+
+
+def test_days_of_work_in_a_millisecond_take_billions_of_slots() -> None:
+    """One class that binds: 2 (sqrt(A / 3) + sqrt(B))^2 / D VMs for its two jobs, which the search finds as well."""
+    text = """problem capacity
+    vm m { on_demand { price = 0.04 USD/h } }
+    class c {
+      coefficients { A = 54140 s, B = 31813772 s, C = 0 s }, slots { map = 3, reduce = 1 }
+      jobs = 2 .. 4, deadline = 0.001 s, penalty = 0.1 USD
+    }
+    minimize cost
+    """
+    spec = load_text(text).spec
+    wanted = 0.04 * 2 * ((54140 / 3) ** 0.5 + 31813772**0.5) ** 2 / 0.001 + 2 * 0.1
+    assert solve(spec, solver="direct", relax=True).objective.value == pytest.approx(wanted, rel=1e-9)
+    assert oracle.best(spec)[1] == pytest.approx(wanted, rel=1e-9)
