@@ -17,7 +17,7 @@ from mrdsl.core.result import Result, Termination
 from mrdsl.families.hybrid.plan import Cost, HybridPlan
 from mrdsl.solving.claims import failure
 from mrdsl.spec.spec import Spec
-from tests.cross_check import hybrids
+from tests.cross_check import check, hybrids, schedules
 from tests.cross_check.__main__ import drawn
 from tests.cross_check.check import disagreements
 from tests.cross_check.texts import DRAWN
@@ -26,6 +26,13 @@ KEPT = sorted((Path(__file__).parent / "kept").glob("*.mrspec"))
 NOT_YET: frozenset[str] = frozenset()
 """Families with faults that are known and not mended yet."""
 SPECS = 6
+
+
+@pytest.fixture(autouse=True)
+def briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half the time per solve: what is not proven by then is still compared, as a plan and a bound."""
+    monkeypatch.setattr(check, "SECONDS", check.SECONDS / 2)
+    monkeypatch.setattr(schedules, "SECONDS", schedules.SECONDS / 2)
 
 
 BAD = """problem makespan "x"
