@@ -128,7 +128,10 @@ def _values(written: Written, context: Context, head: str) -> list[Completion]:
     if item is not None and item.form in ("name", "names"):
         blocks = {one.name: one.word for one in written.definitions() if one.word != "param"}
         return [_named(name, word) for name, word in blocks.items()]
-    return _numbers(written, (*FUNCTIONS, *DISTRIBUTIONS))
+    automatic = (
+        [Completion("auto", "value", "mrdsl works it out", "auto")] if item is not None and item.automatic else []
+    )
+    return [*automatic, *_numbers(written, (*FUNCTIONS, *DISTRIBUTIONS))]
 
 
 def _numbers(written: Written, functions: Iterable[str]) -> list[Completion]:

@@ -119,6 +119,8 @@ def default_text(item: Item) -> str:
     """An item's default in its own units, or that it is required."""
     if item.required:
         return "required"
+    if item.automatic:
+        return "`auto`"
     if item.default is None or item.default == ():
         return ""
     if item.form in ("quantity", "range", "distribution") and isinstance(item.default, int | float):

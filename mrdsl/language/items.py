@@ -18,10 +18,14 @@ from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, o
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
 
+AUTO = "auto"
+
 
 def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None = None) -> Any:
     """The value of ``key = node``. Raises MistakeError with the diagnostic."""
     match item.form:
+        case "quantity" if item.automatic and isinstance(node, tree.Name) and str(node.token) == AUTO:
+            return None
         case "quantity":
             return quantity_value(key, item, node, scope)
         case "range":

@@ -90,7 +90,8 @@ class Item:
     """The declaration of one ``name = value``.
 
     ``form`` is one of ``quantity``, ``range``, ``choice``, ``text``, ``path``, ``name``, ``names``,
-    ``distribution``, ``list``; ``kind`` is the quantity's kind in ``mrdsl.core.units.KINDS``.
+    ``distribution``, ``list``; ``kind`` is the quantity's kind in ``mrdsl.core.units.KINDS``. An ``automatic``
+    quantity, whose default is None, may be written as the word ``auto``: mrdsl works it out.
     """
 
     form: str
@@ -104,6 +105,7 @@ class Item:
     at_most: float | None = None
     whole: bool = False
     choices: tuple[str, ...] = ()
+    automatic: bool = False
 
     @property
     def required(self) -> bool:
@@ -138,9 +140,15 @@ def quantity(
     below: float | None = None,
     at_most: float | None = None,
     whole: bool = False,
+    automatic: bool = False,
 ) -> Any:
-    """A number with a unit of the given kind; limits are in SI. ``whole`` gives an int. ``default=None``: optional."""
-    return _item(Item("quantity", doc, kind, symbol, default, above, at_least, below, at_most, whole))
+    """A number with a unit of the given kind; limits are in SI. ``whole`` gives an int. ``default=None``: optional.
+
+    ``automatic``: ``auto`` may be written for None.
+    """
+    return _item(
+        Item("quantity", doc, kind, symbol, default, above, at_least, below, at_most, whole, automatic=automatic)
+    )
 
 
 def value_range(

@@ -28,5 +28,15 @@ FAMILY = Family(
             hooks.study_weights,
             {"seeds": (3, "seeds to average over"), "horizon": (1000, "slots per run")},
         ),
+        Experiment(
+            "hybrid-regimes",
+            "every policy over loads, queues, mixes, delays, acceptances and arrivals; where the calendar loses",
+            hooks.study_regimes,
+            {
+                "sample": (200, "regimes of the 1,944 of the grid"),
+                "horizon": (600, "slots per run"),
+                "seed": (1, "seed of the sample and of the arrivals"),
+            },
+        ),
     ),
 )

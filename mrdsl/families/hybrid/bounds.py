@@ -11,8 +11,8 @@ offered there may be epsilon instead (see the controller), so (15) also needs ``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf
+from dataclasses import dataclass, replace
+from math import ceil, inf
 
 from mrdsl.core.whole_numbers import begun
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
@@ -31,8 +31,35 @@ class Guarantee:
 
 
 def control_of(facts: HybridFacts) -> Control:
-    """The controller's weights, by default those of the schema."""
-    return facts.control if facts.control is not None else Control()
+    """The controller's weights as the spec has them, and worked out where it says ``auto`` or nothing.
+
+    ``V`` is the least at which sending a task outside, ``V H``, weighs as much as the work of the largest arrivals of
+    one slot, ``(alpha + l) S_max``, in every queue. A smaller one sends tasks away as soon as a burst waits; a larger
+    one changes the cost of the shipped specs by 2 % at most, and makes K_max larger, by which (5) may be missed. A
+    given ``outsource_limit`` holds V down to what (15) allows. ``outsource_limit`` is the least at which (15) meets
+    every queue's delay.
+    """
+    given = facts.control if facts.control is not None else Control()
+    weighed = replace(given, V=_weight(facts, given)) if given.V is None else given
+    if weighed.outsource_limit is not None:
+        return weighed
+    needed = [guarantee(queue, weighed).epsilon for queue in facts.queues]
+    return replace(weighed, outsource_limit=max((ceil(each) for each in needed if each < inf), default=0))
+
+
+def _weight(facts: HybridFacts, given: Control) -> float:
+    priced = [queue for queue in facts.queues if queue.outsourcing > 0]
+    wanted = max(((given.acceptance + q.size) * q.arrivals_max / q.outsourcing for q in priced), default=1.0)
+    if given.outsource_limit is None:
+        return wanted
+    allowed = [_allowed(queue, given.acceptance, given.outsource_limit) for queue in priced]
+    return max(min([wanted, *allowed]), 0.0)
+
+
+def _allowed(queue: Queue, acceptance: float, outsource_limit: int) -> float:
+    """The greatest V at which (15) meets the queue's delay; below 0 where none does."""
+    fixed = (1 + queue.size) * (acceptance + queue.size) * queue.arrivals_max
+    return ((queue.delay - 1) * outsource_limit - fixed) / ((2 + queue.size) * queue.outsourcing)
 
 
 def work(queue: Queue, control: Control) -> float:
@@ -73,9 +100,8 @@ def shortfall(queue: Queue, control: Control) -> Shortfall | None:
         return None
     if runs_short and needed <= control.outsource_limit:
         return Shortfall(None, queue.size + 2, 0)
-    fixed = (1 + queue.size) * (control.acceptance + queue.size) * queue.arrivals_max
-    room = (queue.delay - 1) * control.outsource_limit - fixed
-    weight = room / ((2 + queue.size) * queue.outsourcing) if room >= 0 and queue.outsourcing > 0 else None
+    allowed = _allowed(queue, control.acceptance, control.outsource_limit) if queue.outsourcing > 0 else -1.0
+    weight = allowed if allowed >= 0 else None
     delay = int(begun(work(queue, control) / max(control.outsource_limit, 1))) + 1
     if runs_short:
         return Shortfall(None, max(delay, queue.size + 2), 0)

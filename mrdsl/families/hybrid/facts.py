@@ -45,9 +45,11 @@ class Queue(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Control(Node):
-    """The weights of the drift-plus-penalty controller."""
+    """The weights of the drift-plus-penalty controller; None where they are to be worked out (`bounds.control_of`)."""
 
-    V: float = quantity("number", "weight of cost against backlog", default=1.0, at_least=0.0, symbol="V")
+    V: float = quantity(
+        "number", "weight of cost against backlog", default=None, at_least=0.0, symbol="V", automatic=True
+    )
     preemption_weight: float = quantity(
         "number", "weight of preemptions against other costs", default=1.0, at_least=0.0, symbol="beta"
     )
@@ -55,7 +57,13 @@ class Control(Node):
         "share", "share of each queue's tasks that is admitted", default=0.95, at_least=0.0, at_most=1.0, symbol="alpha"
     )
     outsource_limit: int = quantity(
-        "tasks", "most tasks of one queue that leave in one slot", default=40, at_least=0, whole=True, symbol="D_max"
+        "tasks",
+        "most tasks of one queue that leave in one slot",
+        default=None,
+        at_least=0,
+        whole=True,
+        symbol="D_max",
+        automatic=True,
     )
 
 

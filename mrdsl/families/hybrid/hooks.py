@@ -51,6 +51,13 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     return answer(spec, result)
 
 
+def study_regimes(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``hybrid-regimes``."""
+    from mrdsl.families.hybrid.studies.regimes import regimes
+
+    return regimes(output, bench, **options)
+
+
 def study_weights(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     """The study ``hybrid-weights``."""
     from mrdsl.families.hybrid.studies.weights import weights

@@ -22,7 +22,10 @@ class QueueRun:
     """One queue's run: tasks by their fate, delays in slots, backlog in work units.
 
     admitted + outsourced + rejected = submitted; ``outsourced_after`` are admitted ones that left later.
-    ``worst_delay`` is the longest that a task took from its arrival until it ended, left, or the horizon came.
+    ``worst_delay`` is the longest that a task took from its arrival until it ended, left, or the horizon came: one that
+    leaves counts as served then. ``worst_delay_with_run_outside`` counts it until it has run outside as long as it
+    would have here. ``acceptance_floor`` is the least acceptance that the paper promises over so many tasks, by (5) and
+    (12).
     ``finished`` and ``waiting`` are the admitted ones that ran to their end, or were still there at the horizon. Bounds
     are None for policies that promise none.
     """
@@ -37,6 +40,8 @@ class QueueRun:
     delay_bound: int | None
     backlog_max: int
     backlog_bound: float | None
+    worst_delay_with_run_outside: int = 0
+    acceptance_floor: float | None = None
     finished: int = field(default=0, metadata={"document": False})
     waiting: int = field(default=0, metadata={"document": False})
     preemptions: int = field(default=0, metadata={"document": False})
@@ -71,7 +76,9 @@ class HybridPlan(Plan):
                 q.rejected,
                 q.outsourced_after,
                 q.acceptance,
+                q.acceptance_floor,
                 q.worst_delay,
+                q.worst_delay_with_run_outside,
                 q.delay_bound,
                 q.backlog_max,
                 q.backlog_bound,
@@ -86,7 +93,9 @@ class HybridPlan(Plan):
             "rejected",
             "left later",
             "acceptance",
+            "acceptance floor",
             "worst delay [slots]",
+            "with run outside",
             "delay bound",
             "backlog",
             "backlog bound",

@@ -216,7 +216,7 @@ def test_water_filling_is_the_best_allocation(shape: list[tuple[int, int, float]
         tasks = Tasks(queue)
         tasks.admit(0, count)
         tasks.leftover = min(leftover, count)
-        members.append(Controlled(tasks, guarantee(queue, Control()), 0.0, persistence=persistence))
+        members.append(Controlled(tasks, guarantee(queue, Control(V=1.0)), 0.0, persistence=persistence))
 
     def value(running: tuple[int, ...]) -> float:
         return sum(

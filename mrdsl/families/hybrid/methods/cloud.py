@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.families.hybrid.bounds import control_of, guarantee
@@ -34,6 +34,7 @@ class Tasks:
     finished: int = 0
     preemptions: int = 0
     worst_delay: int = 0
+    worst_leave: int = 0
     backlog_max: int = 0
 
     def admit(self, slot: int, count: int) -> None:
@@ -86,7 +87,8 @@ class Tasks:
             taken = min(left, group[2])
             left -= taken
             gone += taken * group[1]
-            self.worst_delay = max(self.worst_delay, slot - group[0])
+            self.worst_leave = max(self.worst_leave, slot - group[0])
+            self.worst_delay = max(self.worst_delay, self.worst_leave)
             if group[2] > taken:
                 self.groups.appendleft([group[0], group[1], group[2] - taken])
         self.groups.extendleft(reversed(front))
@@ -119,15 +121,19 @@ def outcome_of(
     preemption = weight * sum(t.preemptions * price[t.queue.vm] for t in tasks) / slots
     plan = HybridPlan(
         cost=Cost(outsourcing + preemption, outsourcing, preemption),
-        queues={t.queue.name: _queue_run(t, b, slots) for t, b in zip(tasks, bounds, strict=True)},
+        queues={
+            t.queue.name: _queue_run(t, b, slots, control_of(facts).acceptance)
+            for t, b in zip(tasks, bounds, strict=True)
+        },
         vm_peak=peaks,
     )
     return Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, plan.cost.average)
 
 
-def _queue_run(tasks: Tasks, bounds: Bounds, horizon: int) -> QueueRun:
+def _queue_run(tasks: Tasks, bounds: Bounds, horizon: int, asked: float) -> QueueRun:
     waited = horizon - tasks.groups[0][0] if tasks.groups else 0
-    return QueueRun(
+    outside = tasks.worst_leave + tasks.queue.size if tasks.outsourced or tasks.left_later else 0
+    run = QueueRun(
         submitted=tasks.submitted,
         admitted=tasks.admitted,
         outsourced=tasks.outsourced,
@@ -135,6 +141,7 @@ def _queue_run(tasks: Tasks, bounds: Bounds, horizon: int) -> QueueRun:
         outsourced_after=tasks.left_later,
         acceptance=(tasks.admitted + tasks.outsourced) / tasks.submitted if tasks.submitted else 1.0,
         worst_delay=max(tasks.worst_delay, waited),
+        worst_delay_with_run_outside=max(tasks.worst_delay, waited, outside),
         delay_bound=bounds.delay,
         backlog_max=tasks.backlog_max,
         backlog_bound=bounds.backlog,
@@ -146,6 +153,7 @@ def _queue_run(tasks: Tasks, bounds: Bounds, horizon: int) -> QueueRun:
         persistence_max=bounds.persistence_max,
         persistence_bound=bounds.persistence,
     )
+    return replace(run, acceptance_floor=run.floor(asked))
 
 
 def lower_bound(facts: HybridFacts, arrivals: Sequence[Sequence[int]]) -> float:

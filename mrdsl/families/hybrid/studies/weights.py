@@ -16,21 +16,25 @@ from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.reporting.drawing import Series, line_chart
 from mrdsl.spec.spec import Spec
 
-WEIGHTS = (0.25, 0.5, 1.0, 2.0, 4.0)
+WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 ACCEPTANCE = (0.80, 0.85, 0.90, 0.95, 1.0)
 METHODS = ("controller", "calendar", "threshold", "always-outsource")
 
 
 def weights(output: Path, bench: Bench, seeds: int = 3, horizon: int = 1000) -> Iterator[Table]:
-    """Average cost over seeds against V and against the acceptance ratio, on the reference spec."""
+    """Average cost over seeds against V and against the acceptance ratio, on the reference spec.
+
+    ``outsource_limit`` is ``auto``, and so is ``V`` where the acceptance varies.
+    """
     base = bench.load(resource("models/hybrid/reference.mrspec"))
     facts = replace(base.facts, horizon=horizon)
+    tuned = replace(control_of(facts), V=None, outsource_limit=None)
     yield from _study(
         bench,
         output,
         "V",
         WEIGHTS,
-        [replace(facts, control=replace(control_of(facts), V=v)) for v in WEIGHTS],
+        [replace(facts, control=replace(tuned, V=v)) for v in WEIGHTS],
         base,
         seeds,
     )
@@ -39,7 +43,7 @@ def weights(output: Path, bench: Bench, seeds: int = 3, horizon: int = 1000) -> 
         output,
         "acceptance",
         ACCEPTANCE,
-        [replace(facts, control=replace(control_of(facts), acceptance=a)) for a in ACCEPTANCE],
+        [replace(facts, control=replace(tuned, acceptance=a)) for a in ACCEPTANCE],
         base,
         seeds,
     )
