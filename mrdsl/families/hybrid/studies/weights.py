@@ -12,6 +12,7 @@ from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
 from mrdsl.families.hybrid.bounds import control_of
+from mrdsl.families.hybrid.facts import Control
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.reporting.drawing import Series, line_chart
 from mrdsl.spec.spec import Spec
@@ -28,7 +29,8 @@ def weights(output: Path, bench: Bench, seeds: int = 3, horizon: int = 1000) -> 
     """
     base = bench.load(resource("models/hybrid/reference.mrspec"))
     facts = replace(base.facts, horizon=horizon)
-    tuned = replace(control_of(facts), V=None, outsource_limit=None)
+    given = control_of(facts)
+    tuned = Control(preemption_weight=given.preemption_weight, acceptance=given.acceptance)
     yield from _study(
         bench,
         output,
