@@ -7,7 +7,7 @@ jobs waiting.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
 from typing import Generic, Protocol, TypeVar
 
@@ -28,6 +28,8 @@ class Claimant(Protocol):
 
 
 C = TypeVar("C", bound=Claimant)
+FEW = 256
+"""Entries of an order that are not worth a look."""
 
 
 class Order(Protocol[C]):
@@ -64,6 +66,7 @@ class FewestRunning(Generic[C]):
 
     def __init__(self) -> None:
         self.heap: list[tuple[int, int, int, C]] = []
+        self.most = FEW
 
     def put(self, job: C) -> None:
         """One entry per job and number of running tasks, so that entries do not pile up."""
@@ -71,6 +74,21 @@ class FewestRunning(Generic[C]):
         if running not in job.queued and running < job.limit:
             job.queued.add(running)
             heappush(self.heap, (running, job.number, job.stage, job))
+            if len(self.heap) > self.most:
+                self._forget()
+
+    def _forget(self) -> None:
+        """Drops what does not hold now, such as entries of jobs that have ended: no best job would ever meet some."""
+        kept = []
+        for entry in self.heap:
+            running, _, stage, job = entry
+            if stage == job.stage and job.running == running and job.pending:
+                kept.append(entry)
+            elif stage == job.stage:
+                job.queued.discard(running)
+        heapify(kept)
+        self.heap[:] = kept
+        self.most = max(FEW, 4 * len(kept))
 
     def best(self) -> C | None:
         """Drops entries of a state or a stage that has passed on its way."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
+import numpy as np
 import pytest
 
 from mrdsl.simulation.engine.audit import audit
@@ -239,6 +240,28 @@ def test_no_more_than_its_limit_of_one_job_run_at_once():
     for equal in (False, True):
         blocks = {(0, 0): Block([1.0] * 6, equal=equal), (0, 1): Block([1.0] * 4, equal=equal)}
         assert play([kind], [Machines(4, 1)], blocks)[0] == {0: 4.0}
+
+
+def test_what_is_noted_follows_the_jobs_that_are_there():
+    # 3,000 jobs of ten users; entries of ended jobs must not pile up, whatever numbers of running tasks they stand for.
+    kind = JobKind("a", (Stage("s", 30), Stage("t", 7, (0,))))
+    queue = Queue(FewestRunning())
+    most, random = 0, np.random.RandomState(2)
+
+    class Drawn(Given):
+        def block(self, kind, number, stage):
+            return Block(random.exponential(5.0, (30, 7)[stage]).tolist())
+
+    def again(job, now):
+        nonlocal most
+        most = max(most, len(queue.order.heap), len(engine.events))
+        return Submission(now, 0, job.user) if job.number < 3000 else None
+
+    starts = iter([Submission(0.0, 0, user) for user in range(10)])
+    engine = Engine([kind], [Machines(40, 1)], [Sharing([queue])], starts, Drawn({}), again)
+    engine.run()
+    assert engine.tasks == 37 * 3010
+    assert most <= 4 * 64 + 1
 
 
 def test_stages_in_a_circle_or_without_tasks_are_refused():

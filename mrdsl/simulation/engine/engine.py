@@ -26,7 +26,8 @@ class Engine(Flow):
 
     def run(self, until: float = inf) -> None:
         """Runs until nothing is left to do or the next event lies beyond ``until``; may be called again."""
-        if self.sequence == 0:
+        if not self.begun:
+            self.begun = True
             self._begin()
         events, changed = self.events, self.changed
         while events and events[0][0] <= until:

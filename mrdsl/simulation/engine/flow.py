@@ -55,6 +55,7 @@ class Flow:
             pool.groups.sort(key=lambda group: -machines[group].speed)
         self.speed = [each.speed for each in machines]
         self.now = 0.0
+        self.begun = False
         self.tasks = self.jobs = self.sequence = 0
         self.nth = [0] * len(kinds)
         self.busy = [0.0] * len(kinds)
@@ -161,6 +162,8 @@ class Flow:
 
     def _complete(self, job: Job) -> None:
         job.ended = self.now
+        for run in job.runs:
+            run.block = None  # jobs and their stages know each other, and wait for the collector of such circles
         self._expect(self.completed(job, self.now), RETURN)
 
     def _goes(self, task: Running, duration: float) -> None:

@@ -166,6 +166,13 @@ def test_copies_help_against_stragglers_and_a_shuffle_service_against_losses() -
     assert mean_of(spec_of(PLAIN, f"{losses} shuffle_service = yes")) < 0.98 * mean_of(spec_of(PLAIN, losses))
 
 
+def test_machines_may_go_before_the_first_job() -> None:
+    # Without a warm-up they go at once: the class has run on what is left from its first job on.
+    for warm_up in (0, 10):
+        plan = mrdsl.simulate(spec_of(PLAIN, f"warm_up = {warm_up}%, losses {{ machines = 5 }}"), runs=1, jobs=5).plan
+        assert plan.observed["a"].jobs == 20 - 20 * warm_up // 100
+
+
 def test_jobs_are_given_up_where_no_retry_is_left() -> None:
     plan = mrdsl.simulate(spec_of(PLAIN, "failures { share = 1 %, retries = 0 }"), runs=2, jobs=50).plan
     seen = plan.observed["a"]
