@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
 from mrdsl.core.source import Span
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import MINUTE, show
@@ -40,6 +40,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     ]
     yield from found
     if not has_errors(found):
+        yield from _rounded_down(facts)
         yield from check_few_tasks(facts.classes)
         yield from check_few_tasks_of_stages(facts.classes)
         yield from check_upper_of_stages(facts.classes)
@@ -134,6 +135,25 @@ def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:
             f"jobs are whole here: the low end is rounded up to {low:g}, the high end down to {high:g}; "
             f"write jobs = {high:g} .. {low:g}",
         )
+
+
+def _rounded_down(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """One note on expected jobs that are no whole number: what is beyond the whole ones is neither run nor paid for."""
+    classes = facts.classes
+    broken = list(matching(classes, lambda c: ceiling(c("jobs.high")) > floor(c("jobs.high"))))
+    if not broken:
+        return
+    node = classes[broken[0]]
+    whole = floor(node.jobs.high)
+    others = len(broken) - 1
+    more = f" (and {others} more {'class' if others == 1 else 'classes'})" if others else ""
+    yield note(
+        "part-of-a-job",
+        f"class {node.name} expects {node.jobs.high:g} jobs, of which {whole:g} are planned: "
+        f"{node.jobs.high - whole:.3g} of a job is left out{more}",
+        node.span_of("jobs"),
+        f"jobs are whole; for all of it write {ceiling(node.jobs.high):g} as the high end, such as ceil(...)",
+    )
 
 
 def _span_of_deadline(spec: Spec, node: JobClass, limit: float) -> Span | None:
