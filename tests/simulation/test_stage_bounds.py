@@ -10,7 +10,8 @@ import pytest
 
 from mrdsl.formulas.stages import longest_path
 from mrdsl.simulation.engine.draws import Block
-from mrdsl.simulation.engine.engine import Engine, Submission
+from mrdsl.simulation.engine.engine import Engine
+from mrdsl.simulation.engine.flow import Submission
 from mrdsl.simulation.engine.world import JobKind, Machines, Sharing, Stage
 from mrdsl.simulation.queues import FewestRunning, Queue
 
