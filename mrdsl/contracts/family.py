@@ -150,7 +150,8 @@ class Family:
     ``facts``: the dataclass whose declared fields are the blocks and items of the spec's top level.
     ``check(spec)``: mistakes beyond what the schema says (exit 2), and warnings; cheap, without Pyomo.
     ``impossible(spec)``: promises that no plan can keep, found without a solver (exit 1), in the user's terms.
-    ``methods``: the pipelines that serve the family, by the names of their files in ``solvers/``.
+    ``method``: the pipeline taken where none is named, of a family that has no formulations. Which pipelines serve it
+    is said by their files in ``solvers/``.
     ``infeasible(spec, solve)``: what it means, in the user's terms, that a solver proved that there is no plan;
     ``solve`` is the embedded solver.
     ``choose(spec, relax, formulation)``: what ``--solver auto`` takes: a solver's or a pipeline's name.
@@ -172,7 +173,7 @@ class Family:
     facts: type[Node]
     goals: tuple[GoalKind, ...]
     formulations: tuple[Formulation, ...] = ()
-    methods: tuple[str, ...] = ()
+    method: str = ""
     quantities: tuple[QuantityKind, ...] = ()
     check: Callable[[Spec], Iterable[Diagnostic]] = nothing
     impossible: Callable[[Spec], Iterable[Diagnostic]] = nothing

@@ -91,7 +91,7 @@ def _goals(family: Family | None, sense: str) -> list[Completion]:
 
 def _methods(family: Family | None) -> list[Completion]:
     """The family's own methods, then the solvers that take models."""
-    own = () if family is None else family.methods
+    own = () if family is None else registry.methods_of(family.name)
     solvers = [one.name for one in registry.readable() if not one.is_pipeline]
     known = {**dict.fromkeys(own, "method"), **dict.fromkeys(solvers, "solver")}
     return [Completion(name, "value", kind, _plain(name_text(name))) for name, kind in known.items()]

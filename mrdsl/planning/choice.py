@@ -103,7 +103,7 @@ def formulation_named(family: Family, name: str | None) -> Formulation:
                     error(
                         "unknown-formulation",
                         f"{family.name} has no formulation for solvers",
-                        hint="it is solved by: " + ", ".join(family.methods),
+                        hint="it is solved by: " + ", ".join(registry.methods_of(family.name)),
                     )
                 ]
             )
@@ -126,7 +126,7 @@ def _wanted(spec: Spec, solver: str) -> tuple[str, Span | None]:
 def _by_family(spec: Spec, family: Family, relax: bool, formulation: str | None) -> str:
     if family.choose:
         return family.choose(spec, relax, formulation)
-    return family.methods[0] if family.methods and not family.formulations else EMBEDDED
+    return EMBEDDED if family.formulations or not family.method else family.method
 
 
 def _lacks(declared: SolverFile, spec: Spec, family: Family, relax: bool) -> str:

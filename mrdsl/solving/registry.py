@@ -130,6 +130,11 @@ def solving(kind: str, duals: bool = False) -> list[str]:
     return [s.name for s in solvers if kind in s.solves and (not duals or "duals" in s.offers)]
 
 
+def methods_of(family: str) -> tuple[str, ...]:
+    """The pipelines that serve a family, by name."""
+    return tuple(sorted({solver.name for solver in readable() if family in solver.pipelines}))
+
+
 def readable() -> Iterator[SolverFile]:
     for name in names():
         try:

@@ -52,9 +52,9 @@ def test_behind_solve_with_stand_methods_and_solvers() -> None:
     found = offered("problem makespan\nsolve with |")
     own = family("makespan")
     assert own is not None
-    assert set(own.methods) <= set(found)
+    assert set(registry.methods_of(own.name)) <= set(found)
     assert {"highs", "cbc", "glpk"} <= set(found)
-    others = set(family("hybrid").methods) - set(own.methods)  # type: ignore[union-attr]
+    others = set(registry.methods_of("hybrid")) - set(registry.methods_of(own.name))
     assert not others & set(found)
     assert set(found) <= set(registry.names())
 

@@ -101,7 +101,7 @@ def test_it_says_what_it_is(declared: Family) -> None:
     assert declared.paper
     assert issubclass(declared.facts, Node)
     assert declared.goals
-    assert declared.formulations or declared.methods
+    assert declared.formulations or declared.method
 
 
 def test_goals_have_a_unit(declared: Family) -> None:
@@ -163,14 +163,8 @@ def test_hooks_take_what_they_are_called_with(declared: Family) -> None:
         assert takes(behind(hook), count), f"what {name} calls does not take {count} values"
 
 
-def test_methods_have_a_file_that_serves_the_family(declared: Family) -> None:
-    for method in declared.methods:
-        assert declared.name in registry.find(method).pipelines, method
-
-
-def test_pipelines_that_serve_the_family_are_its_methods(declared: Family) -> None:
-    serving = {solver.name for solver in registry.every() if declared.name in solver.pipelines}
-    assert serving == set(declared.methods), "name it in the family's methods, or leave its file out"
+def test_a_method_of_its_own_serves_the_family(declared: Family) -> None:
+    assert not declared.method or declared.method in registry.methods_of(declared.name)
 
 
 def test_studies_take_their_options(declared: Family) -> None:

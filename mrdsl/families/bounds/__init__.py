@@ -32,7 +32,6 @@ FAMILY = Family(
             decode=hooks.decode_slots,
         ),
     ),
-    methods=("formulas",),
     promises=(Promise("classes.deadline", 1),),
     quantities=(
         QuantityKind("completion", "time", "completion time of a class by its guaranteed estimate", over="classes"),

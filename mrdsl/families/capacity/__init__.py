@@ -57,7 +57,6 @@ FAMILY = Family(
             known=hooks.direct,
         ),
     ),
-    methods=("direct",),
     promises=(Promise("classes.deadline", 1), Promise("classes.jobs.low", -1), Promise("vms.reserved.available", 1)),
     quantities=(
         QuantityKind("cost", "money", "VMs for one period and penalties"),

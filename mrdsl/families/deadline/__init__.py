@@ -42,7 +42,6 @@ FAMILY = Family(
             run=hooks.run_tangents,
         ),
     ),
-    methods=("direct",),
     promises=(Promise("dags.allowable_delay", 1),),
     quantities=(
         QuantityKind("delay", "time", "what a task may take from when it may start", over="tasks"),

@@ -41,7 +41,6 @@ FAMILY = Family(
             decode=hooks.decode_per_task,
         ),
     ),
-    methods=("dsps", "mvps", "em", "mspan", "emrsa-1", "emrsa-2", "emrsaps", "mrdsl-energy"),
     promises=(Promise("jobs.deadline", 1), Promise("jobs.budget", 1), Promise("vms.available", 1)),
     quantities=(
         QuantityKind("energy", "energy", "energy above idle, all jobs"),

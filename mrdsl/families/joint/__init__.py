@@ -64,7 +64,6 @@ FAMILY = Family(
             run=hooks.run_p1,
         ),
     ),
-    methods=("greedy",),
     promises=(
         Promise("cluster.size", 1),
         Promise("classes.deadline", 1),

@@ -30,18 +30,6 @@ FAMILY = Family(
             decode=hooks.decode_time_indexed,
         ),
     ),
-    methods=(
-        "portfolio",
-        "exact",
-        "cp-sat",
-        "slot-search",
-        "many-pools",
-        "balanced-pools-genetic",
-        "balanced-pools",
-        "genetic",
-        "johnson",
-        "fifo",
-    ),
     quantities=(
         QuantityKind("makespan", "time", "when the last job finishes"),
         QuantityKind("finish", "time", "when a job finishes", over="jobs"),

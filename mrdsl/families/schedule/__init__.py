@@ -22,7 +22,6 @@ FAMILY = Family(
             decode=hooks.decode_offline,
         ),
     ),
-    methods=("policy",),
     promises=(Promise("classes.deadline", 1), Promise("policy.tardy_share", 1)),
     check=check,
     impossible=never_in_time,

@@ -15,7 +15,7 @@ import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.answer import Reply
 from mrdsl.core.result import SolutionStatus, Termination
-from mrdsl.families.energy import FAMILY, verify
+from mrdsl.families.energy import verify
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.facts import Job, MapTasks, ReduceTasks
 from mrdsl.families.energy.methods import moves, steps
@@ -274,7 +274,7 @@ def test_several_jobs_share_the_stock() -> None:
     assert exact.objective.value > alone.objective.value
 
 
-@pytest.mark.parametrize("method", FAMILY.methods)
+@pytest.mark.parametrize("method", registry.methods_of("energy"))
 def test_methods_refuse_other_goals(method: str) -> None:
     with pytest.raises(mrdsl.MrdslError) as raised:
         mrdsl.solve(reference(goal="cost"), method)
@@ -282,7 +282,7 @@ def test_methods_refuse_other_goals(method: str) -> None:
 
 
 def test_every_declared_method_has_a_pipeline() -> None:
-    for method in FAMILY.methods:
+    for method in registry.methods_of("energy"):
         assert "energy" in registry.find(method).pipelines
 
 

@@ -154,7 +154,6 @@ FAMILY = Family(
     facts=ShopFacts,
     goals=(GoalKind("minimize", "cost", "currency", "what the servers cost"),),
     formulations=(Formulation("count", "a whole number of servers", needs, build=build, decode=decode),),
-    methods=("shop-division",),
     quantities=(QuantityKind("servers", "number", "servers bought"),),
     promises=(Promise("demand", -1), Promise("server.capacity", 1)),
     choose=choose,
