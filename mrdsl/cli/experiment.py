@@ -16,7 +16,7 @@ from mrdsl.cli.outputs import refuse_folder
 from mrdsl.contracts.family import Experiment
 from mrdsl.core.diagnostics import MrdslError, Severity, error
 from mrdsl.core.suggestions import did_you_mean
-from mrdsl.core.writer import claimed
+from mrdsl.core.writer import claimed, overwriting
 from mrdsl.families import family, family_names
 
 
@@ -44,7 +44,7 @@ def experiment(name: str | None, output: Path | None, force: bool, settings: tup
     folder = output or Path(name)
     options = _options(study, settings)
     refuse_folder(folder, force=force, inputs=[Path(value) for value in options.values() if isinstance(value, str)])
-    with claimed(folder):
+    with claimed(folder), overwriting(force):
         signal.signal(signal.SIGINT, _stop)
         for table in study.run(folder, api, **options):
             click.echo(print_tables([table]))

@@ -16,6 +16,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +30,7 @@ except ImportError:  # Windows has no flock; there, two runs at one moment are n
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".mrdsl.lock"
+_OVERWRITING: ContextVar[bool] = ContextVar("_OVERWRITING", default=False)
 _BLOCK = 1 << 20
 _NAME = 200
 
@@ -39,6 +41,17 @@ def write_text(path: Path, text: str, *, force: bool = False) -> None:
         stream.write(text)
 
 
+@contextlib.contextmanager
+def overwriting(allowed: bool) -> Iterator[None]:
+    """While it lasts, files that are there are written over, if ``allowed``, by all that is called meanwhile: a study's
+    writers, which know nothing of the user's ``--force``."""
+    token = _OVERWRITING.set(allowed)
+    try:
+        yield
+    finally:
+        _OVERWRITING.reset(token)
+
+
 class Together:
     """Files that appear together, at the end of the ``with``, or not at all.
 
@@ -47,7 +60,7 @@ class Together:
     """
 
     def __init__(self, *, force: bool = False) -> None:
-        self._force = force
+        self._force = force or _OVERWRITING.get()
         self._waiting: list[_Waiting] = []
 
     def __enter__(self) -> Together:

@@ -20,4 +20,4 @@ def written(output: Path, name: str, table: Table) -> Table:
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A table as a file of the study's own folder; None is an empty cell."""
-    write_text(path, csv_text(columns, rows), force=True)
+    write_text(path, csv_text(columns, rows))

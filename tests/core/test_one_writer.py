@@ -6,6 +6,13 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Table
+from mrdsl.core.writer import overwriting
+from mrdsl.reporting.study_tables import written
+
 ROOT = Path(__file__).resolve().parents[2]
 WRITER = "core/writer.py"
 SCRATCH = {
@@ -73,3 +80,18 @@ def test_no_other_module_writes_files() -> None:
     found = set(writers())
     assert WRITER in found
     assert found <= {WRITER, journal, *SCRATCH}
+
+
+def test_studies_write_over_nothing_by_themselves(tmp_path: Path) -> None:
+    """Called from Python they keep what is there, as the command does; ``--force`` reaches them from outside."""
+    for path in (ROOT / "mrdsl" / "families").rglob("*.py"):
+        assert "force=True" not in path.read_text(encoding="utf-8"), path
+    table = Table("a", ("x",), [(1,)])
+    written(tmp_path, "a", table)
+    with pytest.raises(MrdslError, match="is there already"):
+        written(tmp_path, "a", table)
+    with overwriting(True):
+        written(tmp_path, "a", Table("a", ("x",), [(2,)]))
+    assert (tmp_path / "a.csv").read_text(encoding="utf-8") == "x\n2\n"
+    with overwriting(False), pytest.raises(MrdslError, match="is there already"):
+        written(tmp_path, "a", table)

@@ -18,6 +18,7 @@ from mrdsl.core.resources import resource
 from mrdsl.language.formatting import format_text
 from mrdsl.language.parsing import parse
 from tests.fuzz.making import made, mutated, mutated_bytes, renumbered
+from tests.fuzz.messages import answers_to, session
 from tests.fuzz.running import budget, faults
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -139,6 +140,17 @@ def read_back(data: bytes, name: str) -> list[str]:
     return faults(["read", "s.mrspec", "--solution", "x.sol", "--json"])
 
 
+def messages(draw: random.Random) -> bytes:
+    """What a client says to the editor's server."""
+    return session(draw, QUICK)
+
+
+def served(data: bytes, name: str) -> list[str]:
+    """A session from its beginning to its end."""
+    pytest.importorskip("pygls", reason="the extra `lsp` is not installed")
+    return answers_to(data)
+
+
 PARTS: dict[str, tuple[Callable[[random.Random], bytes], Case, int]] = {
     "specs": (specs, checked, 150),
     "solves": (small_specs, solved, 12),
@@ -146,6 +158,7 @@ PARTS: dict[str, tuple[Callable[[random.Random], bytes], Case, int]] = {
     "data": (data_files, with_data, 60),
     "solvers": (solver_files, declared, 60),
     "solutions": (solutions, read_back, 50),
+    "messages": (messages, served, 40),
 }
 
 

@@ -147,7 +147,7 @@ class Recorder:
 def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
     """One run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness."""
     make_folder(folder)
-    with Together(force=True) as files, files.text(folder / "decisions.jsonl") as log:
+    with Together() as files, files.text(folder / "decisions.jsonl") as log:
         recorder = Recorder(log)
         run = simulation(spec.facts, seed or 0, recorder)
         if run.prices is not None:
@@ -170,7 +170,7 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
     for name, (series, title, unit) in charts.items():
         if series:
             file = folder / f"{name}.svg"
-            write_text(file, line_chart(series, title, "hours", unit, y_zero=True), force=True)
+            write_text(file, line_chart(series, title, "hours", unit, y_zero=True))
             written.append(file)
     if recorder.late:
         late = [0.0, *sorted(recorder.late)]
@@ -179,7 +179,7 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
         file = folder / "lateness.svg"
         curve = Series("jobs", [late[i] for i in few], [ended[i] for i in few])
         drawing = line_chart([curve], "Jobs that have ended", "seconds after the due time", "%")
-        write_text(file, drawing, force=True)
+        write_text(file, drawing)
         written.append(file)
     return tuple(written)
 

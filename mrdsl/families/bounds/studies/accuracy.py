@@ -70,7 +70,7 @@ def accuracy(output: Path, scenarios: int = 30, jobs: int = 10, seed: int = 1) -
         "setting",
         "%",
     )
-    write_text(output / "bounds-accuracy.svg", chart, force=True)
+    write_text(output / "bounds-accuracy.svg", chart)
     yield Table(
         "Estimate / simulated mean - 1",
         ("setting", "classes", *ESTIMATES, "|average|", "|waves|", "mean below lower", "mean above upper"),

@@ -323,4 +323,4 @@ def _write(output: Path, cells: Sequence[Found]) -> None:
         *(Series(way, x, [100 * f.gap("upper", way) for f in cells]) for way in WAYS),
     ]
     chart = line_chart(series, "Upper bound above the mean, Tables 3 to 6", "class entry", "gap [%]")
-    write_text(output / "bounds-tables.svg", chart, force=True)
+    write_text(output / "bounds-tables.svg", chart)

@@ -149,7 +149,7 @@ def _case(bench: Bench, name: str, scale: str, output: Path) -> Case:
     assert isinstance(best, EnergyPlan), f"{name}-{scale} has no plan"
     assert lowest is not None
     if scale == "small":
-        write_text(output / f"gantt-{name}.svg", gantt(best.bars(), f"{spec.title}: the optimum"), force=True)
+        write_text(output / f"gantt-{name}.svg", gantt(best.bars(), f"{spec.title}: the optimum"))
     (use,) = best.jobs.values()
     return Case(name, scale, use, lowest, {method: decide(spec, method) for method in TITLES})
 
@@ -221,4 +221,4 @@ def _draw(output: Path, scale: str, cases: list[Case]) -> None:
             for method, title in TITLES.items()
         }
         chart = bar_chart(groups, series, f"{label}, {scale} workloads", "", label)
-        write_text(output / f"{name}-{scale}.svg", chart, force=True)
+        write_text(output / f"{name}-{scale}.svg", chart)

@@ -80,7 +80,7 @@ def _network(bench: Bench, output: Path) -> Table:
             cells.append(round(share, 2))
         rows.append(tuple(cells))
     chart = bar_chart(list(WORKLOADS.values()), shares, "Energy of placement and shuffle", "", "% of all energy")
-    write_text(output / "network.svg", chart, force=True)
+    write_text(output / "network.svg", chart)
     return Table(
         "Figure 9: energy of placement and shuffle, % of all energy (optimum without deadline and budget: the "
         "slow network keeps none)",
@@ -133,4 +133,4 @@ def _draw(path: Path, points: list[Point], title: str, label: str) -> None:
     x = [point.value for point in points]
     series = [Series("optimum", x, values(lambda p: None if p.best is None else 1.0))]
     series += [Series(TITLES[m], x, values(lambda p, m=m: p.methods[m])) for m in METHODS]  # type: ignore[misc]
-    write_text(path, line_chart(series, title, label, "energy over the optimum"), force=True)
+    write_text(path, line_chart(series, title, label, "energy over the optimum"))

@@ -69,7 +69,7 @@ def _study(
         for method, by_weight in costs.items()
     ]
     chart = line_chart(series, f"Cost against {name}", name, f"cost per slot [{base.currency}]")
-    write_text(output / f"cost_against_{name}.svg", chart, force=True)
+    write_text(output / f"cost_against_{name}.svg", chart)
 
 
 def _cost(bench: Bench, spec: Spec, method: str, seeds: int) -> float | None:

@@ -52,7 +52,7 @@ def write_instances(output: Path, bench: Bench, number: int = 1) -> Iterator[Tab
     for family in (*SMALL, *LARGE):
         files = texts(bench, family, number)
         for name, text in files.items():
-            write_text(output / name, text, force=True)
+            write_text(output / name, text)
         rows.append((family, ", ".join(files)))
     yield Table("Instances", ("instance", "files"), rows)
 

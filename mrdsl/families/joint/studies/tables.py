@@ -309,4 +309,4 @@ def _draw(output: Path, name: str, title: str, axes: tuple[str, str], x: Floats,
     """Writes one SVG plot: ``lines`` by name, all over ``x``."""
     series = [Series(one, x.tolist(), y.tolist()) for one, y in lines.items()]
     text = line_chart(series, title, *axes, y_zero=True)
-    write_text(output / f"{name}.svg", text, force=True)
+    write_text(output / f"{name}.svg", text)

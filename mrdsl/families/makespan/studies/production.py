@@ -153,10 +153,10 @@ def _draw(folder: Path, level: str, averages: list[_Averages]) -> None:
     title = "one job at a time on a machine" if level == "phases" else "at task and slot level"
     lines = [Series(method, slots, [one.seconds[level, method] for one in averages]) for method in methods]
     chart = line_chart(lines, f"Average makespan, {title}", "map and reduce slots each", "makespan [s]", y_zero=True)
-    write_text(folder / f"makespans-{level}.svg", chart, force=True)
+    write_text(folder / f"makespans-{level}.svg", chart)
     lines = [Series(m, slots, [one.decrease(level, m) for one in averages]) for m in methods if m not in (BASE, BOUND)]
     lines += [Series(f"{name}, printed", slots, [value] * len(slots)) for name, value in PRINTED.items()]
     chart = line_chart(
         lines, f"Decrease against Johnson's rule, {title}", "map and reduce slots each", "decrease [%]", y_zero=True
     )
-    write_text(folder / f"decreases-{level}.svg", chart, force=True)
+    write_text(folder / f"decreases-{level}.svg", chart)

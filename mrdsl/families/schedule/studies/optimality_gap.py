@@ -52,7 +52,7 @@ def gaps(folder: Path, bench: Bench, instances: int = 8, seed: int = 1) -> Itera
             groups.append(f"{algorithm} {kind}")
             drawn.append(float(np.mean(over)))
     chart = bar_chart(groups, {"mean": drawn}, "Cost above the offline optimum", "", "%")
-    write_text(folder / "gap.svg", chart, force=True)
+    write_text(folder / "gap.svg", chart)
     yield Table(
         f"Cost above the offline optimum, {instances} instances of up to 4 jobs",
         ("policy", "instances", "late jobs", "mean [%]", "largest [%]", "optimal"),
@@ -70,7 +70,7 @@ def _instance(folder: Path, seed: int, number: int, kind: str) -> Spec:
         deadline = random.randint(map_time + reduce_time, 3 * (map_time + reduce_time) + 1)
         rows.append(f"j{i},{at},{maps},{map_time},{reduces},0,{reduce_time},{deadline}")
     file = folder / f"instance{number}.csv"
-    write_text(file, "\n".join(rows) + "\n", force=True)
+    write_text(file, "\n".join(rows) + "\n")
     vm = Vm(
         name="small",
         slots=MapReduceSlots(map=1, reduce=1),

@@ -121,7 +121,7 @@ def promise(folder: Path, bench: Bench, trace: str = "", runs: int = 3) -> Itera
             point = (100 * mean.jobs.tardy_share, mean.cost.total)
             rows.append((ALGORITHMS[algorithm], INSTANCES[instances], *point, mean.tardiness.mean))
     chart = line_chart(lines, "What punctuality costs", "late jobs [%]", base.currency, y_zero=True)
-    write_text(folder / "promise.svg", chart, force=True)
+    write_text(folder / "promise.svg", chart)
     yield Table("Cost against late jobs", ("policy", "instances", "late [%]", "cost", "late by, mean [s]"), rows)
 
 
@@ -254,10 +254,10 @@ def _draw_tables(folder: Path, titles: Mapping[str, str], seen: Mapping[str, Seq
             "ours": [seen[n][i].cost.total for n in names],
         }
         drawing = bar_chart(shown, printed, f"Cost of the VMs, {workload}", "", "USD")
-        write_text(folder / f"cost_{workload}.svg", drawing, force=True)
+        write_text(folder / f"cost_{workload}.svg", drawing)
         late = {
             "printed": [PRINTED_LATE[n][i] if n in PRINTED_LATE else float("nan") for n in names],
             "ours": [100 * seen[n][i].jobs.tardy_share for n in names],
         }
         drawing = bar_chart(shown, late, f"Late jobs, {workload}", "", "%")
-        write_text(folder / f"late_{workload}.svg", drawing, force=True)
+        write_text(folder / f"late_{workload}.svg", drawing)
