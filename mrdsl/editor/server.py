@@ -125,7 +125,10 @@ def serve(source: BinaryIO, answers: BinaryIO) -> None:
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)  # it tells of a client's mistakes by tracebacks
 
     def understood(body: bytes) -> None:
-        json.loads(body, object_hook=made.protocol.structure_message)
+        message = json.loads(body, object_hook=made.protocol.structure_message)
+        document = getattr(getattr(message, "params", None), "text_document", None)
+        if document is not None:
+            to_fs_path(document.uri)  # the library stumbles over what is no URI only when it has taken it
 
     def is_open(uri: str) -> bool:
         try:
