@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import mrdsl
 from mrdsl.cli import COMMANDS
 from mrdsl.core.resources import resource
+from mrdsl.planning.model_files import write_model
+from mrdsl.planning.solve_spec import build_model
+from tests.solving.outside import run_outside
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = resource("models")
@@ -43,11 +47,15 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("export joint.mrspec yarn -o queues", 0, ["queues", "queues/*"]),
     ("compile q.mrspec -o model.lp", 0, ["model.lp", "model.names.json"]),
     ("read q.mrspec --solution none.sol", 2, []),
+    ("read q.mrspec --solution solved.cbc.sol", 0, []),
+    ("read q.mrspec --solution solved.cbc.sol -o read.json", 0, ["read.json"]),
     ("profile job.jhist -o night.mrspec --jobs jobs.csv", 0, ["night.mrspec", "jobs.csv"]),
     ("solvers", 0, []),
     ("sweep q.mrspec --seeds 1..2 -j 1 -o table.csv", 0, ["table.csv"]),
     ("sweep q.mrspec --seeds 1..2 -j 2 -o table.jsonl", 0, ["table.jsonl"]),
     ("experiment energy-sensitivity -o . --set points=2", 2, []),
+    ("experiment joint-instances -o instances", 0, ["instances", "instances/*"]),
+    ("experiment joint-instances -o instances", 2, []),
     ("experiment", 0, []),
 ]
 WITHOUT_A_RUN = {"lsp"}
@@ -68,6 +76,8 @@ def world(tmp_path: Path) -> Path:
     (work / "wrong.mrspec").write_text("problem capacity\n}{", encoding="utf-8")
     (work / "behind.json").write_text("{}", encoding="utf-8")
     (work / "link.json").symlink_to("behind.json")
+    _, solution = run_outside("cbc", write_model(build_model(mrdsl.load(work / "q.mrspec")), work / "solved.mps")[0])
+    assert solution == work / "solved.cbc.sol"
     os.link(work / "q.mrspec", work / "second-name")
     return tmp_path
 
