@@ -87,7 +87,9 @@ def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
                 )
             ]
         )
-    with np.errstate(divide="ignore"):  # of a spec without a plan; what is infinite then is told where it is read
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # of a spec without a plan; what is infinite then is told where it is read
         model = formulation.build(spec, relax)
     add_comparisons(spec, model)
     return model

@@ -69,7 +69,7 @@ def _instance(folder: Path, seed: int, number: int, kind: str) -> Spec:
         reduce_time = random.randint(1, 3) if reduces else 0
         deadline = random.randint(map_time + reduce_time, 3 * (map_time + reduce_time) + 1)
         rows.append(f"j{i},{at},{maps},{map_time},{reduces},0,{reduce_time},{deadline}")
-    file = folder / f"instance{number}.csv"
+    file = folder / f"instance{number}-{kind}.csv"
     write_text(file, "\n".join(rows) + "\n")
     vm = Vm(
         name="small",
