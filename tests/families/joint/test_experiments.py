@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mrdsl.core.writer import overwriting
 from mrdsl.families.joint import FAMILY
 from mrdsl.families.joint.checks import find_impossible
 from mrdsl.families.joint.studies import tables as joint
@@ -96,7 +97,8 @@ def test_studies_write_their_files(tmp_path: Path) -> None:
     } <= names
     assert all(len(row) == len(table.columns) for table in tables for row in table.rows)
     again = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
-    list(joint.everything(tmp_path, small=2, large=1, concurrency="fractional"))
+    with overwriting(True):
+        list(joint.everything(tmp_path, small=2, large=1, concurrency="fractional"))
     assert again == [path.read_bytes() for path in sorted(tmp_path.iterdir())]
 
 
