@@ -19,7 +19,7 @@ import numpy as np
 
 from mrdsl.contracts.study import Bench
 from mrdsl.core.result import Table
-from mrdsl.core.writer import write_text
+from mrdsl.core.writer import overwriting, write_text
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import Bursts, Control, HybridFacts, Queue, Vm
 from mrdsl.families.hybrid.plan import HybridPlan
@@ -84,7 +84,7 @@ def regimes(output: Path, bench: Bench, sample: int = 200, horizon: int = 600, s
         yield _summary(axis, parts)
     head = [*(field.name for field in fields(Regime)), *METHODS, "calendar / best other"]
     lines = [",".join(map(str, (*vars(point).values(), *costs, found))) for point, costs, found in rows]
-    write_text(output / "regimes.csv", "\n".join([",".join(head), *lines]) + "\n", force=True)
+    write_text(output / "regimes.csv", "\n".join([",".join(head), *lines]) + "\n")
 
 
 def charged(spec: Spec, plan: HybridPlan) -> float:
@@ -167,5 +167,6 @@ def _daily(regime: Regime, queues: Sequence[Queue], output: Path, horizon: int, 
         columns.append(np.minimum(drawn, queue.arrivals_max).tolist())
     rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
     path = output / "arrivals.csv"
-    write_text(path, "\n".join([",".join(queue.name for queue in queues), *rows]) + "\n", force=True)
+    with overwriting(True):  # one table for all regimes in turn
+        write_text(path, "\n".join([",".join(queue.name for queue in queues), *rows]) + "\n")
     return Source("table", str(path.resolve()), str(path))
