@@ -65,3 +65,14 @@ def test_wave_times_by_hand() -> None:
 )
 def test_whole_slots(wanted: float, tasks: int, slots: int) -> None:
     assert waves.whole_slots(wanted, tasks) == slots
+
+
+def test_the_slots_of_anagram_are_not_those_of_figure_3_8() -> None:
+    """Tables 3.1 and 3.2, D1 with 48 map and 24 reduce slots beside it: A = 32 x 140 s, B = 24 x 161 s, C = -0.5 s.
+
+    sqrt(A) (sqrt(A) + sqrt(B)) / (T - C) = 66.93 x 129.09 / 480.5 = 17.98, and 62.16 x 129.09 / 480.5 = 16.70; the text
+    has 42 and 22.
+    """
+    anagram = waves.WaveProfile(32, 94.0, 186.0, 24, 121.0, 136.0, 152.0, 121.0, 152.0, 16.0, 33.0)
+    slots = waves.least_slots(anagram, 480.0)
+    assert (slots.map, slots.reduce) == pytest.approx((17.98, 16.70), abs=0.005)
