@@ -131,7 +131,7 @@ def test_params_in_any_order_and_overridden() -> None:
 def test_requirements_hold_for_the_values_that_are_used() -> None:
     """Semantics 9: the comparison that fails is named, whoever gave the value."""
     text = (
-        "problem capacity\n" + VM + CLASS.replace("4..6", "4..12 * peak") + "require { peak >= 0.5, peak <= most, "
+        "problem capacity\n" + VM + CLASS.replace("4..6", "4..10 * peak") + "require { peak >= 0.5, peak <= most, "
         "patience / peak >= 5 min, share == 30% }\n"
         "param peak = 1\nparam most = 2\nparam patience = 10 min\nparam share = 0.1 + 0.2\n"
     )
