@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
-    from mrdsl.api import check, compile, load, loads, profile, simulate, solve
+    from mrdsl.api import check, compile, dumps, load, loads, profile, simulate, solve
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
     from mrdsl.spec.spec import Constraint, Goal, Method, Spec
 
 _HOMES = {
-    **dict.fromkeys(("check", "compile", "load", "loads", "profile", "simulate", "solve"), "mrdsl.api"),
+    **dict.fromkeys(("check", "compile", "dumps", "load", "loads", "profile", "simulate", "solve"), "mrdsl.api"),
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
     **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
     **dict.fromkeys(("Constraint", "Goal", "Method", "Spec"), "mrdsl.spec.spec"),
@@ -36,6 +36,7 @@ __all__ = [
     "__version__",
     "check",
     "compile",
+    "dumps",
     "load",
     "loads",
     "profile",

@@ -35,6 +35,19 @@ def loads(
     return _spec(load_text(text, parameters, folder=folder, seed=seed))
 
 
+def dumps(spec: Spec) -> str:
+    """The text of a spec, in SI units and exact: ``loads`` of it gives the same spec. Raises MrdslError for mistakes.
+
+    Params, imports, tables and generators are written out as what they made.
+    """
+    from mrdsl.language.printing import print_spec
+
+    wrong = tuple(d for d in check(spec) if d.severity == "error" and not d.impossible)
+    if wrong:
+        raise MrdslError(wrong)
+    return print_spec(spec)
+
+
 def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tuple[Diagnostic, ...]:
     """Every diagnostic of a spec file, or of a spec built in Python, errors and warnings in order; () for none."""
     if not isinstance(spec, Spec):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import mrdsl
 from mrdsl.core.source import Span
 from mrdsl.families import SHIPPED, family
 from mrdsl.language.block_context import BlockContext
@@ -135,3 +137,13 @@ def test_a_block_alone_reads_back() -> None:
     document, _ = parse("tasks = 3, avg = 0.1 s, max = 0.3333333333333333 s", "x")
     place = BlockContext(Scope(FileNames(("x",)), Report(), lambda _: None), Files(ROOT), 0, "", "", resolve_repeated)
     assert resolve_block(MapPhase, document.statements, place, "", Span("x", 1, 1, 1, 1)) == node
+
+
+def test_a_spec_made_in_python_as_text() -> None:
+    reference = mrdsl.load(ROOT / "models" / "capacity" / "reference.mrspec")
+    made = replace(reference, facts=replace(reference.facts, period=7200.0), title="made")
+    again = mrdsl.loads(mrdsl.dumps(made))
+    assert (again.facts, again.goal, again.title) == (made.facts, made.goal, "made")
+    wrong = replace(made, facts=replace(made.facts, period=-1.0))
+    with pytest.raises(mrdsl.MrdslError, match="period"):
+        mrdsl.dumps(wrong)
