@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.resources import resource
 from mrdsl.core.result import Termination
 from mrdsl.families.schedule.facts import Arrivals, Spot
 from mrdsl.families.schedule.methods.policy import run_policy
@@ -165,3 +167,19 @@ def test_what_is_no_small_instance_is_refused(tmp_path: Path) -> None:
         solve(small(tmp_path, many, 3600.0, "on_demand"), formulation="offline")
     assert refused.value.diagnostics[0].code == "too-large"
     assert replace(spec(), seed=1) != spec()
+
+
+@pytest.mark.parametrize(
+    ("instances", "deadline", "time"), [("on_demand", 1e14, 10.0), ("hybrid", 1e14, 10.0), ("hybrid", 3e9, 1e9)]
+)
+def test_jobs_that_last_for_ages_are_refused_before_prices_are_drawn(
+    instances: str, deadline: float, time: float
+) -> None:
+    """30 million years of prices, one every five minutes, would fill the memory."""
+    text = (resource("models") / "schedule" / "reference.mrspec").read_text(encoding="utf-8")
+    text = text[: text.index("class report")] + text[text.index("# Jobs of a trace") :]
+    text = text.replace("instances = hybrid", f"instances = {instances}")
+    text += f"class a {{ rate = 1/h, map {{ tasks = 1, avg = {time} s, max = {time} s }}, deadline = {deadline} s }}\n"
+    with pytest.raises(MrdslError) as refused:
+        instance_of(mrdsl.loads(text))
+    assert [d.code for d in refused.value.diagnostics] == ["too-large"]

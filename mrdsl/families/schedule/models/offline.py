@@ -31,6 +31,7 @@ from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, Vm
 from mrdsl.families.schedule.stream import jobs
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.prices import PricePath, path
+from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
 
 TICK = 1e-3
@@ -38,7 +39,7 @@ OFF_TICK = 1e-7
 """Seconds that a time may lie beside a tick."""
 JUST_AFTER = 1e-9
 """Seconds after a price has changed, at which the new one holds."""
-MOST_JOBS, MOST_STARTS = 500, 200_000
+MOST_JOBS, MOST_STARTS, MOST_MOVES = 500, 200_000, 1_000_000
 
 #: A VM's first step and the step at which it is given back or taken.
 Lease = tuple[int, int]
@@ -143,8 +144,15 @@ def instance_of(spec: Spec) -> Instance:
                 )
             ]
         )
-    until = max(job.punctual_until for job in offline_jobs) + sum(job.work for job in offline_jobs) + machine.boot
+    latest = max(job.punctual_until for job in offline_jobs)
+    until = latest + sum(job.work for job in offline_jobs) + machine.boot
+    spot = facts.vms[0].spot
     process = price_process(facts.vms[0], spec.seed or 0) if facts.policy.instances != "on_demand" else None
+    moves = (
+        until / spot.every if process is not None and spot is not None and isinstance(spot.price, Distribution) else 0
+    )
+    if latest / machine.billing > MOST_STARTS or moves > MOST_MOVES:
+        raise _too_large(spec)
     prices = path(process, until) if process is not None else None
     times = [machine.billing, machine.boot, *(prices.times if prices is not None else ())]
     for job in offline_jobs:
@@ -163,8 +171,8 @@ def instance_of(spec: Spec) -> Instance:
         late,
         machine.broken_free,
     )
-    moves = len(prices.times) if prices is not None and machine.broken_free else 0
-    ends = instance.horizon / max(instance.period / 2, 1) + min(moves, instance.horizon)
+    taken = len(prices.times) if prices is not None and machine.broken_free else 0
+    ends = instance.horizon / max(instance.period / 2, 1) + min(taken, instance.horizon)
     if instance.horizon * ends * len(offline_jobs) > MOST_STARTS:
         raise _too_large(spec)
     return instance
