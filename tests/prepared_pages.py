@@ -53,6 +53,13 @@ def _imports(depth: int) -> dict[str, str]:
     }
 
 
+def _without_pygls(folder: Path, patch: Patch) -> None:
+    """As where the extra is not installed, whatever has been imported in this process before."""
+    for name in [name for name in sys.modules if name.startswith("pygls.") or name == "mrdsl.editor.server"]:
+        patch.delitem(sys.modules, name)
+    patch.setitem(sys.modules, "pygls", None)
+
+
 FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "broken-plan": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "objective-differs": lambda bad: {"nightly.mrspec": model(REFERENCE)},
@@ -216,7 +223,7 @@ BAD: dict[str, Callable[[Path, Patch], None]] = {
     "busy-output": _held,
     "internal": _raising(ValueError("the fault")),
     "system-refuses": _raising(MemoryError()),
-    "missing-extra": lambda folder, patch: patch.setitem(sys.modules, "pygls", None),
+    "missing-extra": _without_pygls,
     "lost-scheduler": _lost,
     "missing-solver": lambda folder, patch: patch.setattr("mrdsl.solving.installed._importable", lambda module: False),
     "other-sweep": lambda folder, patch: _text(folder / "out.csv.part", '{"sweep": "another"}\n'),
