@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mrdsl.contracts.family import Family, QuantityKind
 from mrdsl.core import units
@@ -12,6 +13,7 @@ from mrdsl.editor.assist import Context, before, context_at
 from mrdsl.editor.scanning import first_words
 from mrdsl.editor.written import Written
 from mrdsl.families import family_names, summary
+from mrdsl.language import tree
 from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import FUNCTIONS
 from mrdsl.language.printing import name_text
@@ -124,10 +126,10 @@ def _quantity(kind: QuantityKind) -> Completion:
 def _values(written: Written, context: Context, head: str) -> list[Completion]:
     item = _item(context, head)
     if item is not None and item.form == "choice":
-        return [Completion(choice, "value", item.doc, choice) for choice in item.choices]
+        return [*(Completion(choice, "value", item.doc, choice) for choice in item.choices), *_words(written)]
     if item is not None and item.form in ("name", "names"):
         blocks = {one.name: one.word for one in written.definitions() if one.word != "param"}
-        return [_named(name, word) for name, word in blocks.items()]
+        return [*(_named(name, word) for name, word in blocks.items()), *_words(written)]
     automatic = (
         [Completion("auto", "value", "mrdsl works it out", "auto")] if item is not None and item.automatic else []
     )
@@ -140,6 +142,23 @@ def _numbers(written: Written, functions: Iterable[str]) -> list[Completion]:
         *(Completion(name, "param", "param", name) for name in params),
         *(Completion(name, "value", "function", f"{name}($0)") for name in functions),
     ]
+
+
+def _words(written: Written) -> list[Completion]:
+    """The params that are words."""
+    params = {name: statement.value for piece in written.pieces for name, statement in piece.params.items()}
+    return [
+        Completion(name, "param", f"param {name}", name) for name, value in params.items() if _is_word(value, params, 0)
+    ]
+
+
+def _is_word(value: Any, params: Mapping[str, Any], depth: int) -> bool:
+    """Whether a param's value is a word, by whatever chain of other params."""
+    if not isinstance(value, tree.Name):
+        return isinstance(value, tree.Text)
+    if value.token in params:
+        return depth < len(params) and _is_word(params[str(value.token)], params, depth + 1)
+    return value.token not in units.UNITS
 
 
 def _named(name: str, word: str) -> Completion:

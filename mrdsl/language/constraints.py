@@ -12,6 +12,7 @@ from mrdsl.core.units import Dimension
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate
 from mrdsl.language.formatting import inline_text
+from mrdsl.language.items import word_param
 from mrdsl.language.scope import MistakeError, Scope
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
@@ -134,7 +135,8 @@ class _Builder:
             raise self.scope.mistake(
                 "wrong-arguments", f"`{name}` is meant of one name", node, f"write `{name}({example})`"
             )
-        argument = tree.word_text(arguments[0].token)
+        param = word_param(arguments[0], self.scope)
+        argument = tree.word_text(arguments[0].token) if param is None else param.text
         if argument in self.scope.report.dropped:
             raise MistakeError(None)
         if argument not in members:

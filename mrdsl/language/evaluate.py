@@ -10,13 +10,13 @@ from lark import Token
 
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related
-from mrdsl.core.printable import is_printable
+from mrdsl.core.printable import is_printable, shortened
 from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.core.units import NUMBER, Dimension
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.language import tree
 from mrdsl.language.random_values import OutOfRangeError
-from mrdsl.language.scope import MistakeError, Scope, Value
+from mrdsl.language.scope import MistakeError, Scope, Value, Word
 from mrdsl.spec.declared import LARGEST, LARGEST_REASON, LARGEST_WHOLE, WHOLE_REASON
 from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
 from mrdsl.spec.schema import Distribution
@@ -105,6 +105,8 @@ def _name(token: Token, node: Any, scope: Scope) -> Value:
         value = scope.parameter(token)
         if value is None:
             raise MistakeError(None)
+        if isinstance(value.number, Word):
+            raise _is_a_word(token, value.number, scope)
         return value
     if token in units.UNITS:
         raise scope.mistake(
@@ -117,6 +119,17 @@ def _name(token: Token, node: Any, scope: Scope) -> Value:
         f"nothing is called `{token}`",
         node,
         did_you_mean(token, scope.parameter_names, "params: ") or f"define it: `param {token} = 1`",
+    )
+
+
+def _is_a_word(token: Token, word: Word, scope: Scope) -> MistakeError:
+    near = nearest(word.text, [name for name in scope.parameter_names if name != token])
+    return scope.mistake(
+        "wrong-value",
+        f"the param `{token}` is the word `{shortened(word.text)}`, and a number belongs here",
+        token,
+        f"did you mean `param {token} = {near}`?" if near else f"define it as a number: `param {token} = 1`",
+        Related(f"`{token}` is defined here", word.span),
     )
 
 

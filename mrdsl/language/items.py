@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import units
+from mrdsl.core.diagnostics import Related
+from mrdsl.core.printable import shortened
 from mrdsl.core.regular_files import FOLDER, MISSING, problem_of, reason, shown_name
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.habits import dash_range, lacking_unit
-from mrdsl.language.scope import MistakeError, Scope, Value
+from mrdsl.language.scope import AUTO, MistakeError, Scope, Value, Word
 from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, out_of_range, whole_mistake
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
-
-AUTO = "auto"
 
 
 def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None = None) -> Any:
     """The value of ``key = node``. Raises MistakeError with the diagnostic."""
     match item.form:
-        case "quantity" if item.automatic and isinstance(node, tree.Name) and str(node.token) == AUTO:
+        case "quantity" if item.automatic and _is_automatic(node, scope):
             return None
         case "quantity":
             return quantity_value(key, item, node, scope)
@@ -44,6 +44,11 @@ def convert(key: str, item: Item, node: Any, scope: Scope, files: Files | None =
             return _words(key, node, scope)
         case _:
             return _list(key, item, node, scope)
+
+
+def _is_automatic(node: Any, scope: Scope) -> bool:
+    param = word_param(node, scope)
+    return isinstance(node, tree.Name) and (str(node.token) if param is None else param.text) == AUTO
 
 
 def _names_beside(path: Path) -> list[str]:
@@ -256,10 +261,28 @@ def _distribution(key: str, item: Item, node: Any, scope: Scope) -> Any:
 def _choice(key: str, item: Item, node: Any, scope: Scope) -> str:
     word = _word(key, node, scope)
     if word not in item.choices:
+        param = word_param(node, scope)
         raise scope.mistake(
-            "unknown-choice", f"`{key}` cannot be `{word}`", node, did_you_mean(word, item.choices, "one of ")
+            "unknown-choice",
+            f"`{key}` cannot be `{shortened(word)}`" + ("" if param is None else ", the word of this param"),
+            node,
+            did_you_mean(word, item.choices, "one of "),
+            *(() if param is None else (Related("it is defined here", param.span),)),
         )
     return word
+
+
+def word_param(node: Any, scope: Scope) -> Word | None:
+    """What a bare name stands for that is a param's and means a word; None where it is none.
+
+    Raises MistakeError where the param is broken, which has been told.
+    """
+    if not isinstance(node, tree.Name) or node.token not in scope.parameter_names:
+        return None
+    value = scope.parameter(str(node.token))
+    if value is None:
+        raise MistakeError(None)
+    return value.number if isinstance(value.number, Word) else None
 
 
 def _text(key: str, node: Any, scope: Scope) -> str:
@@ -276,7 +299,8 @@ def _path(key: str, node: Any, scope: Scope, files: Files | None) -> Source:
 
 def _word(key: str, node: Any, scope: Scope) -> str:
     if isinstance(node, tree.Name):
-        return str(node.token)
+        param = word_param(node, scope)
+        return str(node.token) if param is None else param.text
     if isinstance(node, tree.Text):
         require_printable(node.token, scope)
         return node.value

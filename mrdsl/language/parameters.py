@@ -1,4 +1,4 @@
-"""``param NAME = expression``: values that are overridden from the command line or a data file."""
+"""``param NAME = expression`` or a word: values that are overridden from the command line or a data file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related, error
-from mrdsl.core.printable import shortened
+from mrdsl.core.printable import is_printable, shortened
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
-from mrdsl.language.evaluate import evaluate
+from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.parsing import parse_expression
-from mrdsl.language.scope import MistakeError, Report, Scope, Value
-from mrdsl.spec.declared import Mistake, python_number_mistake
+from mrdsl.language.scope import AUTO, MistakeError, Report, Scope, Value, Word
+from mrdsl.spec.declared import python_number_mistake
 from mrdsl.spec.schema import Item
 
 _NUMBER = Item("quantity", "a param")
@@ -25,13 +25,19 @@ def _path(name: str) -> str:
     return f"parameters[{name!r}]"
 
 
+def _is_number(given: str | Value) -> bool:
+    """Whether a value from outside is an expression and no single word."""
+    node = parse_expression(given) if isinstance(given, str) else given
+    return node is not None and not isinstance(node, tree.Name | tree.Text)
+
+
 class Parameters:
     """The spec's params, evaluated when first used: they may stand in any order and refer to each other."""
 
     def __init__(self, files: tree.FileNames, report: Report) -> None:
         self._nodes: dict[str, tree.Assignment] = {}
         self.scope = Scope(files, report, self.value, self._nodes.keys())
-        self._overrides: dict[str, Any] = {}
+        self._overrides: dict[str, str | Value] = {}
         self._values: dict[str, Value | None] = {}
         self._running: dict[str, None] = {}
 
@@ -80,7 +86,7 @@ class Parameters:
         return self._nodes[name]
 
     def override(self, values: Mapping[str, Any]) -> None:
-        """Replaces params by values from outside: numbers, or expressions as text."""
+        """Replaces params by values from outside: numbers, or expressions and words as text."""
         report = self.scope.report
         for name, given in values.items():
             if name not in self._nodes:
@@ -89,20 +95,11 @@ class Parameters:
                     replace(error("unknown-param", f"the spec has no param `{name}`", None, hint), path=_path(name))
                 )
                 continue
-            mistake = None
-            if not isinstance(given, str):
-                mistake = python_number_mistake(name, _NUMBER, given)
-            node = parse_expression(given) if isinstance(given, str) else None
-            if isinstance(given, str) and node is None:
-                mistake = Mistake(
-                    "wrong-value",
-                    f"`{shortened(given)}` is no value for the param `{name}`",
-                    f'write it like `-D {name}=1.1` or `-D {name}="15 min"`',
-                )
+            mistake = None if isinstance(given, str) else python_number_mistake(name, _NUMBER, given)
             if mistake is not None:
                 report.add(replace(error(mistake.code, mistake.message, None, mistake.hint), path=_path(name)))
                 continue
-            self._overrides[name] = Value(float(given), units.NUMBER) if node is None else node
+            self._overrides[name] = given if isinstance(given, str) else Value(float(given), units.NUMBER)
 
     def value(self, name: str) -> Value | None:
         """A param's value; None where it could not be worked out, which has been reported."""
@@ -133,19 +130,24 @@ class Parameters:
 
     def _mentioned(self, name: str) -> Iterator[Any]:
         yield from tree.names_in(self._nodes[name].value)
-        yield from tree.names_in(self._overrides.get(name))
+        given = self._overrides.get(name)
+        yield from tree.names_in(parse_expression(given) if isinstance(given, str) else None)
 
-    def evaluate_all(self) -> dict[str, float]:
-        """Every param's value in SI, for the record; mistakes are reported."""
+    def evaluate_all(self) -> dict[str, float | str]:
+        """Every param's value, a number in SI or a word, for the record; mistakes are reported."""
         values = {name: self.value(name) for name in self.names}
-        return {name: float(value.number) for name, value in values.items() if value is not None}
+        return {
+            name: value.number.text if isinstance(value.number, Word) else float(value.number)
+            for name, value in values.items()
+            if value is not None
+        }
 
     def _evaluate(self, name: str) -> Value | None:
         report = self.scope.report
         node = self._nodes[name].value
         try:
-            default = evaluate(node, self.scope)
-            if not isinstance(default.number, float):
+            default = self._word(name, node) or evaluate(node, self.scope)
+            if not isinstance(default.number, float | Word):
                 raise self.scope.mistake(
                     "random-value", f"the param `{name}` cannot be random", node, "write one value"
                 )
@@ -155,16 +157,66 @@ class Parameters:
         given = self._overrides.get(name)
         if given is None:
             return default
+        if isinstance(given, str) and given.strip() == AUTO:
+            return Value(Word(AUTO, self.scope.span(node)), units.NUMBER)
+        if isinstance(default.number, Word) and not (default.number.text == AUTO and _is_number(given)):
+            return self._other_word(name, given)
         return self._overridden(name, given, default)
 
-    def _overridden(self, name: str, given: Any, default: Value) -> Value | None:
+    def _word(self, name: str, node: Any) -> Value | None:
+        """The word that a bare name or a text stands for, as a value; None where the node is no word.
+
+        A name of another param stands for what that one is. Raises MistakeError where that is broken.
+        """
+        if isinstance(node, tree.Text):
+            require_printable(node.token, self.scope)
+        elif not isinstance(node, tree.Name) or node.token in units.UNITS:
+            return None
+        elif node.token in self._nodes:
+            value = self.value(str(node.token))
+            return value if value is not None and isinstance(value.number, Word) else None
+        return Value(Word(tree.word_text(node.token), self.scope.span(self._nodes[name])), units.NUMBER)
+
+    def _other_word(self, name: str, given: str | Value) -> Value | None:
+        """A word from outside: a bare name or a text as in a spec, and any other text as it is."""
+        text, node = "", None
+        if isinstance(given, str):
+            text, node = given.strip(), parse_expression(given)
+        if not text or not is_printable(text):
+            told = error(
+                "wrong-value",
+                f"the param `{name}` is a word, and the value given is "
+                + ("a number" if isinstance(given, Value) else "none"),
+                self.scope.span(self._nodes[name]),
+                f"write it like `-D {name}=word`",
+            )
+            self.scope.report.add(replace(told, path=_path(name)))
+            return None
+        if isinstance(node, tree.Name) and node.token in self._nodes:
+            value = self.value(str(node.token))
+            if value is None or isinstance(value.number, Word):
+                return value
+        word = node.value if isinstance(node, tree.Text) else text
+        return Value(Word(word, self.scope.span(self._nodes[name])), units.NUMBER)
+
+    def _overridden(self, name: str, given: str | Value, default: Value) -> Value | None:
         report = self.scope.report
         inner = Report(currency=report.currency, currency_span=report.currency_span)
+        node = parse_expression(given) if isinstance(given, str) else None
+        if isinstance(given, str) and node is None:
+            told = error(
+                "wrong-value",
+                f"`{shortened(given)}` is no value for the param `{name}`",
+                None,
+                f'write it like `-D {name}=1.1` or `-D {name}="15 min"`',
+            )
+            report.add(replace(told, path=_path(name)))
+            return None
         try:
             value = (
                 given
                 if isinstance(given, Value)
-                else evaluate(given, Scope(self.scope.files, inner, self.value, self._nodes.keys()))
+                else evaluate(node, Scope(self.scope.files, inner, self.value, self._nodes.keys()))
             )
         except MistakeError as mistake:
             text = mistake.diagnostic.message if mistake.diagnostic else "it uses a broken param"
@@ -176,7 +228,7 @@ class Parameters:
             told = error("random-value", f"the param `{name}` cannot be random", None, "give one value")
             report.add(replace(told, path=_path(name)))
             return None
-        if value.dimension != default.dimension:
+        if value.dimension != default.dimension and not isinstance(default.number, Word):
             report.add(
                 error(
                     "wrong-unit",

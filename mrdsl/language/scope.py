@@ -13,9 +13,20 @@ from mrdsl.core.units import Dimension
 from mrdsl.language import tree
 from mrdsl.language.random_values import Draws
 
+AUTO = "auto"
+"""The word that may be given in place of a number that mrdsl can work out, and a number in place of it."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """What a param is that stands for a word; ``span`` is where that param is defined."""
+
+    text: str
+    span: Span
+
 
 class Value(NamedTuple):
-    """A number (or an array of them, or a distribution) in SI and its dimension."""
+    """A number (or an array of them, a distribution, or a word) in SI and its dimension."""
 
     number: Any
     dimension: Dimension

@@ -87,7 +87,7 @@ class Spec:
     method: Method | None = None
     seed: int | None = None
     currency: str = "USD"
-    parameters: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    parameters: Mapping[str, float | str] = field(default_factory=lambda: MappingProxyType({}))
     file: str = field(default="", compare=False)
     text: str = field(default="", compare=False, repr=False)
     given: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)

@@ -136,7 +136,21 @@ def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> t
         raise MrdslError(
             [error("unknown-param", f"the spec has no param `{name}`", hint=f"its params: {known}") for name in unknown]
         )
+    for axis in axes:
+        if isinstance(loaded.spec.parameters[axis.name], str):
+            _check_words(setting, first, axis)
     return (Path(setting.file), *loaded.files)
+
+
+def _check_words(setting: Setting, first: Cell, axis: Axis) -> None:
+    """Each word of an axis must be one that the spec can take; raises MrdslError with its place there."""
+    from mrdsl.language.loading import load_file
+
+    for word in axis.values:
+        given = {**setting.defines, **first.parameters, axis.name: word}
+        loaded = load_file(setting.file, given, seed=first.seed, outside=setting.outside)
+        if loaded.spec is None:
+            raise MrdslError(loaded.diagnostics)
 
 
 def _digest(setting: Setting, axes: Sequence[Axis], seeds: Sequence[int]) -> str:

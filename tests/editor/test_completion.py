@@ -72,6 +72,13 @@ def test_comparisons_hold_quantities_and_no_blocks(inside: str) -> None:
     assert not {*TOP_LEVEL_WORDS, "class", "service", "minimize cost"} & set(found)
 
 
+def test_where_a_word_belongs_stand_params_that_are_words() -> None:
+    words = 'param kind = deadline\nparam other = kind\nparam third = "x"\nparam round = round\nparam length = 3 s\n'
+    choices = offered("problem schedule\n" + words + "policy { algorithm = | }")
+    assert choices == ["ndasa", "mdasa", "ep_edf", "ev_edf", "frugal", "kind", "other", "third"]
+    assert {"kind", "other"} <= set(offered("problem deadline\n" + words + "dag d { task t { after = [|] } }"))
+
+
 def test_a_block_that_is_being_written_is_the_place() -> None:
     """Before its brace is written: the items of a class, not those of the top level; what stands there is left out."""
     found = offered(HEAD + "class more {\n  map { tasks = 3 }\n  |")

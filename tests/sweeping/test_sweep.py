@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.sweeping import executors
 from mrdsl.sweeping.axes import Axis, parse_axis, parse_seeds
@@ -188,6 +189,29 @@ def test_what_is_wrong_is_told_before_the_first_run(spec: Path, tmp_path: Path) 
     with pytest.raises(MrdslError, match="what kind of table"):
         check_ending(tmp_path / "out.xlsx")
     assert not (tmp_path / "out.csv.part").exists()
+
+
+def test_an_axis_of_words(tmp_path: Path) -> None:
+    """Each row is the run of its word; a word that the item does not take is told at its place before any run."""
+    path = tmp_path / "words.mrspec"
+    reference = (ROOT / "models" / "bounds" / "slots.mrspec").read_text(encoding="utf-8")
+    text = reference.replace("sizing = least_slots", "sizing = size") + "param size = least_slots\n"
+    path.write_text(text, encoding="utf-8")
+    output = tmp_path / "out.csv"
+    sweep(Setting(str(path)), [parse_axis("size=least_slots,fixed_reduce")], (), output, workers=1)
+    with output.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["size"] for row in rows] == ["least_slots", "fixed_reduce"]
+    for row in rows:
+        spec = mrdsl.loads(reference.replace("= least_slots", f"= {row['size']}"))
+        assert float(row["value"]) == mrdsl.solve(spec).objective.value
+    assert float(rows[0]["value"]) < float(rows[1]["value"])
+    with pytest.raises(MrdslError, match="cannot be `least`") as caught:
+        sweep(Setting(str(path)), [parse_axis("size=fixed_reduce,least")], (), tmp_path / "no.csv", workers=1)
+    (told,) = caught.value.diagnostics
+    assert told.hint == "did you mean `least_slots`?"
+    assert told.span is not None
+    assert text.split("\n")[told.span.line - 1].startswith("sizing = size")
 
 
 def test_columns_that_some_rows_lack(tmp_path: Path) -> None:
