@@ -83,7 +83,7 @@ def test_a_chain_of_blocks_has_a_budget() -> None:
 
 
 def test_a_thousand_mistakes_are_enough() -> None:
-    found = load_text(HEAD + "".join(f"param p{i} = q{i}\n" for i in range(3000))).diagnostics
+    found = load_text(HEAD + "".join(f"param p{i} = 1 + q{i}\n" for i in range(3000))).diagnostics
     assert len(found) == budgets.DIAGNOSTICS + 1
     assert found[-1].code == "too-many-mistakes" or "too-many-mistakes" in {d.code for d in found}
 
