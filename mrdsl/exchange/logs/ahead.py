@@ -6,7 +6,9 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from queue import Empty, Queue
+from typing import TypeVar
 
+Each = TypeVar("Each")
 _HELD = 4
 
 
@@ -15,13 +17,13 @@ class _End:
     cause: BaseException | None
 
 
-def ahead(source: Iterator[bytes]) -> Iterator[bytes]:
+def ahead(source: Iterator[Each]) -> Iterator[Each]:
     """The same pieces in the same order, up to four of them ready before they are asked for.
 
     A mistake of the source is raised behind the pieces that it gave. The thread ends with the iterator, also where it
     is closed early.
     """
-    held: Queue[bytes | _End] = Queue(_HELD)
+    held: Queue[Each | _End] = Queue(_HELD)
     stopped = threading.Event()
 
     def run() -> None:
@@ -47,7 +49,7 @@ def ahead(source: Iterator[bytes]) -> Iterator[bytes]:
         _drain(held, thread)
 
 
-def _drain(held: Queue[bytes | _End], thread: threading.Thread) -> None:
+def _drain(held: Queue[Each | _End], thread: threading.Thread) -> None:
     """Takes what stands in the thread's way until it has ended."""
     while thread.is_alive():
         try:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from mrdsl.exchange.logs.expanding import Piece
+from mrdsl.exchange.logs.formats import Pieces
 from mrdsl.exchange.logs.telling import Telling
 
 LARGEST = 512 * 2**20
 _TOKEN = re.compile(rb'["{}\[\]\\]')
 
 
-def objects(chunks: Iterable[bytes], source: str, telling: Telling) -> Iterator[tuple[int, Any]]:
+def objects(chunks: Pieces, source: str, telling: Telling) -> Iterator[tuple[int, Any]]:
     """Each object with the line that it starts on; lists at the top are taken apart. What is broken is told."""
     scanner = _Scanner()
     for chunk in chunks:
@@ -55,7 +57,7 @@ class _Scanner:
         """The line on which the object that is open, or else the rest, begins."""
         return self.line + self.held.count(b"\n", 0, self.begin or 0)
 
-    def feed(self, chunk: bytes) -> Iterator[tuple[int, bytes]]:
+    def feed(self, chunk: Piece) -> Iterator[tuple[int, bytes]]:
         self.held += chunk
         while match := _TOKEN.search(self.held, self.position):
             token, at = match[0], match.start()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from mrdsl.exchange.logs.expanding import Piece
 from mrdsl.exchange.logs.records import Run
 from mrdsl.exchange.logs.telling import Telling
 
-Pieces = Iterable[bytes]
+Pieces = Iterable[Piece]
 """Expanded bytes, in order."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from mrdsl.exchange.logs.ahead import ahead
-from mrdsl.exchange.logs.expanding import UnreadableLogError, expander
+from mrdsl.exchange.logs.expanding import Piece, UnreadableLogError, expander
 
 EXPANDED_AT_MOST = 64 * 2**30
 LONGEST_LINE = 256 * 2**20
@@ -32,7 +32,7 @@ def open_log(path: str | Path) -> BinaryIO:
     return opened
 
 
-def chunks(stream: Readable, limit: int = EXPANDED_AT_MOST) -> Iterator[bytes]:
+def chunks(stream: Readable, limit: int = EXPANDED_AT_MOST) -> Iterator[Piece]:
     """The bytes in pieces. What is compressed is expanded ahead by a thread, while the pieces before are looked at.
 
     Raises UnreadableLogError where that ends early, or exceeds ``limit`` expanded.
@@ -50,7 +50,7 @@ def chunks(stream: Readable, limit: int = EXPANDED_AT_MOST) -> Iterator[bytes]:
         yield chunk
 
 
-def numbered(pieces: Iterable[bytes], skipped: tuple[bytes, ...] = ()) -> Iterator[tuple[int, memoryview]]:
+def numbered(pieces: Iterable[Piece], skipped: tuple[bytes, ...] = ()) -> Iterator[tuple[int, memoryview]]:
     """Whole lines with their numbers, without their ends, but those that begin as one of ``skipped``.
 
     The last line may be cut. Raises UnreadableLogError where a line is too long to be one.
@@ -80,7 +80,7 @@ def numbered(pieces: Iterable[bytes], skipped: tuple[bytes, ...] = ()) -> Iterat
         yield number + 1, memoryview(bytes(rest))
 
 
-def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def lines(pieces: Iterable[Piece]) -> Iterator[bytes]:
     """Whole lines without their ends; the last one may be cut. Raises UnreadableLogError as :func:`numbered` does."""
     for _, line in numbered(pieces):
         yield bytes(line)

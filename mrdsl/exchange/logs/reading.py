@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrdsl.exchange.logs.expanding import MissingLibraryError, UnreadableLogError
+from mrdsl.exchange.logs.expanding import MissingLibraryError, Piece, UnreadableLogError
 from mrdsl.exchange.logs.formats import OpenedLog
 from mrdsl.exchange.logs.opening import EXPANDED_AT_MOST, Readable, chunks, open_log
 from mrdsl.exchange.logs.records import MapReduceJob, Run
@@ -127,10 +127,10 @@ class _Kept:
     """What was looked at to tell the kind, handed on first."""
 
     def __init__(self) -> None:
-        self.chunks: list[bytes] = []
+        self.chunks: list[Piece] = []
         self.broken: UnreadableLogError | None = None
 
-    def first(self, source: Iterator[bytes]) -> bytes:
+    def first(self, source: Iterator[Piece]) -> bytes:
         """Enough of the beginning to tell what it is; a stream that breaks there says so when it is read on."""
         size = 0
         try:
@@ -145,7 +145,7 @@ class _Kept:
             self.broken = cause
         return b"".join(self.chunks)[:_HEAD]
 
-    def all(self, source: Iterator[bytes]) -> Iterator[bytes]:
+    def all(self, source: Iterator[Piece]) -> Iterator[Piece]:
         yield from self.chunks
         self.chunks = []
         if self.broken is not None:
@@ -154,8 +154,8 @@ class _Kept:
 
 
 def _parts(
-    log: Log, first: Iterator[bytes], limit: int, opened: ExitStack, progress: Callable[[int], None] | None
-) -> Iterator[tuple[str, Iterator[bytes]]]:
+    log: Log, first: Iterator[Piece], limit: int, opened: ExitStack, progress: Callable[[int], None] | None
+) -> Iterator[tuple[str, Iterator[Piece]]]:
     yield log.parts[0], first
     for path in log.parts[1:]:
         yield path, chunks(_open(path, opened, progress), limit)

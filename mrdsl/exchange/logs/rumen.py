@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
 from mrdsl.exchange.logs.concatenated import objects
-from mrdsl.exchange.logs.formats import LogFormat
+from mrdsl.exchange.logs.formats import LogFormat, Pieces
 from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
 
@@ -22,7 +22,7 @@ _ENDS = {
 }
 
 
-def read_rumen(chunks: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
+def read_rumen(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduceJob]:
     """Every job of the trace; a job that says it did not end has the status UNFINISHED."""
     for line, document in objects(chunks, source, telling):
         if not isinstance(document, dict) or not isinstance(document.get("jobID"), str):

@@ -5,17 +5,17 @@ A container's start and end are all that they tell, so a reduce's shuffle cannot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
 from mrdsl.exchange.logs.concatenated import objects
-from mrdsl.exchange.logs.formats import LogFormat
+from mrdsl.exchange.logs.formats import LogFormat, Pieces
 from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
 
 
-def read_sls(chunks: Iterable[bytes], source: str, telling: Telling) -> Iterator[MapReduceJob]:
+def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduceJob]:
     """Every job of the file; ``job.count`` repeats one, ``count`` a container."""
     for number, (line, document) in enumerate(objects(chunks, source, telling), 1):
         if not isinstance(document, dict) or not isinstance(document.get("job.tasks"), list):
