@@ -3,9 +3,11 @@
 The names below are loaded when they are first used: importing the package loads neither Pyomo nor a solver.
 """
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.core import saving
 from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
@@ -43,6 +45,18 @@ __all__ = [
     "simulate",
     "solve",
 ]
+
+
+def _form(module: str, name: str) -> Callable[[], saving.Form]:
+    def form() -> saving.Form:
+        found: saving.Form = getattr(import_module(module), name)()
+        return found
+
+    return form
+
+
+saving.register("result", _form("mrdsl.planning.saved_plans", "ResultForm"))
+saving.register("spec", _form("mrdsl.planning.saved_specs", "SpecForm"))
 
 
 def __getattr__(name: str) -> Any:

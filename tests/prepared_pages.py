@@ -90,6 +90,9 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "soft-deadline": lambda bad: {
         "firm.mrspec": model("capacity/quickstart.mrspec", ("  deadline =", "  guarantee = upper\n  deadline ="))
     },
+    "malformed-plan": lambda bad: {"cut.json": '{"format": 1,', "nightly.mrspec": model("joint/reference.mrspec")},
+    "edited-plan": lambda bad: {"edited.json": _edited_plan(), "nightly.mrspec": model(REFERENCE)},
+    "file-changed": lambda bad: {"nightly.mrspec": "\n\n" + model(REFERENCE)},
     "broken-log": lambda bad: {"broken.jhist": _log("MAP_ATTEMPT_STARTED", '{"type":"MAP_ATT\n')},
     "cut-log": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},
     "empty-log": lambda bad: {"empty.jhist": ""},
@@ -104,6 +107,13 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
 def _without_class(text: str) -> str:
     head, _, rest = text.partition("class recommendations {")
     return head + rest.partition("\n}\n")[2]
+
+
+def _edited_plan() -> str:
+    """A saved plan with one VM less in the part that people read."""
+    text = mrdsl.solve(mrdsl.loads(model("capacity/quickstart.mrspec"))).to_json()
+    assert '"on_demand": 200,' in text
+    return text.replace('"on_demand": 200,', '"on_demand": 199,', 1)
 
 
 def too_few_vms(draft: Draft) -> Draft:

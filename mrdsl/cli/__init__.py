@@ -65,6 +65,12 @@ def _why() -> click.Command:
     return why
 
 
+def _verify() -> click.Command:
+    from mrdsl.cli.verify import verify
+
+    return verify
+
+
 def _compare() -> click.Command:
     from mrdsl.cli.compare import compare
 
@@ -123,6 +129,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "solve": _solve,
     "simulate": _simulate,
     "why": _why,
+    "verify": _verify,
     "compare": _compare,
     "export": _export,
     "compile": _compile,

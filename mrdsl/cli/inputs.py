@@ -4,21 +4,101 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.result import Result
 from mrdsl.language.loading import Loaded, load_file
+
+if TYPE_CHECKING:
+    from mrdsl.planning.saved_plans import Saved
+
+PEEKED = 4096
+"""Bytes in which the first sign of a file is looked for."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a command was given: a spec, and the plan for it where the file is a saved one."""
+
+    loaded: Loaded
+    plan: Result | None = None
+
+
+def open_input(file: Path, options: Mapping[str, Any]) -> Opened:
+    """The spec of a command, or a saved plan with its spec, checked against it; ``options`` override a spec's params.
+
+    Raises MrdslError for a plan that is none, or not one of its spec. What else is to be told of it is printed.
+    """
+    if not is_saved_plan(file):
+        return Opened(_load(file, options))
+    from mrdsl.planning.verified_plans import verify
+
+    verified = verify(read_plan(file, options))
+    result = verified.require()
+    print_diagnostics(verified.found, {})
+    spec = result.spec
+    known = tuple(d for d in result.diagnostics if d.severity != "error" or d.impossible)
+    return Opened(Loaded(spec, known, {spec.file: spec.text} if spec.text else {}, (file,)), result)
+
+
+def read_plan(file: Path, options: Mapping[str, Any]) -> Saved:
+    """A saved plan as it was written. Raises MrdslError, also where an option would change its spec."""
+    from mrdsl.planning.saved_plans import read_saved
+
+    for option, given in (
+        ("-D", options.get("defines")),
+        ("--data", options.get("data")),
+        ("--seed", options.get("seed")),
+    ):
+        if given or given == 0:
+            message = f"`{option}` changes a spec, and `{file}` is a saved plan, whose spec is settled"
+            raise MrdslError([error("wrong-option", message, None, "give the spec itself")])
+    return read_saved(plan_text(file), str(file))
+
+
+def is_saved_plan(file: Path) -> bool:
+    """Whether a file is a saved plan: it begins as a JSON object does, and no spec."""
+    try:
+        if not stat.S_ISREG(os.stat(file).st_mode):
+            return False
+        with open(file, "rb") as stream:
+            return stream.read(PEEKED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    except (OSError, ValueError):
+        return False
+
+
+def plan_text(file: Path) -> str:
+    """The text of a saved plan. Raises MrdslError."""
+    try:
+        return read_bytes(file, budgets.PLAN_BYTES).decode("utf-8-sig")
+    except (UnreadableError, UnicodeDecodeError) as problem:
+        reason = str(problem) if isinstance(problem, UnreadableError) else "it is no UTF-8 text"
+        raise MrdslError([error("unreadable-file", f"`{file}` cannot be read: {reason}")]) from None
 
 
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
-    """The spec of a command, with what overrides it; it lives as long as the process, so no garbage is sought in it."""
-    overrides = parameters(defines, data)
+    """The spec of a command, also that in a saved plan, with what overrides it.
+
+    It lives as long as the process, so no garbage is sought in it.
+    """
+    options = {"defines": defines, "data": data, "seed": seed, "allow_outside": allow_outside}
+    return open_input(file, options).loaded
+
+
+def _load(file: Path, options: Mapping[str, Any]) -> Loaded:
+    overrides = parameters(options["defines"], options["data"])
     gc.disable()
     try:
-        loaded = load_file(file, overrides, seed=seed, outside=allow_outside)
+        loaded = load_file(file, overrides, seed=options["seed"], outside=options["allow_outside"])
         gc.freeze()
     finally:
         gc.enable()

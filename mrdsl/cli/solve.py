@@ -126,7 +126,8 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
     """
     as_json = outputs.printed or outputs.to_standard_output == "-o"
     if as_json:
-        document = to_json(result_document(result))
+        saved = outputs.to_standard_output == "-o"
+        document = result.to_json() if saved else to_json(result_document(result))
         PRINTED.set(True)
         click.echo(document, nl=False)
     elif sys.stdout is not None and sys.stdout.isatty() and outputs.to_standard_output is None:
@@ -152,7 +153,7 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
     A file that cannot be written, or a drawing of nothing, keeps no other from being written.
     """
     code = exit_code(result)
-    texts: dict[str, Callable[[Result], str]] = {"-o": lambda of: to_json(result_document(of))}
+    texts: dict[str, Callable[[Result], str]] = {"-o": Result.to_json}
     texts |= {f"--{one.name}": partial(_text_of_plan, one) for one in writers}
     for option, text in texts.items():
         path = outputs.files[option]

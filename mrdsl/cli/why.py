@@ -10,7 +10,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.inputs import open_input
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
@@ -30,17 +30,23 @@ def why(
 ) -> int:
     """Explain the plan for the spec in FILE, or why it has none and what would have to give way.
 
+    FILE may be a saved plan, which is not made again.
+
     Reasons are sought for as long as a solve may take, 30 s where no --time-limit is given.
     """
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.reporting.text import print_tables
     from mrdsl.solving.interruption import kept
 
-    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    opened = open_input(options["file"], options)
+    loaded = opened.loaded
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
-    with kept():
-        result = run(loaded.spec, solver, formulation, relax, Limits(time=time_limit))
+    if opened.plan is not None:
+        result, formulation, relax = opened.plan, opened.plan.formulation, opened.plan.relaxed
+    else:
+        with kept():
+            result = run(loaded.spec, solver, formulation, relax, Limits(time=time_limit))
     patience = PATIENCE if time_limit is None else time_limit
     method = (solver, formulation, relax)
     if result.termination is Termination.INFEASIBLE:

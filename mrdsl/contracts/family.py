@@ -163,8 +163,9 @@ class Family:
     ``why(spec, result)``: what ``mrdsl why`` prints. ``simulate(spec, runs, seed, jobs)``: what
     ``mrdsl simulate`` runs; where a spec has to be solved before, ``simulate_plan(spec, plan, settings)`` gives
     the plan with what was observed of it, and warnings. ``reference()``: the commented spec that ``mrdsl new`` starts
-    from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. A hook that a family does not have is
-    None.
+    from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
+    that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows. A hook
+    that a family does not have is None.
     """
 
     name: str
@@ -189,3 +190,4 @@ class Family:
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()
     reference: Callable[[], str] | None = None
+    plans: Callable[[], tuple[type[Plan], ...]] | None = None

@@ -26,6 +26,12 @@ EDITED_SECONDS = 30.0
 TABLE_BYTES = 1 << 30
 """Bytes of one table, trace or recording."""
 
+PLAN_BYTES = 1 << 30
+"""Bytes of one saved plan."""
+
+SAVED_BYTES = 64 << 20
+"""Bytes of all files of data that a saved plan brings along; of those beyond it has the fingerprints alone."""
+
 IMPORTS = 1_000
 """Files that a spec imports, each counted once."""
 

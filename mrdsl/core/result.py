@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+from mrdsl.core import saving
 from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.equality import same
 
 
 class Termination(StrEnum):
@@ -137,6 +139,7 @@ class Result:
     value and bound agree within the gap that was asked for. ``size`` is that of the goal's largest term where
     it is known, to which tolerances are relative. The rest says what was solved, by whom, and for what goal
     (``sense``, ``quantity``, ``unit``); it is filled in once, where the result is handed to the user.
+    ``relaxed``: whether whole numbers might be fractions. ``spec`` is what was solved.
     """
 
     termination: Termination
@@ -156,6 +159,25 @@ class Result:
     unit: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
     currency: str = ""
+    relaxed: bool = False
+    spec: Any = field(default=None, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether all fields but ``spec`` are the same; arrays by their elements, NaN as NaN."""
+        return isinstance(other, Result) and same(self, other)
+
+    def to_json(self) -> str:
+        """The saved plan: the text that ``mrdsl solve -o`` writes, with all that is needed to read it back.
+
+        Raises MrdslError where the result has no spec, as one that no command or function of mrdsl gave.
+        """
+        return saving.of_results().write(self)
+
+    @classmethod
+    def from_json(cls, text: str, name: str = "") -> Result:
+        """The result in a saved plan; ``name`` is the file's, for messages. Raises MrdslError for any other text."""
+        found: Result = saving.of_results().read(text, name)
+        return found
 
     @property
     def objective(self) -> Objective:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -28,7 +29,7 @@ from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.language.single_statements import report_repeats
 from mrdsl.spec.schema import Block, Node
-from mrdsl.spec.spec import Goal, Spec
+from mrdsl.spec.spec import FileRead, Goal, Spec
 
 SENSES = ("minimize", "maximize", "estimate")
 NO_SEED = -1
@@ -78,7 +79,18 @@ def resolve(
     except TooManyMistakesError:
         report.found.append(_too_many(report.found[-1].span))
         return Resolved(None, tuple(report.found), importer.texts, tuple(files.found))
+    if spec is not None:
+        spec = replace(spec, files=_read_files((path.resolve(),) if path is not None else (), files.found))
     return Resolved(spec, tuple(report.found), importer.texts, tuple(files.found))
+
+
+def _read_files(own: Iterable[Path], found: Iterable[Path]) -> tuple[FileRead, ...]:
+    read = []
+    for path in dict.fromkeys((*own, *found)):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            read.append(FileRead(str(path), status.st_size, status.st_mtime_ns))
+    return tuple(read)
 
 
 def _too_many(at: Span | None) -> Diagnostic:

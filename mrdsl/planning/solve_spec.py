@@ -55,7 +55,7 @@ def solve(
     if choice.solver is not None:
         require(choice.solver, choice.span)
     outcome = _Run(spec, family, choice, relax, seconds, memory, model).outcome()
-    return _result(spec, family, choice, outcome, found, seconds)
+    return replace(_result(spec, family, choice, outcome, found, seconds), relaxed=relax)
 
 
 def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
@@ -280,7 +280,7 @@ def finish(
     chosen = formulation_named(family, formulation)
     choice = Choice(None, chosen, Limits(), {}, None)
     result = _result(spec, family, choice, verified(spec, family, outcome, relax), (), {})
-    return replace(result, solver=solver)
+    return replace(result, solver=solver, relaxed=relax)
 
 
 def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[Diagnostic]:
@@ -363,6 +363,7 @@ def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, st
         quantity=goal.quantity,
         unit=spec.currency if goal.unit == "currency" else goal.unit,
         currency=spec.currency,
+        spec=spec,
     )
 
 

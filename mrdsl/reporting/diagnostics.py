@@ -124,6 +124,8 @@ def as_document(diagnostic: Diagnostic) -> dict[str, Any]:
             }
             for related in diagnostic.related
         ],
+        "impossible": diagnostic.impossible,
+        "path": diagnostic.path,
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from mrdsl.core import saving
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.source import Span
 from mrdsl.spec.expression import Expression
@@ -69,14 +70,28 @@ class Checked:
     diagnostics: tuple[Diagnostic, ...]
 
 
+@dataclass(frozen=True)
+class FileRead:
+    """A file that a spec was read from: its absolute path, its size and its time of change when it was read.
+
+    A spec from a saved plan knows the fingerprint instead of the time, and in ``place`` where its data lies now.
+    """
+
+    path: str
+    size: int | None
+    changed: int = 0
+    sha256: str = ""
+    place: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spec:
     """A whole problem in SI units, independent of the text it came from.
 
     ``facts`` is an instance of the family's own facts dataclass (``mrdsl.families.FAMILY.facts``). ``goal`` and
     ``method`` are None where the spec leaves them to the family. ``currency`` names the unit of all money.
-    ``text`` is what the spec was read from and ``given`` the params that were overridden, as they were given; both are
-    empty for a spec built in Python.
+    ``text`` is what the spec was read from, ``files`` are all the files behind it, and ``given`` the params that were
+    overridden, as they were given; all are empty for a spec built in Python.
     """
 
     problem: str
@@ -93,7 +108,18 @@ class Spec:
     given: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
     span: Span | None = field(default=None, compare=False, repr=False)
     spans: Mapping[str, Span] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
+    files: tuple[FileRead, ...] = field(default=(), compare=False, repr=False)
     checked: Checked | None = field(default=None, compare=False, repr=False)
+
+    def to_json(self) -> str:
+        """The spec as JSON, with the files of data that it names. Raises MrdslError for what is no valid spec."""
+        return saving.of_specs().write(self)
+
+    @classmethod
+    def from_json(cls, text: str, name: str = "") -> Spec:
+        """The spec in a text of :meth:`to_json`; ``name`` is the file's, for messages. Raises MrdslError."""
+        found: Spec = saving.of_specs().read(text, name)
+        return found
 
     @property
     def known_diagnostics(self) -> tuple[Diagnostic, ...] | None:

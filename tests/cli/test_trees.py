@@ -43,6 +43,9 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("solve makespan.mrspec --gantt chart.svg", 0, ["chart.svg"]),
     ("simulate bounds.mrspec --runs 1 --jobs 2 --trace trace.csv", 0, ["trace.csv"]),
     ("why q.mrspec --no-worth", 0, []),
+    ("why saved.json --no-worth", 0, []),
+    ("solve saved.json", 0, []),
+    ("verify saved.json", 0, []),
     ("compare q.mrspec q.mrspec -o both.json", 0, ["both.json"]),
     ("export joint.mrspec yarn -o queues", 0, ["queues", "queues/*"]),
     ("compile q.mrspec -o model.lp", 0, ["model.lp", "model.names.json"]),
@@ -74,6 +77,7 @@ def world(tmp_path: Path) -> Path:
     (work / "untidy.mrspec").write_text("problem   capacity\n", encoding="utf-8")
     (work / "untidy.mrspec").chmod(0o600)
     (work / "wrong.mrspec").write_text("problem capacity\n}{", encoding="utf-8")
+    (work / "saved.json").write_text(mrdsl.solve(mrdsl.load(work / "q.mrspec")).to_json(), encoding="utf-8")
     (work / "behind.json").write_text("{}", encoding="utf-8")
     (work / "link.json").symlink_to("behind.json")
     _, solution = run_outside("cbc", write_model(build_model(mrdsl.load(work / "q.mrspec")), work / "solved.mps")[0])

@@ -23,6 +23,7 @@ SCRATCH = {
     "core/guard.py": "the end of a killed command's temporary folder",
     "language/parser_cache.py": "the folder of the parser's tables",
     "core/resources.py": "the data of a zipped package, in a temporary folder",
+    "planning/data_files.py": "the data that a saved plan brings along, in a temporary folder",
     "cli/boundary.py": "standard output that nobody reads any more",
 }
 CALLS = {

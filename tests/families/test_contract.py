@@ -9,6 +9,7 @@ import ast
 import inspect
 import json
 import math
+import pickle
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
@@ -25,7 +26,9 @@ from mrdsl.core.result import Table
 from mrdsl.core.units import KINDS, UNITS
 from mrdsl.families import SHIPPED, family, reference_text
 from mrdsl.language.loading import load_text
+from mrdsl.planning.saved_plans import read_saved
 from mrdsl.planning.solve_spec import violations
+from mrdsl.planning.verified_plans import verify
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.reporting.text import print_tables
 from mrdsl.solving import registry
@@ -46,6 +49,7 @@ NUMBERS = {
     "simulate": 4,
     "simulate_plan": 3,
     "reference": 0,
+    "plans": 0,
 }
 OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "known": 2}
 
@@ -248,6 +252,26 @@ def test_the_document_of_the_reference_is_finite_json(name: str) -> None:
     assert json.loads(text, parse_constant=pytest.fail)["plan"]
     assert result.plan is not None
     assert result.tables()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_plan_of_the_reference_is_saved_and_read_back(name: str) -> None:
+    spec, result = reference_result(name)
+    text = result.to_json()
+    back = mrdsl.Result.from_json(text)
+    assert back == result
+    assert back.spec == spec
+    assert back.to_json() == text
+    assert verify(read_saved(text)).found == ()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_specs_and_results_cross_to_other_processes(name: str) -> None:
+    spec, result = reference_result(name)
+    assert mrdsl.Spec.from_json(spec.to_json()) == spec
+    back = mrdsl.Result.from_json(result.to_json())
+    assert pickle.loads(pickle.dumps(back)) == result
+    assert pickle.loads(pickle.dumps(spec)) == spec
 
 
 def _family(name: str) -> Family:

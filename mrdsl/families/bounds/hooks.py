@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Result, Table
+    from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.bounds.plan import BoundsPlan
     from mrdsl.spec.spec import Spec
 
@@ -79,3 +79,10 @@ def study_accuracy(output: Path, bench: Bench, **options: Any) -> Iterable[Table
     from mrdsl.families.bounds.studies.accuracy import accuracy
 
     return accuracy(output, **options)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of its plans."""
+    from mrdsl.families.bounds.plan import BoundsPlan
+
+    return (BoundsPlan,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from mrdsl.core.result import Bar, Plan, Table, Trace, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
+from mrdsl.simulation.tasks import TaskRun
 from mrdsl.spec.stages import Stage
-
-if TYPE_CHECKING:
-    from mrdsl.simulation.tasks import TaskRun
 
 SHOWN = 50
 """How many classes the terminal shows."""

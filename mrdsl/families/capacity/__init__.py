@@ -72,4 +72,5 @@ FAMILY = Family(
     quantity=hooks.quantity,
     why=hooks.why,
     simulate_plan=hooks.simulate_plan,
+    plans=hooks.plans,
 )

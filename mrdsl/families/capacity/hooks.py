@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Result, Table
+    from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.capacity.plan import CapacityPlan
     from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
@@ -119,3 +119,10 @@ def decode_p0_cone(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPla
     from mrdsl.families.capacity.models.nonlinear import decode
 
     return decode(spec, model, relax)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of its plans."""
+    from mrdsl.families.capacity.plan import CapacityPlan
+
+    return (CapacityPlan,)

@@ -53,4 +53,5 @@ FAMILY = Family(
     verify=hooks.verify,
     measure=hooks.measure,
     quantity=hooks.quantity,
+    plans=hooks.plans,
 )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.family import SolveModel
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Limits, Result
+    from mrdsl.core.result import Limits, Plan, Result
     from mrdsl.families.deadline.plan import DeadlinePlan
     from mrdsl.spec.spec import Spec
 
@@ -63,3 +63,10 @@ def run_tangents(spec: Spec, relax: bool, limits: Limits, solve: SolveModel) -> 
     from mrdsl.families.deadline.models.tangents import run
 
     return run(spec, relax, limits, solve)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of its plans."""
+    from mrdsl.families.deadline.plan import DeadlinePlan
+
+    return (DeadlinePlan,)

@@ -69,4 +69,5 @@ FAMILY = Family(
         ),
     ),
     why=hooks.why,
+    plans=hooks.plans,
 )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.family import SolveModel
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Result, Table
+    from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.energy.plan import EnergyPlan
     from mrdsl.spec.spec import Spec
 
@@ -101,3 +101,10 @@ def study_sensitivity(output: Path, bench: Bench, **options: Any) -> Iterable[Ta
     from mrdsl.families.energy.studies.sensitivity import sensitivity
 
     return sensitivity(output, bench, **options)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of its plans."""
+    from mrdsl.families.energy.plan import EnergyPlan
+
+    return (EnergyPlan,)

@@ -39,4 +39,5 @@ FAMILY = Family(
             },
         ),
     ),
+    plans=hooks.plans,
 )

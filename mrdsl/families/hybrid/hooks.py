@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Result, Table
+    from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.hybrid.plan import HybridPlan
     from mrdsl.spec.spec import Spec
 
@@ -63,3 +63,14 @@ def study_weights(output: Path, bench: Bench, **options: Any) -> Iterable[Table]
     from mrdsl.families.hybrid.studies.weights import weights
 
     return weights(output, bench, **options)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of its plans."""
+    from mrdsl.families.hybrid.plan import HybridPlan
+    from mrdsl.families.hybrid.simulate import SimulatedHybrid
+
+    return (
+        HybridPlan,
+        SimulatedHybrid,
+    )

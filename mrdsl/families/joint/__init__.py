@@ -119,4 +119,5 @@ FAMILY = Family(
             {"number": (1, "which instance of each")},
         ),
     ),
+    plans=hooks.plans,
 )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.family import SolveModel
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Limits, Result, Table
+    from mrdsl.core.result import Limits, Plan, Result, Table
     from mrdsl.families.joint.plan import JointPlan
     from mrdsl.spec.spec import Spec
 
@@ -164,3 +164,10 @@ def study_instances(output: Path, bench: Bench, **options: Any) -> Iterable[Tabl
     from mrdsl.families.joint.studies.instance_specs import write_instances
 
     return write_instances(output, bench, **options)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of its plans."""
+    from mrdsl.families.joint.plan import JointPlan
+
+    return (JointPlan,)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.formulas.estimates import upper_is_bound
+from mrdsl.formulas.mapreduce import Floats
+from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from mrdsl.families.joint.workload import Floats, Workload
-    from mrdsl.spec.stages import Stage
+    from mrdsl.families.joint.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,4 +67,5 @@ FAMILY = Family(
             ),
         ),
     ),
+    plans=hooks.plans,
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Result, Table
+    from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.makespan.plan import MakespanPlan
     from mrdsl.spec.spec import Spec
 
@@ -79,3 +79,10 @@ def study_production(output: Path, bench: Bench, **options: Any) -> Iterable[Tab
     from mrdsl.families.makespan.studies.production import production
 
     return production(output, **options)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of its plans."""
+    from mrdsl.families.makespan.plan import MakespanPlan
+
+    return (MakespanPlan,)

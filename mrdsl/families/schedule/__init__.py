@@ -62,4 +62,5 @@ FAMILY = Family(
             },
         ),
     ),
+    plans=hooks.plans,
 )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Result, Table
+    from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.schedule.plan import SchedulePlan
     from mrdsl.spec.spec import Spec
 
@@ -93,3 +93,10 @@ def study_run(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     from mrdsl.families.schedule.studies.tables import one_run
 
     return one_run(output, bench, **options)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of its plans."""
+    from mrdsl.families.schedule.plan import SchedulePlan
+
+    return (SchedulePlan,)

@@ -166,4 +166,5 @@ FAMILY = Family(
     ),
     exports=(Export(Writer("order", "an order", "the order as a text", lambda: order, (".txt",)), order),),
     reference=lambda: REFERENCE,
+    plans=lambda: (ShopPlan,),
 )

@@ -1,0 +1,39 @@
+"""``mrdsl verify``: what may be believed of a saved plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mrdsl.cli import options as shared
+from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
+from mrdsl.cli.inputs import is_saved_plan, read_plan
+from mrdsl.core.diagnostics import MrdslError, error
+
+
+@click.command()
+@shared.file_argument
+@shared.as_json
+def verify(file: Path, as_json: bool) -> int:
+    """Check the saved plan in FILE against the spec in it, and tell which files behind it have changed since.
+
+    Exit code 2 where it breaks a promise, or is worth something else than it says.
+    """
+    from mrdsl.planning.verified_plans import document, tables
+    from mrdsl.planning.verified_plans import verify as check
+    from mrdsl.reporting.document import to_json
+    from mrdsl.reporting.text import print_tables
+
+    if file.exists() and not is_saved_plan(file):
+        hint = f"`mrdsl solve {file} -o plan.json` makes one"
+        raise MrdslError([error("malformed-plan", f"`{file}` is no saved plan", None, hint)])
+    saved = read_plan(file, {})
+    verified = check(saved)
+    if as_json:
+        click.echo(to_json(document(verified, saved)), nl=False)
+    else:
+        click.echo(print_tables(tables(verified, saved)), nl=False)
+        spec = saved.result.spec
+        print_diagnostics(verified.found, {spec.file: spec.text} if spec.text else {})
+    return PLAN if verified.kept else WRONG_INPUT

@@ -1,0 +1,27 @@
+"""Versions of the saved plan: what was written under an older one is brought to the present one, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mrdsl.reporting.document import FORMAT as FORMAT
+from mrdsl.spec.decoding import MalformedError
+
+Migration = Callable[[dict[str, Any]], dict[str, Any]]
+
+MIGRATIONS: Mapping[int, Migration] = {}
+"""From each older version to the next."""
+
+
+def migrated(document: dict[str, Any]) -> dict[str, Any]:
+    """The document in the present version. Raises MalformedError for a newer one, and for none."""
+    version = document.get("format")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise MalformedError("format", "is no version of a saved plan")
+    if version > FORMAT:
+        message = f"is {version}, and this mrdsl reads versions up to {FORMAT}"
+        raise MalformedError("format", message, "take the mrdsl that wrote it, which `mrdsl` in it names")
+    for older in range(version, FORMAT):
+        document = {**MIGRATIONS[older](document), "format": older + 1}
+    return document

@@ -1,0 +1,194 @@
+"""Results as files: what ``mrdsl solve -o`` writes, and every command reads where it reads a spec.
+
+The object is that of ``mrdsl solve --json`` and, besides, the resolved ``spec``, the ``files`` behind it, the plan's
+own fields as ``state`` (``plan`` is a view of them), and a ``fingerprint`` of it all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, error
+from mrdsl.core.result import Plan, Result, SolutionStatus, Termination
+from mrdsl.core.source import Span
+from mrdsl.families.diagnosis import find_family
+from mrdsl.planning.data_files import SavedFile, saved_files
+from mrdsl.planning.migrations import migrated
+from mrdsl.planning.saved_specs import finder, malformed, parsed, spec_document, spec_of
+from mrdsl.reporting.document import result_document, to_json
+from mrdsl.spec.decoding import Decoder, MalformedError
+from mrdsl.spec.encoding import IS, encoded
+from mrdsl.spec.spec import Spec
+
+UNSEALED = ("fingerprint", "seconds")
+"""What the fingerprint does not cover."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A saved plan as it was read: the result, the files behind it, and what the file says besides.
+
+    ``intact``: whether the file is what was written, by its fingerprint. ``document`` is the JSON object.
+    """
+
+    result: Result
+    files: tuple[SavedFile, ...]
+    intact: bool
+    document: Mapping[str, Any]
+    name: str = ""
+
+
+def saved_document(result: Result) -> dict[str, Any]:
+    """The saved plan as plain JSON values. Raises MrdslError where the result has no spec."""
+    spec = result.spec
+    if not isinstance(spec, Spec):
+        message = "the result does not know its spec, so nobody could read it back"
+        raise MrdslError(
+            [error("nothing-to-write", message, None, "save what `mrdsl.solve` or `mrdsl.simulate` gives")]
+        )
+    resolved, files = spec_document(spec)
+    document = {
+        **result_document(result),
+        "relaxed": result.relaxed,
+        "size": result.size,
+        "seconds": dict(result.seconds),
+        "spec": resolved,
+        "files": files,
+        "state": None if result.plan is None else encoded(result.plan),
+    }
+    return {**document, "fingerprint": fingerprint(document)}
+
+
+def fingerprint(document: Mapping[str, Any]) -> str:
+    """SHA-256 of the object without its times, in one way of writing JSON."""
+    sealed = {key: value for key, value in document.items() if key not in UNSEALED}
+    text = json.dumps(sealed, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_saved(text: str, name: str = "") -> Saved:
+    """The saved plan in a text; nothing in it is believed yet (see :mod:`mrdsl.planning.verified_plans`).
+
+    Raises MrdslError ``malformed-plan`` with the place for anything else.
+    """
+    written = parsed(text, name)
+    try:
+        document = migrated(written)
+        if "spec" not in document or "termination" not in document:
+            message = "it holds no spec and no plan; `mrdsl solve SPEC -o plan.json` writes one that does"
+            raise malformed(name, "", message)
+        files = saved_files(document.get("files", ()), "files")
+        result = _result(document, files)
+    except MalformedError as problem:
+        raise malformed(name, problem.path, problem.message, problem.hint) from None
+    except RecursionError:
+        raise malformed(name, "", "it is nested too deeply") from None
+    return Saved(result, files, written.get("fingerprint") == fingerprint(written), document, name)
+
+
+def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result:
+    spec = spec_of(document["spec"], files, "spec")
+    decoder = Decoder(finder(files, {}))
+
+    def of(kind: Any, key: str, default: Any = None) -> Any:
+        return decoder.value(kind, document.get(key, default), key)
+
+    objective = _object(document.get("objective"), "objective")
+    number, text = float | None, str | None
+    return Result(
+        termination=of(Termination, "termination"),
+        solution=of(SolutionStatus, "solution"),
+        plan=_plan(spec, document.get("state"), decoder),
+        value=decoder.value(number, objective.get("value"), "objective.value"),
+        bound=decoder.value(number, objective.get("bound"), "objective.bound"),
+        diagnostics=_diagnostics(document.get("diagnostics", []), decoder),
+        size=of(float, "size", 0.0),
+        problem=spec.problem,
+        title=of(str, "title", ""),
+        formulation=of(text, "formulation"),
+        solver=of(Mapping[str, str | None], "solver", {}),
+        seed=of(int | None, "seed"),
+        sense=decoder.value(str, objective.get("sense"), "objective.sense"),
+        quantity=decoder.value(str, objective.get("quantity"), "objective.quantity"),
+        unit=decoder.value(str, objective.get("unit"), "objective.unit"),
+        seconds=of(Mapping[str, float], "seconds", {}),
+        currency=spec.currency,
+        relaxed=of(bool, "relaxed", False),
+        spec=spec,
+    )
+
+
+def _plan(spec: Spec, state: Any, decoder: Decoder) -> Plan | None:
+    if state is None:
+        return None
+    family = find_family(spec)
+    kinds = {kind.__name__: kind for kind in (family.plans() if family.plans is not None else ())}
+    said = _object(state, "state").get(IS)
+    if not isinstance(said, str) or said not in kinds:
+        hint = "one of " + ", ".join(kinds) if kinds else f"`{spec.problem}` does not say of what class its plans are"
+        raise MalformedError(f"state.{IS}", "is no class of plans of the family", hint)
+    plan: Plan = decoder.instance(kinds[said], state, "state")
+    return plan
+
+
+def _diagnostics(documents: Any, decoder: Decoder) -> tuple[Diagnostic, ...]:
+    if not isinstance(documents, list):
+        raise MalformedError("diagnostics", "is no list")
+    return tuple(
+        _diagnostic(_object(one, f"diagnostics[{i}]"), f"diagnostics[{i}]", decoder) for i, one in enumerate(documents)
+    )
+
+
+def _diagnostic(document: Mapping[str, Any], path: str, decoder: Decoder) -> Diagnostic:
+    def of(kind: Any, key: str, default: Any = None) -> Any:
+        return decoder.value(kind, document.get(key, default), f"{path}.{key}")
+
+    related = document.get("related", [])
+    if not isinstance(related, list):
+        raise MalformedError(f"{path}.related", "is no list")
+    places = [(_object(one, f"{path}.related[{i}]"), f"{path}.related[{i}]") for i, one in enumerate(related)]
+    return Diagnostic(
+        code=of(str, "code"),
+        severity=of(Severity, "severity"),
+        message=of(str, "message"),
+        span=_place(document, path, decoder),
+        hint=of(str, "hint", ""),
+        related=tuple(
+            Related(decoder.value(str, one.get("message"), f"{at}.message"), _place(one, at, decoder))
+            for one, at in places
+        ),
+        impossible=of(bool, "impossible", False),
+        path=of(str, "path", ""),
+    )
+
+
+def _place(document: Mapping[str, Any], path: str, decoder: Decoder) -> Span | None:
+    if document.get("range") is None:
+        return None
+    ends = _object(document["range"], f"{path}.range")
+    numbers = [
+        decoder.value(int, _object(ends.get(end), f"{path}.range.{end}").get(key), f"{path}.range.{end}.{key}")
+        for end in ("start", "end")
+        for key in ("line", "column")
+    ]
+    return Span(decoder.value(str, document.get("file"), f"{path}.file"), *numbers)
+
+
+def _object(value: Any, path: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise MalformedError(path, "is no object")
+    return value
+
+
+class ResultForm:
+    """Results as JSON text; see :meth:`mrdsl.core.result.Result.to_json`."""
+
+    def write(self, result: Result) -> str:
+        return to_json(saved_document(result))
+
+    def read(self, text: str, name: str = "") -> Result:
+        return read_saved(text, name).result

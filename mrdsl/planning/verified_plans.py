@@ -1,0 +1,182 @@
+"""A saved plan held against its own spec: whoever wrote the file, what is used of it has been checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, warning
+from mrdsl.core.result import Result, Table, plain
+from mrdsl.families.diagnosis import diagnose, find_family
+from mrdsl.planning.data_files import CHANGED, MISSING, SAME, UNKNOWN
+from mrdsl.planning.saved_plans import Saved
+from mrdsl.planning.solve_spec import goal_of, unproven, violations
+from mrdsl.reporting.diagnostics import as_document
+from mrdsl.solving.claims import AGREE, TOLERANCE, contradicts
+
+_MISFITS = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
+"""What happens where the parts of a plan do not fit together: arrays of other lengths, names of nobody."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What may be believed of a saved plan.
+
+    ``result`` is the file's, but that its bound and its claim to be optimal are withdrawn where the file is not as it
+    was written. ``found`` says what is wrong: errors where the plan is not one of its spec, warnings for the rest.
+    """
+
+    result: Result
+    found: tuple[Diagnostic, ...]
+    files: tuple[tuple[str, str], ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether the plan keeps every promise and is worth what the file says."""
+        return not has_errors(self.found)
+
+    def require(self) -> Result:
+        """The result. Raises MrdslError where the plan is not one of its spec."""
+        if not self.kept:
+            raise MrdslError(self.found)
+        return self.result
+
+
+def verify(saved: Saved) -> Verified:
+    """Holds the plan of a file against the spec in it."""
+    states = tuple((file, file.state()) for file in saved.files)
+    told = [_changed(saved, file.name, state) for file, state in states if state != SAME]
+    result = saved.result
+    if not saved.intact:
+        message = "this file is not as mrdsl wrote it; its bound, and that its plan is the best, are not believed"
+        told.append(_told(saved, warning("edited-plan", message, None, "solve the spec again for a bound")))
+        result = unproven(replace(result, bound=None))
+    try:
+        found = tuple(_mistakes(saved))
+    except MrdslError as wrong:
+        found = wrong.diagnostics
+    except _MISFITS as misfit:
+        message = f"the parts of its plan do not fit together ({type(misfit).__name__}: {misfit})"
+        found = (_told(saved, error("malformed-plan", message, None, "solve the spec again")),)
+    return Verified(result, (*found, *told), tuple((file.path, state) for file, state in states))
+
+
+def _changed(saved: Saved, name: str, state: str) -> Diagnostic:
+    words = {
+        CHANGED: "has changed since the plan was made",
+        MISSING: "is no more where it was",
+        UNKNOWN: "changed while the plan was made, or was not there",
+    }
+    hint = "the plan is that of the file as it was; solve again for one of the file as it is"
+    return _told(saved, warning("file-changed", f"`{name}` {words[state]}", None, hint))
+
+
+def _told(saved: Saved, diagnostic: Diagnostic) -> Diagnostic:
+    return replace(diagnostic, path=saved.name or "saved plan")
+
+
+def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
+    """What is wrong with the plan: the spec it is for, its promises, its worth, and the view of it in the file."""
+    result = saved.result
+    spec, plan = result.spec, result.plan
+    family = find_family(spec)
+    wrong = tuple(d for d in diagnose(spec) if d.severity == "error" and not d.impossible)
+    if wrong:
+        yield from wrong
+        return
+    goal = goal_of(spec, family)
+    unit = spec.currency if goal.unit == "currency" else goal.unit
+    if (result.sense, result.quantity, result.unit) != (goal.sense, goal.quantity, unit):
+        yield _differs(saved, "objective", "is not that of the spec")
+    if plan is None:
+        return
+    checked = _is_of_solve(result)
+    if checked:
+        yield from (d for d in violations(spec, family, plan, result.relaxed) if d.severity == "error")
+    yield from _view_mistakes(saved, plan)
+    measured = family.measure(spec, plan) if family.measure is not None and checked else None
+    if measured is None:
+        return
+    value, claimed = float(measured), result.value
+    if claimed is None or not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), result.size):
+        yield _differs(saved, "objective.value", f"is {_number(claimed)}, but the plan is worth {value:.10g}")
+    elif result.bound is not None and contradicts(result.bound, value, goal.sense == "maximize", result.size):
+        yield _differs(saved, "objective.bound", f"is {_number(result.bound)}, beyond the plan's own {value:.10g}")
+
+
+def _is_of_solve(result: Result) -> bool:
+    """Whether a plan makes promises: what a simulation of a family without plans saw does not."""
+    return result.solver.get("name") != "simulation"
+
+
+def _differs(saved: Saved, path: str, what: str) -> Diagnostic:
+    return _told(saved, error("edited-plan", f"`{path}` {what}", None, "solve the spec again"))
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.10g}"
+
+
+def _view_mistakes(saved: Saved, plan: Any) -> Iterator[Diagnostic]:
+    """Where ``plan`` in the file, which people and programs read, is not what its ``state`` says."""
+    plan.tables()
+    for path in _differences(saved.document.get("plan"), plain(plan.document()), "plan"):
+        yield _differs(saved, path, "is not what `state` says")
+        return
+
+
+def _differences(stored: Any, shown: Any, path: str) -> Iterator[str]:
+    if isinstance(stored, Mapping) and isinstance(shown, Mapping):
+        for key in dict.fromkeys((*stored, *shown)):
+            yield from (
+                _differences(stored[key], shown[key], f"{path}.{key}")
+                if key in stored and key in shown
+                else (f"{path}.{key}",)
+            )
+    elif _is_list(stored) and _is_list(shown):
+        if len(stored) != len(shown):
+            yield path
+        for index, (one, other) in enumerate(zip(stored, shown, strict=False)):
+            yield from _differences(one, other, f"{path}[{index}]")
+    elif isinstance(stored, int | float) and isinstance(shown, int | float):
+        if abs(stored - shown) > AGREE * max(1.0, abs(stored), abs(shown)):
+            yield path
+    elif stored != shown:
+        yield path
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
+    """What ``mrdsl verify`` prints: what the file says of itself, and the files behind it."""
+    result = verified.result
+    rows = [
+        ("written by mrdsl", str(saved.document.get("mrdsl", ""))),
+        ("version of the file", str(saved.document.get("format", ""))),
+        ("as it was written", "yes" if saved.intact else "no"),
+        ("solver", f"{result.solver.get('name')} {result.solver.get('version') or ''}".strip()),
+        ("termination", str(result.termination)),
+        ("solution", str(result.solution)),
+        (result.quantity, f"{_number(result.value)} {result.unit}".strip()),
+        ("bound", _number(result.bound)),
+        ("promises", "kept" if verified.kept else "broken"),
+    ]
+    files = Table("Files behind it", ("file", "is now"), [(name, state) for name, state in verified.files])
+    return (Table("Saved plan", ("what", "value"), rows), *((files,) if verified.files else ()))
+
+
+def document(verified: Verified, saved: Saved) -> dict[str, Any]:
+    """What ``mrdsl verify --json`` prints."""
+    return {
+        "format": 1,
+        "kept": verified.kept,
+        "intact": saved.intact,
+        "termination": str(verified.result.termination),
+        "solution": str(verified.result.solution),
+        "objective": plain(verified.result.objective),
+        "files": [{"path": path, "state": state} for path, state in verified.files],
+        "diagnostics": [as_document(d) for d in verified.found],
+    }

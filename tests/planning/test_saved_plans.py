@@ -1,0 +1,272 @@
+"""Saved plans: what is written, what is read back, and what is believed of it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mrdsl
+from mrdsl.core.resources import resource
+from mrdsl.planning import migrations
+from mrdsl.planning.saved_plans import fingerprint, read_saved
+from mrdsl.planning.verified_plans import verify
+
+MODELS = Path(str(resource("models")))
+
+
+@cache
+def saved(path: str) -> str:
+    return mrdsl.solve(mrdsl.load(MODELS / path), limits=mrdsl.Limits(time=20.0)).to_json()
+
+
+QUICK = "capacity/quickstart.mrspec"
+VARIED = (
+    QUICK,
+    "capacity/stages.mrspec",
+    "capacity/table2_100.mrspec",
+    "bounds/table3.mrspec",
+    "joint/S1.mrspec",
+    "deadline/from-dot.mrspec",
+    "deadline/groups.mrspec",
+    "energy/classif-small.mrspec",
+    "makespan/production.mrspec",
+    "schedule/recorded-prices.mrspec",
+    "hybrid/recorded.mrspec",
+)
+
+
+@pytest.mark.parametrize("path", VARIED)
+def test_what_is_read_back_is_what_was_written(path: str) -> None:
+    spec = mrdsl.load(MODELS / path)
+    assert mrdsl.Spec.from_json(spec.to_json()) == spec
+    result = mrdsl.solve(spec)
+    back = mrdsl.Result.from_json(result.to_json())
+    assert back == result
+    assert back.to_json() == result.to_json()
+    assert verify(read_saved(result.to_json())).found == ()
+    assert pickle.loads(pickle.dumps(back)) == result
+
+
+def test_a_relaxed_plan_is_held_against_what_it_promises() -> None:
+    result = mrdsl.solve(mrdsl.load(MODELS / QUICK), relax=True)
+    back = mrdsl.Result.from_json(result.to_json())
+    assert back == result
+    assert back.relaxed
+    assert verify(read_saved(result.to_json())).kept
+
+
+def test_the_same_spec_gives_the_same_bytes_but_for_the_times() -> None:
+    first, second = (json.loads(mrdsl.solve(mrdsl.load(MODELS / QUICK)).to_json()) for _ in range(2))
+    del first["seconds"], second["seconds"]
+    assert json.dumps(first) == json.dumps(second)
+
+
+def changed(text: str, change: Callable[[dict[str, Any]], None], *, sealed: bool = True) -> str:
+    """A saved plan with something changed; ``sealed``: by somebody who worked out its fingerprint anew."""
+    document = json.loads(text)
+    change(document)
+    return json.dumps({**document, "fingerprint": fingerprint(document)} if sealed else document)
+
+
+def put(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        inner: Any = document
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+
+    return change
+
+
+EDITED = {
+    "a number that people read": (put("plan", "vms", "m5", "on_demand", value=199), "edited-plan"),
+    "the state behind it": (put("state", "on_demand", value=199.0), "broken-plan"),
+    "fewer jobs than promised": (put("state", "admitted", value=[1.0, 1.0]), "broken-plan"),
+    "another value": (put("objective", "value", value=40.0), "edited-plan"),
+    "a bound beyond the value": (put("objective", "bound", value=50.0), "edited-plan"),
+    "another goal": (put("objective", "sense", value="maximize"), "edited-plan"),
+    "a stricter deadline": (put("spec", "facts", "classes", 0, "deadline", value=300.0), "broken-plan"),
+    "arrays of other lengths": (put("state", "admitted", value=[1.0]), "malformed-plan"),
+    "a spec that is wrong": (put("spec", "facts", "classes", 0, "deadline", value=-1.0), "out-of-range"),
+}
+
+
+@pytest.mark.parametrize("case", EDITED)
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_plan_that_was_edited_is_found(case: str, sealed: bool) -> None:
+    change, code = EDITED[case]
+    text = changed(saved(QUICK), change, sealed=sealed)
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        verify(read_saved(text, "plan.json")).require()
+    assert code in [d.code for d in refused.value.diagnostics if d.severity == "error"]
+
+
+def test_an_edit_that_keeps_every_promise_loses_its_proof() -> None:
+    """Another title harms nothing, yet who edits a file may have edited its bound too."""
+    was = read_saved(saved(QUICK)).result
+    assert was.solution == "optimal"
+    found = verify(read_saved(changed(saved(QUICK), put("title", value="Mine"), sealed=False)))
+    assert found.kept
+    assert [d.code for d in found.found] == ["edited-plan"]
+    assert (found.result.solution, found.result.bound) == ("feasible", None)
+
+
+MALFORMED = {
+    "nothing": ("", ""),
+    "no JSON": ("{", ""),
+    "a list": ("[]", ""),
+    "no version": ("{}", "format"),
+    "a version that is none": ('{"format": "1"}', "format"),
+    "a newer version": ('{"format": 999}', "format"),
+    "what --json prints": ('{"format": 1, "termination": "optimal"}', ""),
+    "not a number": ('{"format": NaN}', ""),
+    "a number of 5,000 digits": ('{"format": ' + "1" * 5000 + "}", ""),
+    "brackets without end": ("[" * 100_000, ""),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_what_is_no_plan_is_told(case: str) -> None:
+    text, place = MALFORMED[case]
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        read_saved(text, "plan.json")
+    (told,) = refused.value.diagnostics
+    assert (told.code, told.place) == ("malformed-plan", "plan.json")
+    assert place in told.message
+
+
+PLACES = {
+    "spec.problem": put("spec", "problem", value="no-such"),
+    "spec.facts": put("spec", "facts", value=7),
+    "spec.facts.classes[0].deadline": put("spec", "facts", "classes", 0, "deadline", value="soon"),
+    "spec.facts.classes[0].nonsense": put("spec", "facts", "classes", 0, "nonsense", value=1),
+    "spec.seed": put("spec", "seed", value=1.5),
+    "spec.span": put("spec", "span", value="somewhere"),
+    "spec.nonsense": put("spec", "nonsense", value=1),
+    "state.is": put("state", "is", value="os.system"),
+    "state.on_demand": put("state", "on_demand", value=True),
+    "state.admitted": put("state", "admitted", value=[1.0, [2.0]]),
+    "state.names": put("state", "names", value="two"),
+    "state.stages": put("state", "stages", value=[0.5, 0.5]),
+    "termination": put("termination", value="done"),
+    "objective.value": put("objective", "value", value="cheap"),
+    "diagnostics": put("diagnostics", value={}),
+    "files": put("files", value={"0": 1}),
+    "files[0].name": put("files", 0, "name", value=None),
+    "files[0].content": put("files", 0, "content", value="no base64"),
+    "relaxed": put("relaxed", value="no"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_part_that_is_not_what_it_should_be_is_named(place: str) -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        read_saved(changed(saved(QUICK), PLACES[place]), "plan.json")
+    (told,) = refused.value.diagnostics
+    assert told.code == "malformed-plan"
+    assert told.message.startswith(f"`{place}` "), told.message
+
+
+def test_infinity_is_no_number() -> None:
+    text = saved(QUICK).replace('"on_demand": 200.0', '"on_demand": 1e999', 1)
+    assert text != saved(QUICK)
+    with pytest.raises(mrdsl.MrdslError, match=r"state\.on_demand"):
+        read_saved(text)
+
+
+def test_a_plan_brings_its_data_along(tmp_path: Path) -> None:
+    """Recorded arrivals are read when the spec is used: with the plan alone, they are the same."""
+    for name in ("recorded.mrspec", "recorded.csv"):
+        found = next((MODELS / "hybrid").glob(name if name.endswith("mrspec") else "*.csv"))
+        (tmp_path / found.name).write_bytes(found.read_bytes())
+    spec = mrdsl.load(tmp_path / "recorded.mrspec")
+    result = mrdsl.solve(spec)
+    text = result.to_json()
+    states = dict(verify(read_saved(text)).files)
+    assert set(states.values()) == {"same"}
+    for path in tmp_path.iterdir():
+        path.unlink()
+    found_again = verify(read_saved(text))
+    assert {state for _, state in found_again.files} == {"missing"}
+    assert found_again.kept
+    assert {d.code for d in found_again.found} == {"file-changed"}
+    assert mrdsl.solve(found_again.result.spec).plan == result.plan
+    assert json.loads(found_again.result.to_json())["files"] == json.loads(text)["files"]
+
+
+def test_a_file_that_has_changed_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "night.mrspec"
+    path.write_bytes((MODELS / QUICK).read_bytes())
+    text = mrdsl.solve(mrdsl.load(path)).to_json()
+    path.write_text(path.read_text() + "\n", encoding="utf-8")
+    found = verify(read_saved(text, "plan.json"))
+    assert found.kept
+    assert [(d.code, d.place) for d in found.found] == [("file-changed", "plan.json")]
+
+
+def test_data_that_a_plan_names_is_its_own(tmp_path: Path) -> None:
+    """A plan from a stranger leads to no other file: what is not brought along must have the fingerprint."""
+    secret = tmp_path / "secret"
+    secret.write_text("1\n2\n")
+    text = saved("hybrid/recorded.mrspec")
+    document = json.loads(text)
+    data = next(i for i, file in enumerate(document["files"]) if "content" in file)
+
+    def steal(document: dict[str, Any]) -> None:
+        del document["files"][data]["content"]
+        document["files"][data]["path"] = str(secret)
+
+    with pytest.raises(mrdsl.MrdslError, match=r"spec\.facts\.recorded\.file.*not brought along"):
+        read_saved(changed(text, steal))
+
+
+def test_a_bomb_in_a_plan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mrdsl.core.budgets.SAVED_BYTES", 100)
+    with pytest.raises(mrdsl.MrdslError, match=r"files\[\d\]\.content.*brings more than"):
+        read_saved(saved("hybrid/recorded.mrspec"))
+
+
+def test_a_spec_without_a_file_is_saved() -> None:
+    spec = mrdsl.load(MODELS / QUICK)
+    built = replace(spec, file="", text="", files=(), span=None, spans={})
+    assert mrdsl.Spec.from_json(built.to_json()) == built
+
+
+def test_a_result_that_knows_no_spec_is_not_saved() -> None:
+    with pytest.raises(mrdsl.MrdslError, match="does not know its spec"):
+        mrdsl.Result(mrdsl.Termination.OPTIMAL).to_json()
+
+
+def test_equality_is_by_value() -> None:
+    first = mrdsl.Result.from_json(saved(QUICK))
+    plan: Any = first.plan
+    other = replace(first, plan=replace(plan, admitted=plan.admitted + 1.0))
+    assert first == mrdsl.Result.from_json(saved(QUICK))
+    assert first != other
+    assert np.array_equal(plan.admitted, plan.admitted)
+
+
+def test_a_plan_of_an_older_version_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a change of the form by which `found` is called `solution`, and the title holds the problem's kind."""
+    document = json.loads(saved(QUICK))
+    document["found"] = document.pop("solution")
+    document["title"] = "Nightly"
+    today = json.dumps({**document, "fingerprint": fingerprint(document)})
+
+    def renamed(document: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: value for key, value in document.items() if key != "found"}
+        return {**kept, "solution": document["found"], "title": f"{document['title']} ({document['problem']})"}
+
+    monkeypatch.setattr(migrations, "FORMAT", migrations.FORMAT + 1)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {migrations.FORMAT - 1: renamed})
+    back = mrdsl.Result.from_json(today)
+    assert (back.title, back.solution) == ("Nightly (capacity)", "optimal")
+    assert verify(read_saved(today)).found == ()
