@@ -72,7 +72,7 @@ class JobClass(Node):
     deadline: float | None = quantity(
         "time", "by when a job must be done, for `minimize slots`", default=None, above=0.0, symbol="D"
     )
-    guarantee: str = choice(GUARANTEES, "which estimate meets the deadline", default="average")
+    guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
     profiled_on: float | None = quantity("data", "the input that the profile was measured on", default=None, above=0.0)
     data: float | None = quantity(
         "data", "the input of the jobs to come; default: as profiled", default=None, above=0.0

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, told_of_soft_deadlines
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.families.bounds.checks import find_impossible
 from mrdsl.families.bounds.estimates import estimates_of, promised_times
 from mrdsl.families.bounds.facts import BoundsFacts, sizes_of
+from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
+
+MOST_PRICED = 2000
+"""So many classes are sized once more to name the slots of a bound; of more only the deadlines are told."""
 
 
 def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -21,6 +29,7 @@ def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
     facts: BoundsFacts = spec.facts
     if plan.sizes:
         yield from _deadlines(spec, plan)
+        yield from told_of_soft_deadlines(spec, plan.completion["upper"], plan.stages, partial(_price, spec, plan))
         return
     assert facts.cluster is not None
     assert facts.cluster.slots is not None
@@ -67,6 +76,16 @@ def _deadlines(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
     for flags, what in ((many, "has more slots than tasks"), (few, "has less than one slot of a kind that it uses")):
         for index in map(int, np.flatnonzero(flags)):
             yield error("broken-plan", f"class {names_of(classes)[index]} {what}", classes[index].span)
+
+
+def _price(spec: Spec, plan: BoundsPlan, soft: NDArray[np.bool_]) -> str:
+    """The slots that keep the upper estimates of some classes beside those of the plan, in words."""
+    if spec.constraints or len(soft) > MOST_PRICED:
+        return UNPRICED
+    firmer = firm(spec, soft)
+    if list(find_impossible(firmer)):
+        return IMPOSSIBLE
+    return f"would take {plan_of(firmer).slots:.2f} slots instead of {plan.slots:.2f}"
 
 
 def _promised(spec: Spec, plan: BoundsPlan) -> Floats:

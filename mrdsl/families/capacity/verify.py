@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.contracts.hosting import told_of_sharing
+from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import instance_of, prices_of, whole_jobs
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.soft_deadlines import told_of_soft_deadlines
+from mrdsl.families.capacity.soft_deadlines import price
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.spec.columns import column, names_of
@@ -31,7 +33,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     if not relax and not broken:
         yield from _hosting(spec, plan)
     if not broken:
-        yield from told_of_soft_deadlines(spec, plan, relax)
+        yield from told_of_soft_deadlines(spec, plan.completion_upper, plan.stages, partial(price, spec, plan, relax))
     cost = measure(spec, plan)
     if abs(cost - plan.total) > FEASIBILITY * max(1.0, abs(cost)):
         yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its parts cost {cost:g}", spec.span)

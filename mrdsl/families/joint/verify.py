@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
 from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
+from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.joint.plan import JointPlan, columns_of, cost_of
+from mrdsl.families.joint.soft_deadlines import price, upper_times
 from mrdsl.families.joint.workload import Workload, parts, workload
 from mrdsl.spec.spec import Spec
 
@@ -20,7 +23,7 @@ MOST_TURNS = 100_000
 def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnostic]:
     """Demand bounds (8), (9), deadlines (3), slots on VMs (4), response times (5), cluster size (7), whole VMs.
 
-    A warning says where whole slots would need more VMs than the plan holds.
+    Warnings say where whole slots would need more VMs than the plan holds, and where deadlines are kept on average.
     """
     work = workload(spec)
     yield from _demand(spec, work, plan)
@@ -31,6 +34,8 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
         run, got = work.execution, plan.classes
         needed = hosting_vms(got.map_slots, got.reduce_slots, run.map_slots, run.reduce_slots)
         yield from told_of_hosting(work.class_names, needed, got.vms, spec.facts.cluster.span)
+    upper = upper_times(spec, plan)
+    yield from told_of_soft_deadlines(spec, upper, plan.stages, partial(price, spec, plan, relax))
 
 
 def measure(spec: Spec, plan: JointPlan) -> float:

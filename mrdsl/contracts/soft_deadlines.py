@@ -1,0 +1,54 @@
+"""Deadlines that a plan keeps on average alone, because nobody said by which estimate: what a bound would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.diagnostics import Diagnostic, warning
+from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.units import show
+from mrdsl.spec.columns import column, words
+from mrdsl.spec.spec import Spec
+
+Floats = NDArray[np.float64]
+
+UNPRICED = "makes it a bound"
+IMPOSSIBLE = "is more than any cluster keeps"
+
+
+def told_of_soft_deadlines(
+    spec: Spec, upper: Floats, stages: NDArray[np.int64], price: Callable[[NDArray[np.bool_]], str]
+) -> Iterator[Diagnostic]:
+    """One warning where classes without ``guarantee`` have an upper estimate beyond their deadline.
+
+    ``upper`` is each class's upper estimate on the slots of the plan [s]; ``price`` says in words what a plan costs in
+    which the upper estimates of these classes keep their deadlines. Classes of stages are left out: their upper
+    estimate is a bound under premises of its own.
+    """
+    classes: Sequence[Any] = spec.facts.classes
+    unsaid = (words(classes, "guarantee") == "") & (stages == 0)
+    soft = unsaid & (upper > column(classes, "deadline") * (1 + FEASIBILITY))
+    if not soft.any():
+        return
+    index = int(soft.argmax())
+    node, others = classes[index], int(soft.sum()) - 1
+    more = f" (and {others} more {'class' if others == 1 else 'classes'})" if others else ""
+    yield warning(
+        "soft-deadline",
+        f"by the upper estimate jobs of class {node.name} take {show(float(upper[index]), 'time')}, "
+        f"beyond their deadline{more}: without `guarantee` the average meets it",
+        node.span_of("deadline"),
+        f"`guarantee = upper` {price(soft)}; `guarantee = average` says that the average is meant",
+    )
+
+
+def firm(spec: Spec, soft: NDArray[np.bool_]) -> Spec:
+    """The spec in which these classes ask for the upper estimate."""
+    pairs = zip(spec.facts.classes, soft, strict=True)
+    bound = tuple(replace(node, guarantee="upper") if late else node for node, late in pairs)
+    return replace(spec, facts=replace(spec.facts, classes=bound))

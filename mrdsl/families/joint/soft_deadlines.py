@@ -1,0 +1,46 @@
+"""The upper estimates of a joint plan's jobs, and what the plan costs that keeps deadlines by them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.contracts.pipeline import Draft, last_draft
+from mrdsl.contracts.soft_deadlines import UNPRICED, firm
+from mrdsl.families.joint.checks import find_impossible
+from mrdsl.families.joint.methods.greedy import fill_by_penalty, recover, serve_least
+from mrdsl.families.joint.plan import JointPlan
+from mrdsl.families.joint.workload import Floats
+from mrdsl.formulas import mapreduce
+from mrdsl.formulas.estimates import estimates_of
+from mrdsl.spec.spec import Spec
+
+MOST_PRICED = 500
+"""Periods times classes and services up to which the greedy runs once more to name a price."""
+
+
+BEYOND = "is more than this cluster keeps"
+
+
+def upper_times(spec: Spec, plan: JointPlan) -> Floats:
+    """The upper estimate of a job of each class in its worst period [s]; NaN where it is not known or none runs."""
+    got = plan.classes
+    upper = estimates_of(spec.facts.classes)["upper"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each_map, each_reduce = got.map_slots / got.at_once, got.reduce_slots / got.at_once
+        times = mapreduce.completion(upper, np.ones_like(each_map), each_map, each_reduce)
+    times = np.where(got.admitted > 0, times, -np.inf).max(axis=0, initial=-np.inf)
+    return np.where(np.isfinite(times), times, np.nan)
+
+
+def price(spec: Spec, plan: JointPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
+    """What the greedy's plan costs that keeps the upper estimates of some classes, beside this one, in words."""
+    if plan.classes.vms.size + plan.services.vms.size > MOST_PRICED or spec.constraints:
+        return UNPRICED
+    firmer = firm(spec, soft)
+    if list(find_impossible(firmer)):
+        return BEYOND
+    found = last_draft([(serve_least, {}), (fill_by_penalty, {}), (recover, {})], Draft(firmer, relax))
+    if found.value is None:
+        return BEYOND
+    return f"would cost {found.value:.2f} {spec.currency} instead of {plan.total:.2f}"
