@@ -1,7 +1,11 @@
-"""The command line: thin commands over the Python API, each in a module of its own that is loaded when called."""
+"""The command line: thin commands over the Python API, each in a module of its own that is loaded when called.
+
+Such a module imports what declares its options; what it does it imports when it runs, so that help comes at once.
+"""
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -149,7 +153,13 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = COMMANDS.get(cmd_name)
-        return command() if command is not None else None
+        if command is None:
+            return None
+        gc.disable()  # modules are no garbage
+        try:
+            return command()
+        finally:
+            gc.enable()
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):

@@ -6,17 +6,19 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import parameters
+from mrdsl.cli.spec_files import lasting, specs_below
 from mrdsl.core.diagnostics import Diagnostic, Severity
-from mrdsl.language.loading import Loaded, load_file
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text, colour, plain
 
-SUFFIX = ".mrspec"
+if TYPE_CHECKING:
+    from mrdsl.language.loading import Loaded
 
 
 @click.command()
@@ -29,9 +31,12 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
 
     A file without a problem that another of them imports is checked as a part of that one.
     """
+    from mrdsl.language.loading import load_file
+
     values = parameters(defines, data)
     paths = list(specs_below(files))
-    specs = _without_parts({path: load_file(path, values, outside=allow_outside) for path in paths})
+    with lasting():
+        specs = _without_parts({path: load_file(path, values, outside=allow_outside) for path in paths})
     diagnostics = list(dict.fromkeys(diagnostic for loaded in specs for diagnostic in loaded.diagnostics))
     texts = {shown: text for loaded in specs for shown, text in loaded.texts.items()}
     if form == "json":
@@ -43,15 +48,6 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
         click.echo(as_text(diagnostics, texts, style), nl=False)
         click.echo(_summary(len(paths), diagnostics), err=True)
     return exit_code(diagnostics)
-
-
-def specs_below(files: Iterable[Path]) -> Iterable[Path]:
-    """The files themselves, and for a folder every spec below it, in order."""
-    for path in files:
-        if path.is_dir():
-            yield from sorted(path.rglob(f"*{SUFFIX}"))
-        else:
-            yield path
 
 
 def _without_parts(loaded: Mapping[Path, Loaded]) -> list[Loaded]:

@@ -9,14 +9,12 @@ from typing import Any
 
 import click
 
-from mrdsl import api
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError, print_diagnostics
 from mrdsl.cli.outputs import refuse_folder
 from mrdsl.contracts.family import Experiment
 from mrdsl.core.diagnostics import MrdslError, Severity, error
 from mrdsl.core.suggestions import did_you_mean
-from mrdsl.core.writer import claimed, overwriting
 from mrdsl.families import family, family_names
 
 
@@ -38,6 +36,8 @@ def experiment(name: str | None, output: Path | None, force: bool, settings: tup
         raise MrdslError(
             [error("unknown-experiment", f"there is no study `{name}`", None, did_you_mean(name, known, "studies: "))]
         )
+    from mrdsl import api
+    from mrdsl.core.writer import claimed, overwriting
     from mrdsl.reporting.text import print_tables
 
     study = known[name]

@@ -18,7 +18,6 @@ from mrdsl.contracts.family import Export, Family, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.suggestions import did_you_mean
-from mrdsl.core.writer import Together, make_folder
 from mrdsl.families import family as find_family
 
 
@@ -58,6 +57,8 @@ def export(form: str, solver: str, output: Path, force: bool, **options: Any) ->
 
 def _write(files: dict[str, str], folder: Path, force: bool, inputs: Iterable[Path | None]) -> None:
     """All files or none, into a folder that is made where it is missing; one file to standard output where asked."""
+    from mrdsl.core.writer import Together, make_folder
+
     if is_standard_output(folder):
         if len(files) > 1:
             raise MrdslError(

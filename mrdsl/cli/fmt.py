@@ -9,12 +9,10 @@ from pathlib import Path
 import click
 
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
-from mrdsl.cli.check import specs_below
+from mrdsl.cli.spec_files import specs_below
 from mrdsl.core.diagnostics import error
 from mrdsl.core.source import Span
-from mrdsl.core.writer import write_text
 from mrdsl.exchange.text import decode
-from mrdsl.language.formatting import format_text
 
 STANDARD_INPUT = "-"
 
@@ -30,6 +28,8 @@ def fmt(files: tuple[Path, ...], only_check: bool, diff: bool) -> int:
 
 
 def _format_one(path: Path, only_check: bool, diff: bool) -> int:
+    from mrdsl.language.formatting import format_text
+
     shown = "<stdin>" if str(path) == STANDARD_INPUT else str(path)
     data = sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else _bytes(path)
     text, problem = decode(data) if data is not None else (None, "there is no such file")
@@ -53,6 +53,8 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
     if str(path) == STANDARD_INPUT:
         click.echo(made, nl=False)
     elif changed:
+        from mrdsl.core.writer import write_text
+
         write_text(path, made, force=True)
         click.echo(f"formatted {shown}", err=True)
     return PLAN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import stat
@@ -12,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.cli.boundary import print_diagnostics
+from mrdsl.cli.spec_files import lasting
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.regular_files import UnreadableError, read_bytes
-from mrdsl.core.result import Result
-from mrdsl.language.loading import Loaded, load_file
 
 if TYPE_CHECKING:
+    from mrdsl.core.result import Result
+    from mrdsl.language.loading import Loaded
     from mrdsl.planning.saved_plans import Saved
 
 PEEKED = 4096
@@ -40,6 +40,7 @@ def open_input(file: Path, options: Mapping[str, Any]) -> Opened:
     """
     if not is_saved_plan(file):
         return Opened(_load(file, options))
+    from mrdsl.language.loading import Loaded
     from mrdsl.planning.verified_plans import verify
 
     verified = verify(read_plan(file, options))
@@ -86,23 +87,17 @@ def plan_text(file: Path) -> str:
 
 
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
-    """The spec of a command, also that in a saved plan, with what overrides it.
-
-    It lives as long as the process, so no garbage is sought in it.
-    """
+    """The spec of a command, also that in a saved plan, with what overrides it."""
     options = {"defines": defines, "data": data, "seed": seed, "allow_outside": allow_outside}
     return open_input(file, options).loaded
 
 
 def _load(file: Path, options: Mapping[str, Any]) -> Loaded:
+    from mrdsl.language.loading import load_file
+
     overrides = parameters(options["defines"], options["data"])
-    gc.disable()
-    try:
-        loaded = load_file(file, overrides, seed=options["seed"], outside=options["allow_outside"])
-        gc.freeze()
-    finally:
-        gc.enable()
-    return loaded
+    with lasting():
+        return load_file(file, overrides, seed=options["seed"], outside=options["allow_outside"])
 
 
 def parameters(defines: tuple[str, ...], data: Path | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,14 +13,12 @@ from mrdsl.cli.outputs import OutputFile
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.printable import shortened
-from mrdsl.exchange.registry import PlanWriter
-from mrdsl.language.evaluate import evaluate
-from mrdsl.language.parsing import parse_expression
-from mrdsl.language.scope import MistakeError, Report, Scope
-from mrdsl.language.tree import FileNames
 from mrdsl.spec.declared import advice, python_number_mistake
 from mrdsl.spec.options import LIMITS, SEED
 from mrdsl.spec.schema import Item
+
+if TYPE_CHECKING:
+    from mrdsl.exchange.registry import PlanWriter
 
 F = TypeVar("F", bound=Callable[..., Any])
 PROCESSES = Item("quantity", "parallel processes", at_least=1.0, at_most=1024.0, whole=True)
@@ -62,6 +60,11 @@ def slow_tasks(_: click.Context, parameter: click.Parameter, value: str | None) 
 def _measure(text: str | None, dimension: units.Dimension, parameter: click.Parameter, example: str) -> float | None:
     if text is None:
         return None
+    from mrdsl.language.evaluate import evaluate
+    from mrdsl.language.parsing import parse_expression
+    from mrdsl.language.scope import MistakeError, Report, Scope
+    from mrdsl.language.tree import FileNames
+
     node = parse_expression(text)
     try:
         value = evaluate(node, Scope(FileNames(("",)), Report(), lambda _: None)) if node is not None else None

@@ -13,7 +13,6 @@ import click
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, may, same_output, unwritable
-from mrdsl.core.writer import LOCK, refusals, write_text
 
 
 class OutputFile(click.Path):
@@ -49,6 +48,8 @@ class Outputs:
     def check(self, *inputs: Path | None) -> None:
         """Raises MrdslError where a file is one of the inputs, is there already, or is named twice."""
         named = {option: path for option, path in self.files.items() if path is not None}
+        if not named:
+            return
         for (first, one), (second, other) in combinations(named.items(), 2):
             if same_output(one, other):
                 raise MrdslError(
@@ -73,6 +74,8 @@ class Outputs:
                     )
                 ]
             )
+        from mrdsl.core.writer import refusals
+
         read = [path for path in inputs if path is not None]
         refused = [each for path in named.values() for each in refusals(path, force=self.force, inputs=read)]
         if refused:
@@ -82,6 +85,8 @@ class Outputs:
         """Writes the text where the option asks for it. Raises MrdslError."""
         path = self.files[option]
         if path is not None:
+            from mrdsl.core.writer import write_text
+
             write_text(path, text, force=self.force)
 
 
@@ -116,6 +121,8 @@ def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = 
                 )
             ]
         )
+    from mrdsl.core.writer import LOCK
+
     if not force and folder.exists() and any(entry.name != LOCK for entry in folder.iterdir()):
         raise MrdslError(
             [

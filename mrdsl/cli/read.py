@@ -13,10 +13,9 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import show, write_files
-from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.diagnostics import MrdslError, in_order
 from mrdsl.exchange.registry import SOLUTIONS
 from mrdsl.exchange.registry import names as names_of
-from mrdsl.language.loading import sort
 
 
 @click.command()
@@ -60,6 +59,6 @@ def read(
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     result = read_solution(loaded.spec, solution, form, formulation, relax, Proof(names, gap, bound))
-    result = replace(result, diagnostics=tuple(sort((*loaded.diagnostics, *result.diagnostics))))
+    result = replace(result, diagnostics=tuple(in_order((*loaded.diagnostics, *result.diagnostics))))
     show(result, loaded, outputs, False)
     return write_files(result, outputs, {})

@@ -14,9 +14,6 @@ from mrdsl.cli.check import exit_code
 from mrdsl.cli.inputs import load_spec
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.text import decode
-from mrdsl.formulas.stages import described
-from mrdsl.language import tree
-from mrdsl.language.parsing import parse
 from mrdsl.spec.columns import Columns
 from mrdsl.spec.stages import Stage
 
@@ -47,6 +44,8 @@ def show(stage: str, formulation: str | None, relax: bool, **options: Any) -> in
 
 
 def _show_tree(path: Path) -> int:
+    from mrdsl.language.parsing import parse
+
     try:
         text, problem = decode(path.read_bytes())
     except OSError as failure:
@@ -67,7 +66,9 @@ def tree_lines(node: Any, depth: int) -> list[str]:
     indent = "  " * depth
     if not isinstance(node, tuple) or not hasattr(node, "_fields"):
         return [f"{indent}{node}"]
-    first = tree.first_token(node)
+    from mrdsl.language.tree import first_token
+
+    first = first_token(node)
     lines = [f"{indent}{type(node).__name__} {first.line}:{first.column}"]
     for part in node:
         parts = part if isinstance(part, tuple) and not hasattr(part, "_fields") else (part,)
@@ -93,6 +94,8 @@ def spec_lines(value: Any, depth: int, name: str = "") -> list[str]:
     if isinstance(value, tuple) and any(is_dataclass(part) for part in value):
         lines = [f"{indent}{label}", *(line for part in value for line in spec_lines(part, depth + 1))]
         if all(isinstance(part, Stage) for part in value):
+            from mrdsl.formulas.stages import described
+
             lines += [f"{indent}  {line}" for line in described(value)]
         return lines
     return [f"{indent}{label}{dict(value) if hasattr(value, 'keys') else value}"]

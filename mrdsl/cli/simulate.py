@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,8 +14,10 @@ from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import files_of_plan, run_command
 from mrdsl.core.result import Result
 from mrdsl.exchange.registry import OF_A_RUN
-from mrdsl.language.loading import Loaded
 from mrdsl.spec.options import SIMULATION
+
+if TYPE_CHECKING:
+    from mrdsl.language.loading import Loaded
 
 
 @click.command()

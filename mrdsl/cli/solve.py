@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,14 +18,16 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.outputs import Outputs
 from mrdsl.contracts.family import kind_words
-from mrdsl.core.diagnostics import MrdslError, error, has_errors
+from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.exchange.plan_files import NothingToWriteError
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
-from mrdsl.language.loading import Loaded, sort
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from mrdsl.language.loading import Loaded
 
 EXPLAIN_FOR = 10.0
 """Seconds that `solve` spends on saying why there is no plan; `why` takes its time."""
@@ -74,7 +76,7 @@ def run_command(
         result = run(loaded, options)
     except MrdslError as failure:
         return fail(failure, loaded, outputs, parsed)
-    diagnostics = tuple(sort((*loaded.diagnostics, *result.diagnostics)))
+    diagnostics = tuple(in_order((*loaded.diagnostics, *result.diagnostics)))
     result = replace(result, seconds={**parsed, **result.seconds}, diagnostics=diagnostics)
     show(result, loaded, outputs, verbose)
     return write_files(result, outputs, writers)

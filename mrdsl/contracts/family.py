@@ -13,8 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.core.result import Limits, Plan, Result, Table
-from mrdsl.exchange.registry import Writer
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
 
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.study import Bench
     from mrdsl.core.answer import Answer
+    from mrdsl.core.result import Limits, Plan, Result, Table
+    from mrdsl.exchange.registry import Writer
     from mrdsl.simulation.settings import Settings
 
 

@@ -88,6 +88,20 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     return any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
 
 
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """In file order, the same diagnostic once; those without a place first."""
+    unique = dict.fromkeys(diagnostics)
+    order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+    return sorted(
+        unique,
+        key=lambda d: (
+            ("", 0, 0, order[d.severity])
+            if d.span is None
+            else (d.span.file, d.span.line, d.span.column, order[d.severity])
+        ),
+    )
+
+
 class MrdslError(Exception):
     """What the Python API raises: the diagnostics that say why, all of them.
 

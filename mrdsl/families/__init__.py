@@ -45,14 +45,12 @@ def summary(name: str) -> str:
 
 def reference_text(name: str) -> str | None:
     """The commented spec that ``mrdsl new`` starts from; None where there is no such family, or it has none."""
-    known = family(name)
-    if known is not None and known.reference is not None:
-        return known.reference()
-    if name not in SHIPPED:
-        return None
-    from mrdsl.core.resources import resource
+    if name in SHIPPED:
+        from mrdsl.core.resources import resource
 
-    return resource(f"models/{name}/reference.mrspec").read_text(encoding="utf-8")
+        return resource(f"models/{name}/reference.mrspec").read_text(encoding="utf-8")
+    known = family(name)
+    return known.reference() if known is not None and known.reference is not None else None
 
 
 def _loaded(point: EntryPoint) -> Family:

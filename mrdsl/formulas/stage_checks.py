@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -11,7 +11,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import show
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
-from mrdsl.spec.columns import Columns
+from mrdsl.spec.columns import Columns, parts_of
 from mrdsl.spec.matching import Reader, matching
 from mrdsl.spec.stages import Stage, any_stages, stages_of
 
@@ -41,23 +41,7 @@ def check_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
     """Classes of stages need slots for their tasks, others map and reduce slots; what else is given is unused."""
     staged = _staged(classes)
-    for index in matching(classes, lambda c: c.lacks("slots.map") | c.lacks("slots.reduce")):
-        if not staged(index):
-            node = classes[index]
-            lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(node.slots, kind) is None]
-            yield at_path(
-                error(
-                    "missing-item",
-                    f"the slots of class {node.name} lack {' and '.join(lacking)}",
-                    node.slots.span or node.span,
-                    "write how many tasks of each kind one VM hosts: slots { map = 2, reduce = 1 }",
-                ),
-                f"classes[{index}].slots",
-            )
-            if isinstance(classes, Columns) and not all(
-                f"slots.{kind}" in classes.values for kind in ("map", "reduce")
-            ):
-                break
+    yield from _without_slots(classes, staged)
     for index in matching(classes, lambda c: c.has("slots.task") & c.has("slots.map") & c.has("slots.reduce")):
         if not staged(index):
             yield _unused(classes[index], "task", "it has no stages")
@@ -79,6 +63,29 @@ def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
         for index in matching(classes, lambda c, kind=kind: c.has(f"slots.{kind}") & c.has("slots.task")):  # type: ignore[misc]
             if staged(index):
                 yield _unused(classes[index], kind, "it consists of stages")
+
+
+def _without_slots(classes: Sequence[Any], staged: Callable[[int], bool]) -> Iterator[Diagnostic]:
+    """Map or reduce slots that a class lacks; once of a table or group of which none has them."""
+    before = 0
+    for part in parts_of(classes):
+        for index in matching(part, lambda c: c.lacks("slots.map") | c.lacks("slots.reduce")):
+            if staged(before + index):
+                continue
+            node = part[index]
+            lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(node.slots, kind) is None]
+            yield at_path(
+                error(
+                    "missing-item",
+                    f"the slots of class {node.name} lack {' and '.join(lacking)}",
+                    node.slots.span or node.span,
+                    "write how many tasks of each kind one VM hosts: slots { map = 2, reduce = 1 }",
+                ),
+                f"classes[{before + index}].slots",
+            )
+            if isinstance(part, Columns) and not all(f"slots.{kind}" in part.values for kind in ("map", "reduce")):
+                break
+        before += len(part)
 
 
 def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
@@ -137,7 +144,7 @@ def _promises_more_than_lower(c: Reader) -> Any:
     return c.word("guarantee") != "lower"
 
 
-def _staged(classes: Sequence[Any]) -> Any:
+def _staged(classes: Sequence[Any]) -> Callable[[int], bool]:
     """Whether the class of an index has stages, without a list where none has."""
     if not any_stages(classes):
         return lambda index: False

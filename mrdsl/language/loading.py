@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, note
+from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, in_order, note
 from mrdsl.core.regular_files import shown_name
 from mrdsl.core.source import Span
 from mrdsl.exchange.text import read_document, within_budget
@@ -100,7 +100,7 @@ def _load(
         spec = replace(spec, checked=Checked(spec.facts, spec.goal, spec.constraints, spec.seed, said))
         follows = _FOLLOW_UPS if has_errors(diagnostics) else frozenset()
         diagnostics += [d for d in said if d.code not in follows]
-    diagnostics = _first(sort(diagnostics))
+    diagnostics = _first(in_order(diagnostics))
     usable = not has_errors(d for d in diagnostics if not d.impossible)
     return Loaded(spec if usable else None, tuple(diagnostics), resolved.texts, resolved.files)
 
@@ -112,7 +112,7 @@ def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     diagnostics.sort(key=lambda d: d.severity is not Severity.ERROR)
     told, last = diagnostics[: budgets.DIAGNOSTICS], diagnostics[budgets.DIAGNOSTICS - 1]
     more = f"{len(diagnostics) - len(told)} more mistakes and warnings are left out"
-    return [*sort(told), note("too-many-mistakes", more, last.span, "mend these first, then check again")]
+    return [*in_order(told), note("too-many-mistakes", more, last.span, "mend these first, then check again")]
 
 
 @contextmanager
@@ -139,17 +139,3 @@ def _causes(diagnostics: Iterable[Diagnostic], syntax: Iterable[Diagnostic]) -> 
         for d in diagnostics
         if d.code not in _FOLLOW_UPS and (d.span is None or (d.span.file, d.span.line) not in lines)
     ]
-
-
-def sort(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """In file order, the same diagnostic once; those without a place first."""
-    unique = dict.fromkeys(diagnostics)
-    order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
-    return sorted(
-        unique,
-        key=lambda d: (
-            ("", 0, 0, order[d.severity])
-            if d.span is None
-            else (d.span.file, d.span.line, d.span.column, order[d.severity])
-        ),
-    )

@@ -2,9 +2,9 @@
 
     for index in matching(classes, lambda c: c("map.max") < c("map.avg")): ...
 
-Over ``Columns`` the condition is evaluated once, on arrays; over plain nodes once per node, on numbers and without
-numpy, so that checking a small spec stays cheap. Conditions are written with comparisons, arithmetic, ``&`` and ``|``;
-a missing number is NaN, for which every comparison but ``!=`` is false.
+Over ``Columns``, also as a part of ``Joined``, the condition is evaluated once, on arrays; over plain nodes once per
+node, on numbers and without numpy, so that checking a small spec stays cheap. Conditions are written with comparisons,
+arithmetic, ``&`` and ``|``; a missing number is NaN, for which every comparison but ``!=`` is false.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import nan
 from operator import attrgetter
 from typing import Any
 
-from mrdsl.spec.columns import Columns, column, words
+from mrdsl.spec.columns import Columns, column, parts_of, words
 
 Condition = Callable[["Reader"], Any]
 
@@ -79,6 +79,10 @@ class _OfColumns(Reader):
 
 def matching(nodes: Sequence[Any], condition: Condition) -> Iterator[int]:
     """The indices of the nodes for which the condition holds, in order."""
-    if isinstance(nodes, Columns):
-        return (int(index) for index in condition(_OfColumns(nodes)).nonzero()[0])
-    return (index for index, node in enumerate(nodes) if condition(_OfNode(node)))
+    before = 0
+    for part in parts_of(nodes):
+        if isinstance(part, Columns):
+            yield from (before + int(index) for index in condition(_OfColumns(part)).nonzero()[0])
+        else:
+            yield from (before + index for index, node in enumerate(part) if condition(_OfNode(node)))
+        before += len(part)

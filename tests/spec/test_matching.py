@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
+import pytest
 
-from mrdsl.spec import Columns
+from mrdsl.spec import Columns, Joined
 from mrdsl.spec.blocks import ShufflePhase
 from mrdsl.spec.matching import Reader, matching
 
@@ -38,6 +40,20 @@ def test_columns_and_nodes_agree() -> None:
         for i in range(3)
     ]  # type: ignore[arg-type]
     assert {name: list(matching(nodes, condition)) for name, condition in conditions.items()} == found
+
+
+def test_joined_parts_are_asked_each_as_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The indices count through all parts, and no node of a column is built."""
+    columns = Columns(ShufflePhase, ["a", "b", "c"], VALUES)
+    written = (ShufflePhase(first_max=1.0, avg=3.0, max=2.0), ShufflePhase(first_max=1.0, avg=1.0, max=2.0))
+
+    def condition(c: Reader) -> Any:
+        return c("max") < c("avg")
+
+    joined = Joined((columns, written, columns))
+    assert [index for index, node in enumerate(joined) if node.max < node.avg] == [2, 3, 7]
+    monkeypatch.setattr(Columns, "_node", lambda *_: pytest.fail("a node is built"))
+    assert list(matching(joined, condition)) == [2, 3, 7]
 
 
 def test_a_misspelled_path_is_no_missing_value() -> None:
