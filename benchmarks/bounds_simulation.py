@@ -21,42 +21,54 @@ from statistics import median
 import numpy as np
 
 REPEATS = 5
-USERS, JOBS_PER_USER, CORES = (4, 10), 100, 128
+USERS, JOBS_PER_USER, CORES, THINK = (4, 10), 100, 128, (174.0, 127.0)
 # Table 3 of the paper, first row: tasks, average and longest time of map and of shuffle with reduce.
 TWITTER, SORT = (370, 30.0, 42.0, 64, 59.0, 84.0), (1024, 5.0, 16.0, 64, 83.0, 125.0)
 
 
-def times(avg, longest, random):
-    from mrdsl.simulation.task_times import spread
+def spread(avg, longest):
+    from mrdsl.simulation.engine.samplers import Spread
 
-    return spread(max(0.0, 2 * avg - longest), avg, longest, random)
-
-
-def draws(seed):
-    """The same task and think times for both sides."""
-    from mrdsl.simulation.task_times import exponential
-
-    random = np.random.RandomState(seed)
-    return [
-        (c[0], c[3], times(c[1], c[2], random), times(c[4], c[5], random), exponential(think, random))
-        for c, think in ((TWITTER, 174.0), (SORT, 127.0))
-    ]
+    return Spread(max(0.0, 2 * avg - longest), avg, longest)
 
 
 def ours():
-    from mrdsl.simulation.cluster import Pool
-    from mrdsl.simulation.queues import FewestRunning, Queue
-    from mrdsl.simulation.tasks import Work
-    from mrdsl.simulation.users import Submitters, observe
+    from mrdsl.simulation.engine.draws import TaskTimes
+    from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
+    from mrdsl.simulation.engine.world import JobKind, Machines, Stage
 
-    submitters = [
-        Submitters(Work(maps, reduces, m, r, r), think, users)
-        for (maps, reduces, m, r, think), users in zip(draws(1), USERS, strict=True)
+    classes = tuple(
+        JobClass(
+            JobKind(name, (Stage("map", c[0]), Stage("reduce", c[3], (0,)))),
+            (TaskTimes(spread(c[1], c[2])), TaskTimes(spread(c[4], c[5]))),
+            Users(users, think),
+            JOBS_PER_USER * users,
+        )
+        for name, c, think, users in zip(("twitter", "sort"), (TWITTER, SORT), THINK, USERS, strict=True)
+    )
+    started = time.process_time()
+    seen = run_once(Scenario(classes, (Machines(1, CORES),), ((QueueRule(),),), 0.0), 1, 0)
+    return seen.tasks, time.process_time() - started, [float(np.mean(each)) for each in seen.times]
+
+
+def draws(seed):
+    """Task and think times from the same distributions, drawn many at once."""
+    random = np.random.RandomState(seed)
+
+    def chunks(draw):
+        while True:
+            yield from draw(1024).tolist()
+
+    def exponential(mean):
+        return chunks(lambda count: mean * random.standard_exponential(count)).__next__
+
+    def drawn(avg, longest):
+        return chunks(lambda count: spread(avg, longest)(random, count)).__next__
+
+    return [
+        (c[0], c[3], drawn(c[1], c[2]), drawn(c[4], c[5]), exponential(think))
+        for c, think in zip((TWITTER, SORT), THINK, strict=True)
     ]
-    started = time.perf_counter()
-    seen, simulation = observe([Pool(CORES, [Queue(FewestRunning())])], submitters, [JOBS_PER_USER * u for u in USERS])
-    simulation.run()
-    return simulation.tasks, time.perf_counter() - started, [float(np.mean(each)) for each in seen]
 
 
 def on_simpy():
@@ -112,35 +124,45 @@ def on_simpy():
     for kind, users in enumerate(USERS):
         for _ in range(users):
             env.process(user(kind))
-    started = time.perf_counter()
+    started = time.process_time()
     env.run(done)
-    return tasks[0], time.perf_counter() - started, [float(np.mean(each)) for each in seen]
+    return tasks[0], time.process_time() - started, [float(np.mean(each)) for each in seen]
 
 
 def day(jobs):
     """Jobs of ~42 tasks through a day on 400 slots at about 80 % load, under fair sharing."""
-    from mrdsl.simulation.cluster import Pool, Simulation
+    from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
+    from mrdsl.simulation.engine.engine import Engine
+    from mrdsl.simulation.engine.flow import Submission
+    from mrdsl.simulation.engine.world import JobKind, Machines, Sharing, Stage
     from mrdsl.simulation.queues import FewestRunning, Queue
-    from mrdsl.simulation.tasks import Job, Work
+    from mrdsl.simulation.sampling import stream
 
     random = np.random.RandomState(7)
-    m, r = times(20.0, 60.0, random), times(40.0, 90.0, random)
     gaps, sizes = random.exponential(86400.0 / 24000, jobs), random.geometric(1 / 36.0, jobs)
-    arrivals = (
-        Job(0, Work(int(n), max(1, int(n) // 6), m, r, r), at)
-        for n, at in zip(sizes, np.cumsum(gaps).tolist(), strict=True)
+    kinds = [
+        JobKind(f"{n} maps", (Stage("map", n), Stage("reduce", max(1, n // 6), (0,), 1)))
+        for n in range(1, int(sizes.max()) + 1)
+    ]
+    times = [TaskTimes(spread(20.0, 60.0)), TaskTimes(spread(40.0, 90.0))]
+    blocks = StreamDraws(
+        [times] * len(kinds),
+        [[stage.tasks for stage in kind.stages] for kind in kinds],
+        lambda *place: stream(7, *place),
     )
-    pools = [Pool(300, [Queue(FewestRunning())]), Pool(150, [Queue(FewestRunning())])]
+    arrivals = (Submission(at, int(n) - 1) for n, at in zip(sizes, np.cumsum(gaps).tolist(), strict=True))
     spent = [0, 0.0]
 
     def completed(job, now):
         spent[0] += 1
         spent[1] += now - job.submitted
 
-    started = time.perf_counter()
-    simulation = Simulation(pools, arrivals, completed)
-    simulation.run()
-    return simulation.tasks, time.perf_counter() - started, [spent[1] / spent[0]]
+    machines = [Machines(1, 300), Machines(1, 150, 1)]
+    shares = [Sharing([Queue(FewestRunning())]) for _ in machines]
+    started = time.process_time()
+    engine = Engine(kinds, machines, shares, arrivals, blocks, completed)
+    engine.run()
+    return engine.tasks, time.process_time() - started, [spent[1] / spent[0]]
 
 
 def measure(*arguments):

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.formulas import mapreduce
-from mrdsl.simulation.cluster import Pool
-from mrdsl.simulation.queues import FewestRunning, Queue
-from mrdsl.simulation.sampling import stream
-from mrdsl.simulation.task_times import recorded, together
-from mrdsl.simulation.tasks import Draw, Work
-from mrdsl.simulation.users import Submitters, observe
+from mrdsl.simulation.engine.draws import TaskTimes
+from mrdsl.simulation.engine.samplers import Samples
+from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
+from mrdsl.simulation.engine.world import JobKind, Machines, Stage
 
 RUNS = 20
 
@@ -70,17 +68,11 @@ def _profile(times: Times, tasks: tuple[int, int]) -> mapreduce.Profile:
 
 
 def _simulated(times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str) -> float:
-    def draw(what: str, values: Sequence[float]) -> Draw:
-        return recorded(np.asarray(values, dtype=float), stream(seed, "forecast", what, name))
-
-    maps = draw("map", times.map)
-    first = later = maps
+    stages, work = [Stage("map", tasks[0])], [TaskTimes(Samples(tuple(times.map)))]
     if tasks[1]:
-        reduces = draw("reduce", times.reduce)
-        first = together(draw("first shuffle", times.first_shuffle), reduces)
-        later = together(draw("shuffle", times.shuffle), reduces)
-    work = Work(tasks[0], tasks[1], maps, first, later)
-    pools = [Pool(max(1, count), [Queue(FewestRunning())]) for count in slots]
-    seen, simulation = observe(pools, [Submitters(work, lambda: 0.0)], [RUNS])
-    simulation.run()
-    return float(np.mean(seen[0]))
+        stages.append(Stage("reduce", tasks[1], (0,), 1))
+        work.append(TaskTimes(*(Samples(tuple(each)) for each in (times.reduce, times.first_shuffle, times.shuffle))))
+    job = JobClass(JobKind(name, tuple(stages)), tuple(work), Users(1), RUNS)
+    machines = tuple(Machines(1, max(1, count), pool) for pool, count in enumerate(slots))
+    seen = run_once(Scenario((job,), machines, ((QueueRule(),), (QueueRule(),)), 0.0), seed, 0)
+    return float(np.mean(seen.times[0]))

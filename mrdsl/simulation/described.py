@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,21 +18,20 @@ from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
 from mrdsl.simulation.task_times import read_times
 from mrdsl.spec.schema import Source
-from mrdsl.spec.simulated import Simulation, Stragglers, WhatIf
+from mrdsl.spec.simulated import Losses, Run, Simulation, Stragglers, WhatIf
 
 MAP, REDUCE = 0, 1
+R = TypeVar("R", bound=Run)
 
 
-def asked(simulation: Simulation | None, what_if: WhatIf) -> Simulation:
+def asked(simulation: R, what_if: WhatIf) -> R:
     """What the spec says of its simulation, with what a command says in its place."""
-    found = simulation or Simulation()
+    found = simulation
     if what_if.slowstart is not None:
         found = replace(found, slowstart=what_if.slowstart)
     if what_if.stragglers is not None:
         found = replace(found, stragglers=Stragglers(share=what_if.stragglers[0], factor=what_if.stragglers[1]))
-    if what_if.lose is not None:
-        from mrdsl.spec.simulated import Losses
-
+    if what_if.lose is not None and isinstance(found, Simulation):
         found = replace(found, losses=replace(found.losses or Losses(), machines=what_if.lose))
     return found
 
@@ -40,7 +39,7 @@ def asked(simulation: Simulation | None, what_if: WhatIf) -> Simulation:
 def class_of(
     node: Any,
     who: Submitters,
-    rules: Simulation,
+    rules: Run,
     jobs: int,
     pools: tuple[int, int] = (MAP, REDUCE),
     limits: tuple[float, float] = (inf, inf),
@@ -54,15 +53,15 @@ def class_of(
     return JobClass(JobKind(node.name, tuple(placed)), tuple(times), who, jobs)
 
 
-def faults_of(rules: Simulation) -> Faults:
-    """What may go wrong while tasks run."""
+def faults_of(rules: Run, shuffle_service: bool = False, patience: float | None = None) -> Faults:
+    """What may go wrong while tasks run; whether outputs outlive machines and how patient queues are, beside."""
     failures, speculation = rules.failures, rules.speculation
     return Faults(
         share=failures.share if failures is not None else 0.0,
         retries=failures.retries if failures is not None else 3,
-        shuffle_service=rules.shuffle_service == "yes",
+        shuffle_service=shuffle_service,
         speculation=Speculation(speculation.quantile, speculation.factor) if speculation is not None else None,
-        patience=rules.preemption,
+        patience=patience,
     )
 
 

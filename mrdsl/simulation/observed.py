@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from mrdsl.core.result import Table
+from mrdsl.core.result import Table, plain
+from mrdsl.simulation.engine.scenario import Scenario, Seen
 from mrdsl.simulation.statistics import Kept, kept_within, summarize
 
 
@@ -17,7 +18,7 @@ class Observed:
 
     ``failed`` were given up. ``half_width`` is half the 95 % confidence interval of the mean, None where there is too
     little to tell; all times are None where every job was given up. ``kept`` is the share of all jobs within the
-    deadline, and ``utilisation`` the share of slot seconds at work, over the whole run.
+    deadline, None where there is none, and ``utilisation`` the share of slot seconds at work, over the whole run.
     """
 
     jobs: int
@@ -27,11 +28,16 @@ class Observed:
     p95: float | None
     p99: float | None
     half_width: float | None
-    kept: Kept
+    kept: Kept | None
     utilisation: float
 
+    def beside(self) -> dict[str, Any]:
+        """What stands in ``plan.classes.NAME``: ``kept`` where there is a deadline, and ``observed``."""
+        kept = {} if self.kept is None else {"kept": plain(self.kept)}
+        return {**kept, "observed": self.document()}
+
     def document(self) -> dict[str, Any]:
-        """The object under ``plan.classes.NAME.observed``, but for ``kept``, which stands beside it."""
+        """The object under ``plan.classes.NAME.observed``."""
         return {
             "jobs": self.jobs,
             "failed": self.failed,
@@ -44,12 +50,39 @@ class Observed:
         }
 
 
-def observed_of(runs: Sequence[Sequence[float]], deadline: float, utilisation: float) -> Observed | None:
+@dataclass(frozen=True)
+class Simulated:
+    """How a plan was run: independent runs, the seed, completed jobs per user in each, and the share that was warm-up.
+
+    ``what_if`` is what the command said in the place of the spec.
+    """
+
+    runs: int
+    seed: int
+    jobs_per_user: int
+    warm_up: float
+    what_if: Mapping[str, Any]
+
+
+def observed_classes(
+    scenario: Scenario, runs: Sequence[Seen], deadlines: Sequence[float | None]
+) -> list[Observed | None]:
+    """What runs of a scenario saw of each of its classes; ``utilisation`` is the class's part of all slot seconds."""
+    slots = sum(machines.vms * machines.slots for machines in scenario.machines)
+    span = sum(run.span for run in runs)
+    found = []
+    for place, deadline in enumerate(deadlines):
+        use = sum(run.busy[place] for run in runs) / (slots * span) if span > 0.0 else 0.0
+        found.append(observed_of([run.times[place] for run in runs], deadline, use))
+    return found
+
+
+def observed_of(runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float) -> Observed | None:
     """What independent runs saw of a class, each after its warm-up, infinite for given-up jobs; None where none ran."""
     jobs = sum(map(len, runs))
     if not jobs:
         return None
-    kept = kept_within(runs, deadline)
+    kept = None if deadline is None else kept_within(runs, deadline)
     ended = [[time for time in run if isfinite(time)] for run in runs]
     failed = jobs - sum(map(len, ended))
     if failed == jobs:
@@ -69,7 +102,8 @@ def table_of(observed: Sequence[tuple[str, Observed]]) -> Table:
             o.jobs,
             o.failed,
             *(o.mean, o.half_width, o.p50, o.p95, o.p99),
-            *(o.kept.share, o.kept.low, o.kept.high, o.utilisation),
+            *((o.kept.share, o.kept.low, o.kept.high) if o.kept is not None else (None, None, None)),
+            o.utilisation,
         )
         for name, o in observed
     ]

@@ -71,24 +71,14 @@ class Speculation(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulation(Node):
-    """How the plan is run, and how long."""
+class Run(Node):
+    """How long is simulated, and what goes wrong with tasks."""
 
     jobs_per_user: int = quantity(
         "jobs", "completed jobs per user, or per admitted job", default=20, at_least=2, whole=True
     )
     warm_up: float = quantity(
         "share", "the first part of every class's jobs, which no figure counts", default=0.1, at_least=0.0, below=1.0
-    )
-    scheduler: str = choice(SCHEDULERS, "fair: every job of a class alike; fifo: the oldest job first", default="fair")
-    lending: str = choice(
-        YES_OR_NO, "whether a class's idle slots are lent to other classes, one for one", default="no"
-    )
-    preemption: float | None = quantity(
-        "time",
-        "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
-        default=None,
-        at_least=0.0,
     )
     slowstart: float = quantity(
         "share",
@@ -99,11 +89,27 @@ class Simulation(Node):
     )
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
     failures: Failures | None = block(Failures, "attempts that fail")
+    speculation: Speculation | None = block(Speculation, "copies of tasks that take long")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation(Run):
+    """How the plan is run, and how long."""
+
+    scheduler: str = choice(SCHEDULERS, "fair: every job of a class alike; fifo: the oldest job first", default="fair")
+    lending: str = choice(
+        YES_OR_NO, "whether a class's idle slots are lent to other classes, one for one", default="no"
+    )
+    preemption: float | None = quantity(
+        "time",
+        "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
+        default=None,
+        at_least=0.0,
+    )
     losses: Losses | None = block(Losses, "machines that go")
     shuffle_service: str = choice(
         YES_OR_NO, "whether map output stays when its machine goes, such as on a service of its own", default="no"
     )
-    speculation: Speculation | None = block(Speculation, "copies of tasks that take long")
 
 
 def simulation_block() -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import simpy
 
-from mrdsl.simulation.preemption import Claim, fair_shares
+from mrdsl.simulation.shares import Claim, fair_shares
 
 
 @dataclass(eq=False)
@@ -78,6 +78,7 @@ class Job:
     stages: list[Stage] = field(default_factory=list)
     over: bool = False
     limits: dict[int, float] = field(default_factory=dict)
+    master: Any = None
 
     def running(self, pool):
         return sum(len(stage.running()) for stage in self.stages if stage.what.pool == pool)
@@ -89,7 +90,8 @@ class Job:
 class Plain:
     """``queues``: for every pool a list of (fair or not, weight, minimum, limit)."""
 
-    def __init__(self, kinds, machines, queues, submissions, draws, faults, losses):
+    def __init__(self, kinds, machines, queues, submissions, draws, faults, losses, masters=False):
+        self.masters = masters
         self.env = simpy.Environment()
         self.kinds, self.machines, self.queues, self.draws, self.faults = kinds, machines, queues, draws, faults
         self.group_of = [g for g, m in enumerate(machines) for _ in range(m.vms * m.slots)]
@@ -180,7 +182,10 @@ class Plain:
                 job = self.next_job(pool) if groups else None
                 if job is None:
                     break
-                self.start(job.startable(pool)[0], groups[0])
+                if self.masters and job.master is None:
+                    job.master = groups[0], self.free[groups[0]].pop()
+                else:
+                    self.start(job.startable(pool)[0], groups[0])
 
     def next_job(self, pool):
         queues = self.queues[pool]
@@ -300,6 +305,9 @@ class Plain:
 
     def over(self, job, failed):
         job.over = True
+        if job.master is not None:
+            self.free[job.master[0]].append(job.master[1])
+            self.wake()
         self.ended[job.number] = (self.env.now, failed)
 
     def put_back(self, task, times):

@@ -121,7 +121,7 @@ def sharing(queues):
     ]
 
 
-def run_engine(kinds, machines, queues, submissions, draws, faults, losses):
+def run_engine(kinds, machines, queues, submissions, draws, faults, losses, masters=False):
     record, ended = [], {}
 
     def completed(job, now):
@@ -135,6 +135,7 @@ def run_engine(kinds, machines, queues, submissions, draws, faults, losses):
         draws,
         completed,
         record.append,
+        masters,
         faults=faults,
         losses=losses,
     )
@@ -168,6 +169,19 @@ def test_the_same_attempts_on_the_same_slots_at_the_same_moments(part):
         assert len(ended) == len(world[3])
         over = {job: (kind, failed) for job, (_, kind, failed) in ended.items()}
         assert audit(record, kinds, machines, over, losses) == [], seed
+
+
+def test_jobs_whose_masters_hold_slots_run_the_same_attempts():
+    for seed in range(60):
+        kinds, machines, queues, submissions, draws, faults, _ = random_world(seed, faulty=bool(seed % 2))
+        # Every job's master may stand in the pool of its first stage.
+        machines = [*machines, *(Machines(len(submissions), 1, pool) for pool in range(len(queues)))]
+        world = kinds, machines, queues, submissions, draws, faults, []
+        record, ended = run_engine(*world, masters=True)
+        assert len(ended) == len(submissions)
+        assert rounded(rows(record)) == rounded(Plain(*world, masters=True).record), seed
+        over = {job: (kind, failed) for job, (_, kind, failed) in ended.items()}
+        assert audit(record, kinds, machines, over) == [], seed
 
 
 def test_the_random_worlds_show_everything_that_can_happen():

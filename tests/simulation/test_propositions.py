@@ -6,25 +6,21 @@ import numpy as np
 import pytest
 
 from mrdsl.formulas import propositions
-from mrdsl.simulation.cluster import Pool, Simulation
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
-from mrdsl.simulation.tasks import Job, TaskRun, Work
+from tests.simulation.known_jobs import Known
+from tests.simulation.known_jobs import run as on_engine
 
 CASES = 1500
 SLACK = 1 + 1e-9
 
 
 def run(queues, slots, jobs):
-    """Runs jobs whose tasks are known on one pool; gives the jobs and every run of a task."""
-    seen: list[TaskRun] = []
-    Simulation(
-        [Pool(slots, queues)], iter(sorted(jobs, key=lambda job: job.submitted)), lambda job, now: None, seen.append
-    ).run()
-    return seen
+    """Runs jobs whose tasks are known on one pool; gives every run of a task."""
+    return on_engine([(slots, queues)], jobs)
 
 
 def job_of(times, kind=0, at=0.0):
-    return Job(kind, Work.of_times(times), at)
+    return Known([float(time) for time in times], [], at, kind)
 
 
 def random_times(random, tasks, kind=None):
@@ -117,9 +113,9 @@ def test_classes_are_within_propositions_2_4_and_2_5():
         total = int(sum(queue.limit for queue in queues))
         run(queues, total, [job for job, _ in jobs])
         for job, times in jobs:
-            share, took = queues[job.kind].limit / total, job.ended - job.started
+            share, took = queues[job.queue].limit / total, job.ended - job.started
             assert propositions.class_lower(len(times), times.mean(), 1, share, total) <= took * SLACK
-            upper = propositions.class_upper(len(times), times.mean(), longest[job.kind], 1, share, total)
+            upper = propositions.class_upper(len(times), times.mean(), longest[job.queue], 1, share, total)
             assert took <= upper * SLACK
 
 

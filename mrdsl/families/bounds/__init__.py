@@ -43,7 +43,7 @@ FAMILY = Family(
     verify=hooks.verify,
     measure=hooks.measure,
     quantity=hooks.quantity,
-    simulate=hooks.simulate,
+    simulate_plan=hooks.simulate_plan,
     experiments=(
         Experiment(
             "bounds-tables",

@@ -12,6 +12,7 @@ from mrdsl.families.bounds.facts import BoundsFacts, JobClass, is_common, is_fif
 from mrdsl.families.bounds.stages import kinds_of_slots, of_phases_alone, promised_without_bound
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import at_path, check_few_tasks_of_stages, check_stages
+from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
 
@@ -111,6 +112,10 @@ def _data(facts: BoundsFacts) -> Iterator[Diagnostic]:
 def _recorded(facts: BoundsFacts) -> Iterator[Diagnostic]:
     from mrdsl.simulation.task_times import read_times
 
+    wrong = list(check_recordings(facts.classes))
+    yield from wrong
+    if has_errors(wrong):
+        return
     for node in facts.classes:
         if node.recorded is None:
             continue
@@ -118,16 +123,7 @@ def _recorded(facts: BoundsFacts) -> Iterator[Diagnostic]:
         for name, source, phase in phases:
             if source is None or phase is None:
                 continue
-            try:
-                times = read_times(Path(source.path), node.recorded.unit)
-            except (OSError, ValueError) as problem:
-                yield error(
-                    "wrong-recording",
-                    f"`{source.written}` is no list of task times: {problem}",
-                    source.span or node.recorded.span_of(name),
-                    "write one positive number a line, such as 23.5; unit says what 1 stands for",
-                )
-                continue
+            times = read_times(Path(source.path), node.recorded.unit)
             longest = _longest(node, name)
             if times.max() > longest * (1.0 + SUM_TOLERANCE):
                 yield warning(
@@ -224,14 +220,16 @@ def _masters(facts: BoundsFacts, jobs: int) -> Iterator[Diagnostic]:
     cluster = facts.cluster
     assert cluster is not None
     assert cluster.slots is not None
-    arriving = _indices(column(facts.classes, "arrivals", missing=0.0) > 0.0)
+    arriving = [
+        index for index, node in enumerate(facts.classes) if node.arrivals is not None or node.submissions is not None
+    ]
     if arriving:
         yield error(
             "too-small-cluster",
             "with masters = yes every job holds a slot while it runs, and jobs that arrive at random may hold "
             "all of them",
-            facts.classes[arriving[0]].span_of("arrivals"),
-            "leave out arrivals, so that a fixed number of users submits jobs, or masters",
+            facts.classes[arriving[0]].span_of("arrivals") or facts.classes[arriving[0]].span_of("submissions"),
+            "leave out arrivals and submissions, so that a fixed number of users submits jobs, or masters",
         )
     elif jobs >= (slots := sizes_of(cluster.slots)[0]):
         yield error(
@@ -272,7 +270,7 @@ def _overload(facts: BoundsFacts) -> Iterator[Diagnostic]:
 
     assert facts.cluster is not None
     assert facts.cluster.slots is not None
-    rate = column(facts.classes, "arrivals", missing=0.0)
+    rate = column(facts.classes, "arrivals", missing=0.0) * column(facts.classes, "burst", missing=1.0)
     work = mapreduce.lower(profile_of(facts.classes))
     maps, reduces = sizes_of(facts.cluster.slots)
     loads = {

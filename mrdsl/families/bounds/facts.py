@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
-from mrdsl.spec.schema import Node, block, blocks, choice, quantity
-from mrdsl.spec.simulated import Recorded
+from mrdsl.spec.schema import Node, Source, block, blocks, choice, quantity
+from mrdsl.spec.simulated import (
+    Recorded,
+    Run,
+    arrivals_item,
+    burst_item,
+    distribution_item,
+    recorded_block,
+    submissions_item,
+)
 from mrdsl.spec.stages import Stage, stage_blocks
 
 GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
@@ -83,22 +91,11 @@ class JobClass(Node):
         default=None,
         at_least=0.0,
     )
-    arrivals: float | None = quantity(
-        "rate", "jobs arrive at random at this rate instead of from users (simulated)", default=None, above=0.0
-    )
-    recorded: Recorded | None = block(
-        Recorded, "recorded task times, instead of times spread between the shortest and the longest (simulated)"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simulation(Node):
-    """How long is simulated."""
-
-    jobs_per_user: int = quantity("jobs", "completed jobs per user", default=20, at_least=2, whole=True)
-    warm_up: float = quantity(
-        "share", "the first part of every class's jobs, which no figure counts", default=0.1, at_least=0.0, below=1.0
-    )
+    distribution: str = distribution_item()
+    arrivals: float | None = arrivals_item()
+    burst: int = burst_item()
+    submissions: Source | None = submissions_item()
+    recorded: Recorded | None = recorded_block()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +109,7 @@ class BoundsFacts(Node):
         "for `minimize slots`: the least sum of map and reduce slots, or one reduce slot for every reduce task",
         default="least_slots",
     )
-    simulation: Simulation | None = block(Simulation, "how long is simulated")
+    simulation: Run | None = block(Run, "how long is simulated, and what goes wrong with tasks")
 
 
 def sizes_of(slots: Slots) -> tuple[int, int]:

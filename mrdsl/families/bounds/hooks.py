@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Plan, Result, Table
+    from mrdsl.core.result import Plan, Table
     from mrdsl.families.bounds.plan import BoundsPlan
+    from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
 
 
@@ -39,11 +40,11 @@ def quantity(spec: Spec, plan: BoundsPlan, name: str, argument: str) -> float:
     return answer(spec, plan, name, argument)
 
 
-def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
-    """What ``mrdsl simulate`` runs."""
-    from mrdsl.families.bounds.simulate import simulate as answer
+def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[BoundsPlan, tuple[Diagnostic, ...]]:
+    """The plan with what ``mrdsl simulate`` observed of it."""
+    from mrdsl.families.bounds.simulate import simulate_plan as answer
 
-    return answer(spec, runs, seed, jobs)
+    return answer(spec, plan, settings)
 
 
 def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterable[Diagnostic]:

@@ -14,29 +14,28 @@ from mrdsl.core.result import Bar, Plan, Table, Trace, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
-from mrdsl.simulation.tasks import TaskRun
+from mrdsl.simulation.observed import Observed, Simulated, table_of
 from mrdsl.spec.stages import Stage
 
 SHOWN = 50
 """How many classes the terminal shows."""
 BARS = 3000
 """How many tasks a Gantt chart shows."""
-STAGES = ("map", "reduce")
 ESTIMATES = ("lower", "average", "upper", "waves")
 
 
-@dataclass(frozen=True)
-class Observed:
-    """What was seen of one class: completed jobs, and their completion times in seconds.
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """One run of a task on a slot of a pool, times in seconds; ``outcome`` as the engine's attempts have it."""
 
-    ``half_width`` is half the 95 % confidence interval of the mean, None where there is too little to tell.
-    """
-
-    jobs: int
-    mean: float
-    p50: float
-    p95: float
-    half_width: float | None
+    job: int
+    kind: int
+    stage: str
+    pool: int
+    slot: int
+    start: float
+    end: float
+    outcome: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +59,7 @@ class BoundsPlan(Plan):
     dags: Mapping[str, tuple[Stage, ...]]
     upper_is_bound: NDArray[np.bool_]
     observed: Mapping[str, Observed] = field(default_factory=dict)
+    simulated: Simulated | None = None
     replay: Callable[[], Iterator[TaskRun]] | None = None
 
     @property
@@ -70,7 +70,9 @@ class BoundsPlan(Plan):
     def document(self) -> dict[str, Any]:
         """The object under ``plan`` in the JSON result."""
         classes = {name: self._class(index, name) for index, name in enumerate(self.names)}
-        return {"classes": classes, "slots": plain(self.slots)} if self.sizes else {"classes": classes}
+        slots = {"slots": plain(self.slots)} if self.sizes else {}
+        how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
+        return {"classes": classes, **slots, **how}
 
     def tables(self) -> tuple[Table, ...]:
         """Estimates and slots per class, and what was observed beside them."""
@@ -103,8 +105,10 @@ class BoundsPlan(Plan):
                 )
             )
         if self.observed:
-            head = ("class", "jobs seen", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "upper / mean", "average / mean")
-            tables.append(Table("Simulated", head, [self._seen(i, n) for i, n in enumerate(self.names[:SHOWN])]))
+            seen = list(self.observed.items())[:SHOWN]
+            head = ("class", "upper / mean", "average / mean")
+            ratios = [(name, *self._ratios(name, each.mean)) for name, each in seen]
+            tables += [table_of(seen), Table("Estimates beside what was seen", head, ratios)]
         return tuple(tables)
 
     def graph(self, title: str) -> str:
@@ -120,7 +124,7 @@ class BoundsPlan(Plan):
         return tuple(
             Bar(
                 f"pool {run.pool + 1}, slot {run.slot + 1}",
-                f"{STAGES[run.stage]} task of job {run.job + 1}",
+                f"{run.stage} task of job {run.job + 1}",
                 run.start,
                 run.end,
                 self.names[run.kind],
@@ -137,12 +141,12 @@ class BoundsPlan(Plan):
                 (
                     run.job + 1,
                     self.names[run.kind],
-                    STAGES[run.stage],
+                    run.stage,
                     run.pool + 1,
                     run.slot + 1,
                     run.start,
                     run.end,
-                    int(run.killed),
+                    int(run.outcome == "killed"),
                 )
                 for run in runs
             ),
@@ -153,17 +157,22 @@ class BoundsPlan(Plan):
         seen = self.observed.get(name)
         if seen is not None:
             times |= {"mean": seen.mean, "p50": seen.p50, "p95": seen.p95, "half_width": seen.half_width}
-        return {"completion": times, "upper_is_bound": bool(self.upper_is_bound[index]), **self._slots_of(index)}
+        return {
+            "completion": times,
+            "upper_is_bound": bool(self.upper_is_bound[index]),
+            **self._slots_of(index),
+            **({} if seen is None else seen.beside()),
+        }
 
     def _slots_of(self, index: int) -> dict[str, float]:
         if self.stages[index]:
             return {"task_slots": float(self.map_slots[index])}
         return {"map_slots": float(self.map_slots[index]), "reduce_slots": float(self.reduce_slots[index])}
 
-    def _seen(self, index: int, name: str) -> tuple[Any, ...]:
-        seen = self.observed[name]
-        ratios = [float(self.completion[each][index]) / seen.mean for each in ("upper", "average")]
-        return name, seen.jobs, seen.mean, seen.half_width, seen.p50, seen.p95, *ratios
+    def _ratios(self, name: str, mean: float | None) -> tuple[float | None, ...]:
+        index = self.names.index(name)
+        estimates = (float(self.completion[each][index]) for each in ("upper", "average"))
+        return tuple(None if mean is None else estimate / mean for estimate in estimates)
 
 
 def whole(slots: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -15,7 +15,7 @@ from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, upper_is_bound
-from mrdsl.simulation.observed import Observed, table_of
+from mrdsl.simulation.observed import Observed, Simulated, table_of
 from mrdsl.spec.stages import Stage
 
 SHOWN = 20
@@ -85,20 +85,6 @@ class StagedClassPlan:
     deadline: float
     penalty: float
     upper_is_bound: bool
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """How a plan was run: independent runs, the seed, completed jobs per user in each, and the share that was warm-up.
-
-    ``what_if`` is what the command said in the place of the spec.
-    """
-
-    runs: int
-    seed: int
-    jobs_per_user: int
-    warm_up: float
-    what_if: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +161,7 @@ class CapacityPlan(Plan):
 
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name, seen in self.observed.items():
-            classes[name] |= {"kept": plain(seen.kept), "observed": seen.document()}
+            classes[name] |= seen.beside()
         return classes
 
     def tables(self) -> tuple[Table, ...]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import inf
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.families.capacity.plan import CapacityPlan, Simulated
+from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.simulation.described import MAP, REDUCE, asked, class_of, faults_of, submitters_of
-from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen, load_of, run_once
+from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario
 from mrdsl.simulation.engine.world import Machines
-from mrdsl.simulation.observed import Observed, observed_of
+from mrdsl.simulation.observed import Observed, Simulated, observed_classes
+from mrdsl.simulation.refusals import asked_for, check_load
 from mrdsl.simulation.settings import Settings
-from mrdsl.solving.parallel import in_processes
+from mrdsl.solving.running import seen_of
 from mrdsl.spec.simulated import Simulation
 from mrdsl.spec.spec import Spec
 
@@ -35,7 +35,7 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     MrdslError where jobs arrive faster than the plan's slots work, and where no machine would be left.
     """
     facts: CapacityFacts = spec.facts
-    rules = asked(facts.simulation, settings.what_if)
+    rules = asked(facts.simulation or Simulation(), settings.what_if)
     jobs = settings.jobs or rules.jobs_per_user
     there = [index for index in range(len(facts.classes)) if plan.admitted[index] >= 1.0]
     known = [index for index in there if facts.classes[index].coefficients is None]
@@ -45,11 +45,10 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     problems = [problem for part in parts for problem in _refused(facts, part)]
     if problems:
         raise MrdslError(problems)
-    observed = dict(_observed(plan, facts, settings, parts))
-    said = settings.what_if.said()
+    observed = dict(_observed(facts, settings, parts))
     diagnostics = [_unknown(facts.classes[index]) for index in there if index not in known]
-    diagnostics += [_asked_for(said)] if said else []
-    simulated = Simulated(settings.runs, settings.seed, jobs, rules.warm_up, said)
+    diagnostics += asked_for(settings)
+    simulated = Simulated(settings.runs, settings.seed, jobs, rules.warm_up, settings.what_if.said())
     return replace(plan, observed=observed, simulated=simulated), tuple(diagnostics)
 
 
@@ -71,7 +70,7 @@ def _scenario(
         tuple(machines),
         tuple(_queues(rules, [slots[pool] for slots in weights]) for pool in (MAP, REDUCE)),
         rules.warm_up,
-        faults_of(rules),
+        faults_of(rules, rules.shuffle_service == "yes", rules.preemption),
         LossRule(losses.rate, losses.back, losses.machines) if losses is not None else None,
     )
 
@@ -96,15 +95,7 @@ def _queues(rules: Simulation, slots: Sequence[int]) -> tuple[QueueRule, ...]:
 def _refused(facts: CapacityFacts, part: _Part) -> Iterator[Diagnostic]:
     """What can be told before anything runs: more work than slots, no machine left."""
     first = facts.classes[part.classes[0]]
-    load = max(load_of(part.scenario))
-    if load >= 1.0:
-        shown = "infinitely many times" if load == inf else f"{load:.3g} times"
-        yield error(
-            "overloaded-cluster",
-            f"the jobs of class {first.name} bring {shown} the work that the slots of the plan can do",
-            first.span_of("arrivals"),
-            "lower arrivals or burst, or admit more jobs at once: jobs = lo .. hi",
-        )
+    yield from check_load(part.scenario, first, "lower arrivals or burst, or admit more jobs at once: jobs = lo .. hi")
     losses = part.scenario.losses
     used = {stage.pool for each in part.scenario.classes for stage in each.kind.stages}
     fewest = min(sum(m.vms for m in part.scenario.machines if m.pool == pool) for pool in used)
@@ -117,32 +108,16 @@ def _refused(facts: CapacityFacts, part: _Part) -> Iterator[Diagnostic]:
         )
 
 
-def _run(request: tuple[Scenario, int, int], report: object) -> Seen:
-    return run_once(*request)
-
-
-def _observed(
-    plan: CapacityPlan, facts: CapacityFacts, settings: Settings, parts: Sequence[_Part]
-) -> Iterator[tuple[str, Observed]]:
-    requests = [(part.scenario, settings.seed, run) for part in parts for run in range(settings.runs)]
-    seen: list[Seen] = in_processes(_run, requests, settings.processes)
-    by_class: dict[int, Observed] = {}
-    for at, part in enumerate(parts):
-        mine = seen[at * settings.runs : (at + 1) * settings.runs]
-        slots = sum(machines.vms * machines.slots for machines in part.scenario.machines)
-        span = sum(run.span for run in mine)
-        for place, index in enumerate(part.classes):
-            busy = sum(run.busy[place] for run in mine)
-            use = busy / (slots * span) if span > 0.0 else 0.0
-            observed = observed_of([run.times[place] for run in mine], facts.classes[index].deadline, use)
-            if observed is not None:
-                by_class[index] = observed
-    yield from ((facts.classes[index].name, by_class[index]) for index in sorted(by_class))
-
-
-def _asked_for(said: dict[str, object]) -> Diagnostic:
-    shown = ", ".join(f"{key} = {value}" for key, value in said.items())
-    return note("what-if", f"simulated with {shown}, which the spec does not say: what the command asked for")
+def _observed(facts: CapacityFacts, settings: Settings, parts: Sequence[_Part]) -> Iterator[tuple[str, Observed]]:
+    """By class, in the order of the spec."""
+    by_class: dict[int, Observed | None] = {}
+    for part, runs in zip(parts, seen_of([part.scenario for part in parts], settings), strict=True):
+        deadlines = [facts.classes[index].deadline for index in part.classes]
+        by_class |= zip(part.classes, observed_classes(part.scenario, runs, deadlines), strict=True)
+    for index in sorted(by_class):
+        observed = by_class[index]
+        if observed is not None:
+            yield facts.classes[index].name, observed
 
 
 def _unknown(node: JobClass) -> Diagnostic:

@@ -21,7 +21,8 @@ class Engine(Flow):
 
     ``arrivals`` come by time and are read one ahead. ``completed(job, now)`` is called when a job ends and may give the
     next one of the same user. ``record`` is told of every attempt when it ends. ``busy`` are the slot seconds of every
-    class, those of running tasks to their ends included.
+    class, those of running tasks to their ends included. With ``masters`` every job holds one more slot from its first
+    task to its end, as YARN's application masters do; there must be more slots than jobs.
     """
 
     def run(self, until: float = inf) -> None:
@@ -191,7 +192,11 @@ class Engine(Flow):
                 return
             for group in pool.groups:
                 if free[group]:
-                    self._start(presence, presence.ready[0], group)
+                    if self.masters and presence.job.master is None:
+                        presence.job.master = group, free[group].pop()
+                        pool.idle -= 1
+                    else:
+                        self._start(presence, presence.ready[0], group)
                     break
 
     def _start(self, presence: Presence, run: StageRun, group: int) -> None:

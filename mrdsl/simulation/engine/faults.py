@@ -12,7 +12,7 @@ from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.flow import OTHER, place
 from mrdsl.simulation.engine.state import Job, Pool, Presence, Redo, Running, StageRun
 from mrdsl.simulation.engine.world import Faults, Loss
-from mrdsl.simulation.preemption import EPSILON, Claim, fair_shares
+from mrdsl.simulation.shares import EPSILON, Claim, fair_shares
 
 
 class FaultyEngine(Engine):
@@ -340,11 +340,11 @@ class FaultyEngine(Engine):
         if len(pool.queues) == 1:
             return {p.number: (Claim(1.0, 0.0, p.running + p.pending), [p]) for p in present}
         found: dict[int, tuple[Claim, list[Presence]]] = {}
-        for kind, queue in enumerate(pool.queues):
-            mine = [p for p in present if p.kind == kind]
+        for number, queue in enumerate(pool.queues):
+            mine = [p for p in present if p.queue is queue]
             if mine:
                 demand = min(sum(p.running + p.pending for p in mine), queue.limit)
-                found[kind] = Claim(queue.weight, queue.minimum, demand), mine
+                found[number] = Claim(queue.weight, queue.minimum, demand), mine
         return found
 
 

@@ -43,9 +43,10 @@ class Flow:
         draws: Draws,
         completed: Completed,
         record: Record | None = None,
+        masters: bool = False,
     ) -> None:
         self.kinds, self.machines, self.draws = kinds, machines, draws
-        self.arrivals, self.completed, self.record = arrivals, completed, record
+        self.arrivals, self.completed, self.record, self.masters = arrivals, completed, record, masters
         self.pools = [Pool(index, each.queues) for index, each in enumerate(sharing)]
         self.free: list[list[int]] = []
         self.vm_of: list[int] = []
@@ -62,7 +63,8 @@ class Flow:
         self.events: list[tuple[float, int, int, Any]] = []
         self.changed: set[int] = set()
         self.together: dict[tuple[int, int], Running] = {}
-        self.plain = record is None and all(len(p.queues) == 1 and p.queues[0].limit == inf for p in self.pools)
+        alone = all(len(p.queues) == 1 and p.queues[0].limit == inf for p in self.pools)
+        self.plain = record is None and alone and not masters
 
     def _install(self, group: int, machines: Machines) -> None:
         first = len(self.vm_of)
@@ -95,7 +97,8 @@ class Flow:
             presence = job.presences.get(stage.pool)
             if presence is None:
                 pool = self.pools[stage.pool]
-                queue = pool.queues[what.kind if len(pool.queues) > 1 else 0]
+                own = what.kind if kind.queue is None else kind.queue
+                queue = pool.queues[own if len(pool.queues) > 1 else 0]
                 presence = job.presences[stage.pool] = Presence(job, pool, queue, job.number, what.kind)
             run = StageRun(job, index, stage, presence, len(stage.after), stage.tasks, stage.tasks)
             run.watched = any(kind.stages[child].slowstart < 1.0 for child in kind.children[index])
@@ -164,7 +167,16 @@ class Flow:
         job.ended = self.now
         for run in job.runs:
             run.block = None  # jobs and their stages know each other, and wait for the collector of such circles
+        if job.master is not None:
+            self._give_back(*job.master)
         self._expect(self.completed(job, self.now), RETURN)
+
+    def _give_back(self, group: int, slot: int) -> None:
+        """A slot of a group of machines is idle again."""
+        pool = self.pools[self.machines[group].pool]
+        self.free[group].append(slot)
+        pool.idle += 1
+        self.changed.add(pool.index)
 
     def _goes(self, task: Running, duration: float) -> None:
         task.duration = duration

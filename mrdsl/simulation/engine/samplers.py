@@ -16,7 +16,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Spread:
-    """Between ``least`` and ``longest``: ``least + (longest - least) U^p`` with the mean ``avg``, as in task_times."""
+    """Between ``least`` and ``longest``: ``least + (longest - least) U^p`` with the mean ``avg``.
+
+    ``p = (longest - avg) / (avg - least)``; the uniform distribution where the average lies midway. All equal to
+    ``avg`` where the average is at either end, which leaves no other choice.
+    """
 
     least: float
     avg: float

@@ -22,7 +22,7 @@ from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission
 from mrdsl.simulation.engine.samplers import mean_of
 from mrdsl.simulation.engine.state import Job
-from mrdsl.simulation.engine.world import Faults, JobKind, Loss, Machines, Sharing
+from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Loss, Machines, Sharing
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from mrdsl.simulation.sampling import stream
 
@@ -52,6 +52,8 @@ class Recorded:
 
 
 Submitters = Users | Arrivals | Recorded
+STRETCH = 60.0
+"""How many simulated seconds of attempts are held at once where a run is replayed."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,10 @@ class LossRule:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One cluster with its classes; ``queues`` has one row per pool, ``warm_up`` is a share of every class's jobs."""
+    """One cluster with its classes; ``queues`` has one row per pool, ``warm_up`` is a share of every class's jobs.
+
+    ``masters``: every job holds one more slot while it runs.
+    """
 
     classes: tuple[JobClass, ...]
     machines: tuple[Machines, ...]
@@ -96,6 +101,12 @@ class Scenario:
     warm_up: float = 0.1
     faults: Faults = Faults()
     losses: LossRule | None = None
+    masters: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where machines go that may hold jobs' masters: that is not modelled."""
+        if self.masters and self.losses is not None:
+            raise ValueError("machines with masters on them do not go")
 
     @property
     def vms(self) -> int:
@@ -139,6 +150,17 @@ def load_of(scenario: Scenario) -> list[float]:
     return [again * each / there if there else (inf if each else 0.0) for each, there in zip(work, power, strict=True)]
 
 
+def attempts_of(scenario: Scenario, seed: int, run: int) -> Iterator[Attempt]:
+    """Every attempt of one run in the order of ends, as the run goes: only those of one stretch of time are held."""
+    held: list[Attempt] = []
+    engine = _Run(scenario, seed, run, held.append).engine
+    engine.run(0.0)
+    while engine.events:
+        engine.run(engine.events[0][0] + STRETCH)
+        yield from held
+        held.clear()
+
+
 class _Run:
     def __init__(self, scenario: Scenario, seed: int, run: int, record: Record | None) -> None:
         self.scenario = scenario
@@ -171,6 +193,7 @@ class _Run:
             draws,
             self._completed,
             record,
+            s.masters,
         )
         if s.faults == Faults() and s.losses is None:
             return Engine(*world)

@@ -113,7 +113,10 @@ class Running:
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """One job: ``number`` in the order of submission, ``nth`` among those of its class; ``ended`` is -1 before."""
+    """One job: ``number`` in the order of submission, ``nth`` among those of its class; ``ended`` is -1 before.
+
+    ``master`` is the group of machines and the slot that its application master holds.
+    """
 
     kind: int
     nth: int
@@ -127,6 +130,7 @@ class Job:
     started: float = -1.0
     ended: float = -1.0
     failed: bool = False
+    master: tuple[int, int] | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -30,10 +30,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """What the jobs of one class do. ``children`` are the stages that come after each stage."""
+    """What the jobs of one class do. ``children`` are the stages that come after each stage.
+
+    ``queue`` is where they stand in a pool of several queues; None: in that of the class's own number.
+    """
 
     name: str
     stages: tuple[Stage, ...]
+    queue: int | None = None
     children: tuple[tuple[int, ...], ...] = field(init=False)
 
     def __post_init__(self) -> None:

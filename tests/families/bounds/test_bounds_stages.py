@@ -10,13 +10,13 @@ import pytest
 from mrdsl.core.result import Limits
 from mrdsl.families.bounds import FAMILY
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
-from mrdsl.families.bounds.simulate import simulate
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.spec import Goal
 from mrdsl.spec.stages import Stage
+from tests.families.bounds.running import observed
 from tests.formulas.random_stages import estimate, least_slots, numbers, random_stages
 
 CLUSTER = """problem bounds "Spark"
@@ -138,7 +138,7 @@ def test_upper_is_called_a_bound_where_the_spec_keeps_its_premises() -> None:
 def test_a_narrow_phase_in_a_common_pool_waits_for_long_tasks_of_others() -> None:
     """No bound is claimed, and none there is: upper is 17 s; on the one slot of its map task the reduces take 100 s."""
     spec = load_text(mixed("task = 24")).spec
-    plan = simulate(spec, 1, 1, 2).plan
+    plan = observed(spec, 1, 1, 2)
     assert plan.completion["upper"][0] < 20.0
     assert plan.observed["narrow"].p50 > 100.0
     assert not plan.upper_is_bound[0]
@@ -154,7 +154,7 @@ estimate completion
     one, two = (planned(text.replace("SLOTS", str(3 * slots))) for slots in (1, 2))
     assert (one.upper_is_bound.tolist(), two.upper_is_bound.tolist()) == ([False], [True])
     by_phase = text.replace("stage s { tasks", "map { tasks").replace("task = SLOTS", "map = SLOTS, reduce = SLOTS")
-    seen = [simulate(load_text(by_phase.replace("SLOTS", str(3 * slots))).spec, 1, 1, 40).plan for slots in (1, 2)]
+    seen = [observed(load_text(by_phase.replace("SLOTS", str(3 * slots))).spec, 1, 1, 40) for slots in (1, 2)]
     assert seen[0].completion["upper"][0] == one.completion["upper"][0] == 120.0
     assert seen[0].observed["a"].p95 > 120.0
     assert seen[1].observed["a"].p95 < two.completion["upper"][0]
@@ -163,7 +163,7 @@ estimate completion
 def test_one_pool_may_be_written_once() -> None:
     once, twice = (mixed(s, i) for s, i in (("task = 24", ""), ("map = 24, reduce = 24", ", pools = common")))
     assert planned(once).document() == planned(twice).document()
-    runs = [simulate(load_text(text).spec, 1, 1, 2).plan.document() for text in (once, twice)]
+    runs = [observed(load_text(text).spec, 1, 1, 2).document() for text in (once, twice)]
     assert runs[0] == runs[1]
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from mrdsl.families.bounds import FAMILY
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
-from mrdsl.families.bounds.simulate import simulate
 from mrdsl.simulation.task_times import read_times
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Source
 from mrdsl.spec.simulated import Recorded
 from mrdsl.spec.spec import Spec
+from tests.families.bounds.running import observed
 
 SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared"))
 FOLDER = SHARED / "data/traces/dice"
@@ -63,7 +63,7 @@ def test_replayed_jobs_stay_below_the_upper_estimate():
         facts=BoundsFacts(classes=classes, cluster=Cluster(slots=Slots(map=40, reduce=20), work_conserving="no")),
     )
     assert [each.code for each in FAMILY.check(spec)] == []
-    plan = simulate(spec, 2, 1, 10).plan
+    plan = observed(spec, 2, 1, 10)
     for index, name in enumerate(plan.names):
         assert plan.completion["lower"][index] < plan.observed[name].mean < plan.completion["upper"][index]
         assert plan.observed[name].p95 <= plan.completion["upper"][index]

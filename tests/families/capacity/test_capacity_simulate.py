@@ -13,17 +13,12 @@ from click.testing import CliRunner
 import mrdsl
 from mrdsl.cli import cli
 from mrdsl.families.capacity.facts import JobClass
-from mrdsl.formulas.profiles import profile_of
-from mrdsl.simulation.cluster import Pool
-from mrdsl.simulation.observed import observed_of
-from mrdsl.simulation.profiled import profiled_work
-from mrdsl.simulation.queues import FewestRunning, Queue
-from mrdsl.simulation.users import Submitters, observe
 from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Range
 from mrdsl.spec.simulated import WhatIf
 from tests.families.capacity.capacity_specs import capacity
 from tests.formulas.queues import multi_server_wait
+from tests.simulation.plain_users import Plain, means, spread, summed
 
 EQUAL = JobClass(
     name="equal",
@@ -129,20 +124,15 @@ def test_random_arrivals_wait_as_long_as_erlang_says() -> None:
     assert observed.utilisation == pytest.approx(0.8, abs=0.02)
 
 
-def test_two_simulators_agree_within_their_intervals() -> None:
-    spec = spec_of(PLAIN)
-    plan = mrdsl.simulate(spec, runs=6, jobs=40).plan
-    slots, node = plan.of_class(0).whole_slots, spec.facts.classes[0]
-    runs = []
-    for run in range(6):
-        work = profiled_work(profile_of(spec.facts.classes), 0, node, (77, run))
-        pools = [Pool(count, [Queue(FewestRunning())]) for count in (slots.map, slots.reduce)]
-        seen, simulation = observe(pools, [Submitters(work, lambda: 0.0, 4)], [160])
-        simulation.run()
-        runs.append(seen[0][16:])
-    other, one = observed_of(runs, node.deadline, 0.0), plan.observed["a"]
-    assert one.mean == pytest.approx(other.mean, abs=one.half_width + other.half_width)
-    assert one.half_width < 0.02 * one.mean
+def test_a_plain_simulator_agrees_within_their_intervals() -> None:
+    plan = mrdsl.simulate(spec_of(PLAIN), runs=6, jobs=40).plan
+    slots = plan.of_class(0).whole_slots
+    reduce = summed(spread(3.0, 3.0), spread(5.0, 8.0), spread(6.0, 9.0))
+    stages = [(40, (), 0, spread(10.0, 16.0)), (12, (0,), 1, reduce)]
+    mean, half = means(lambda run: Plain(stages, (slots.map, slots.reduce), 4, 160, seed=run), 6)
+    seen = plan.observed["a"]
+    assert seen.mean == pytest.approx(mean, abs=seen.half_width + half)
+    assert seen.half_width < 0.02 * seen.mean
 
 
 @pytest.mark.parametrize(
@@ -285,6 +275,6 @@ def test_a_what_if_that_cannot_be_is_refused(what_if: WhatIf, path: str) -> None
 
 
 def test_a_family_that_runs_as_its_spec_says_takes_no_what_if() -> None:
-    spec = mrdsl.load("models/bounds/reference.mrspec")
+    spec = mrdsl.load("models/schedule/reference.mrspec")
     with pytest.raises(mrdsl.MrdslError, match="as its spec says"):
         mrdsl.simulate(spec, what_if=WhatIf(burst=2))

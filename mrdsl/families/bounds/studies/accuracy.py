@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
+from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import ESTIMATES
-from mrdsl.families.bounds.simulate import simulate
+from mrdsl.families.bounds.simulate import simulate_plan
 from mrdsl.reporting.drawing import bar_chart
 from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.settings import Settings
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.spec import Spec
 
@@ -81,9 +83,9 @@ def accuracy(output: Path, scenarios: int = 30, jobs: int = 10, seed: int = 1) -
 def ratios_of(setting: Setting, seed: int, number: int, jobs: int) -> NDArray[np.float64]:
     """Estimates over simulated means, (classes, 4), of one scenario."""
     spec = scenario(setting, seed, number)
-    plan = simulate(spec, 1, seed + number, jobs).plan
-    means = np.array([plan.observed[name].mean for name in plan.names])  # type: ignore[union-attr]
-    return np.column_stack([plan.completion[each] / means for each in ESTIMATES])  # type: ignore[union-attr]
+    plan, _ = simulate_plan(spec, plan_of(spec), Settings(1, seed + number, jobs))
+    means = np.array([plan.observed[name].mean for name in plan.names])
+    return np.column_stack([plan.completion[each] / means for each in ESTIMATES])
 
 
 def scenario(setting: Setting, seed: int, number: int) -> Spec:
@@ -95,8 +97,6 @@ def scenario(setting: Setting, seed: int, number: int) -> Spec:
     cluster = replace(setting.cluster, slots=Slots(map=slots, reduce=slots))
     facts = BoundsFacts(classes=tuple(classes), cluster=cluster)
     if setting.think:
-        from mrdsl.families.bounds.formulas import plan_of
-
         times = plan_of(Spec(problem="bounds", facts=facts)).completion["average"]
         classes = [replace(node, think=setting.think * float(time)) for node, time in zip(classes, times, strict=True)]
     else:

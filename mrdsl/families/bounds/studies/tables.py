@@ -23,13 +23,13 @@ from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
-from mrdsl.families.bounds.simulate import Scenario, run_once, scenario_of
+from mrdsl.families.bounds.simulate import scenario_of
 from mrdsl.reporting.drawing import Series, line_chart
 from mrdsl.reporting.study_tables import write_csv
-from mrdsl.simulation.cluster import Simulation
+from mrdsl.simulation.engine.scenario import Recorded, Scenario, run_once
 from mrdsl.simulation.fixed_point import Floats, iterate
 from mrdsl.simulation.sampling import stream
-from mrdsl.simulation.tasks import Job, in_order
+from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec
 
 WAYS = ("trace", "closed", "masters")
@@ -120,11 +120,13 @@ def simulated(
     plan = plan_of(spec)
     spec = thinking(spec, plan, think)
     seed = spec.seed or 0
-    by_trace, iterations = traced(scenario_of(spec, plan, seed), plan, (seed, jobs, repeats, think))
+    length = Settings(jobs=3 * jobs)
+    scenario = scenario_of(spec, plan, length)
+    by_trace, iterations = traced(scenario, plan, (seed, jobs, repeats, think))
     means = {
         "trace": by_trace,
-        "closed": closed(scenario_of(spec, plan, seed, 3 * jobs), repeats),
-        "masters": closed(scenario_of(with_masters(spec), plan, seed, 3 * jobs), repeats),
+        "closed": closed(scenario, seed, repeats),
+        "masters": closed(scenario_of(with_masters(spec), plan, length), seed, repeats),
     }
     return [
         Found(
@@ -161,14 +163,15 @@ def traced(scenario: Scenario, plan: BoundsPlan, how: tuple[int, int, int, float
     seed, jobs, repeats, think = how
 
     def observe(guess: Floats, run: int) -> list[float]:
-        return replay(scenario, submissions(scenario, plan, guess, (seed, run, jobs, think)))
+        planned = submissions(scenario, plan, guess, (seed, run, jobs, think))
+        return [float(np.mean(times)) for times in run_once(planned, seed, run).times]
 
     point = iterate(lambda guess: observe(guess, 0), plan.completion["upper"].tolist())
     again = [observe(point.guess, run) for run in range(1, repeats)]
     return np.mean(np.array([point.observed, *again]), axis=0), point.iterations
 
 
-def submissions(scenario: Scenario, plan: BoundsPlan, guess: Floats, how: tuple[int, int, int, float]) -> list[Job]:
+def submissions(scenario: Scenario, plan: BoundsPlan, guess: Floats, how: tuple[int, int, int, float]) -> Scenario:
     """Every user submits a job every ``guess`` seconds, whatever becomes of it, each submission put off a little.
 
     Users of the slowest class submit so many jobs, the others as many more as fit: all classes are there all the time.
@@ -177,36 +180,22 @@ def submissions(scenario: Scenario, plan: BoundsPlan, guess: Floats, how: tuple[
     seed, run, jobs, think = how
     horizon = (1.0 + think) * float(guess.max()) * jobs
     planned = []
-    for kind, (name, who) in enumerate(zip(plan.names, scenario.submitters(run), strict=True)):
+    for kind, (name, described) in enumerate(zip(plan.names, scenario.classes, strict=True)):
         random = stream(seed, "submissions", run, name)
         most = int(horizon / guess[kind]) + 1
-        for user in range(int(plan.jobs[kind])):
+        times: list[float] = []
+        for _ in range(int(plan.jobs[kind])):
             gaps = think * guess[kind] * random.standard_exponential(most)
             at = np.cumsum(gaps) + guess[kind] * np.arange(most)
-            planned += [Job(kind, who.work, float(time), user) for time in at[at < horizon]]
-    return planned
+            times += at[at < horizon].tolist()
+        planned.append(replace(described, who=Recorded(tuple(sorted(times))), jobs=len(times)))
+    return replace(scenario, classes=tuple(planned), warm_up=0.0)
 
 
-def replay(scenario: Scenario, planned: Sequence[Job]) -> list[float]:
-    """Mean durations per class of jobs that are submitted as planned."""
-    seen: list[list[float]] = [[] for _ in scenario.enough]
-    Simulation(
-        scenario.pools(),
-        in_order(planned),
-        lambda job, now: seen[job.kind].append(now - job.submitted),
-        masters=scenario.masters,
-    ).run()
-    return [float(np.mean(times)) for times in seen]
-
-
-def closed(scenario: Scenario, repeats: int) -> Floats:
-    """Mean durations per class with users that wait, the first tenth of the jobs left out."""
-    runs = [run_once(scenario, run) for run in range(repeats)]
-    return np.array(
-        [
-            np.mean([np.mean(seen[kind][len(seen[kind]) // 10 :]) for seen in runs])
-            for kind in range(len(scenario.enough))
-        ]
+def closed(scenario: Scenario, seed: int, repeats: int) -> Floats:
+    """Mean durations per class with users that wait, the warm-up left out."""
+    return np.asarray(
+        np.mean([[np.mean(times) for times in run_once(scenario, seed, run).times] for run in range(repeats)], axis=0)
     )
 
 

@@ -1,63 +1,49 @@
-"""The simulator against a known queue, a plain second implementation, brute force, and schedules worked out by hand."""
+"""The engine on map and reduce phases: a known queue, a plain second implementation, brute force, schedules by hand."""
 
-from dataclasses import replace
 from itertools import permutations, product
-from math import pi, tan
+from math import inf, pi, tan
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.simulation.cluster import Pool, Simulation
-from mrdsl.simulation.preemption import Claim, fair_shares
+from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
+from mrdsl.simulation.engine.engine import Engine
+from mrdsl.simulation.engine.flow import Submission
+from mrdsl.simulation.engine.samplers import Exponential, Samples, Spread
+from mrdsl.simulation.engine.world import JobKind, Machines, Sharing, Stage
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
+from mrdsl.simulation.shares import Claim, fair_shares
 from mrdsl.simulation.statistics import half_width, student_95, summarize
-from mrdsl.simulation.task_times import exponential, read_times, recorded, spread
-from mrdsl.simulation.tasks import Job, TaskRun, Work, in_order
+from mrdsl.simulation.task_times import read_times
 from tests.formulas.queues import fifo_wait, multi_server_wait
+from tests.simulation.known_jobs import Known, run
 
 
-def no_more(job, now):
-    return None
-
-
-def run(pools, jobs, **options):
-    seen: list[TaskRun] = []
-    simulation = Simulation(pools, iter(sorted(jobs, key=lambda job: job.submitted)), no_more, seen.append, **options)
-    simulation.run()
-    return seen
-
-
-def poisson_jobs(random, rate, draw, jobs):
-    now = 0.0
-    for _ in range(jobs):
-        now += random.exponential(1.0 / rate)
-        yield Job(0, Work(1, 0, draw, draw, draw), now)
-
-
-def mean_wait(order, servers, rate, draw, random, jobs=60_000):
-    waits = []
+def mean_wait(order, servers, rate, times, seed, jobs=60_000):
+    random, waits = np.random.RandomState(seed), []
 
     def completed(job, now):
         waits.append(job.started - job.submitted)
 
-    Simulation([Pool(servers, [Queue(order)])], poisson_jobs(random, rate, draw, jobs), completed).run()
+    arrivals = (Submission(time, 0) for time in np.cumsum(random.exponential(1.0 / rate, jobs)).tolist())
+    draws = StreamDraws([[TaskTimes(times)]], [[1]], lambda *place: random)
+    kind = JobKind("one", (Stage("only", 1),))
+    Engine([kind], [Machines(1, servers)], [Sharing([Queue(order)])], arrivals, draws, completed).run()
     return summarize([waits[jobs // 10 :]])
 
 
 @pytest.mark.parametrize(("servers", "rate"), [(1, 0.7), (4, 3.2), (10, 8.5)])
 @pytest.mark.parametrize("order", [OldestFirst, FewestRunning])
 def test_an_m_m_c_queue_waits_as_long_as_erlang_says(order, servers, rate):
-    random = np.random.RandomState(servers)
-    seen = mean_wait(order(), servers, rate, exponential(1.0, random), random)
+    seen = mean_wait(order(), servers, rate, Exponential(1.0), servers)
     assert seen.mean == pytest.approx(multi_server_wait(1.0, rate, servers), abs=2.0 * seen.half_width)
     assert seen.half_width < 0.2 * seen.mean
 
 
 def test_an_m_d_1_queue_waits_half_as_long():
-    random = np.random.RandomState(5)
-    seen = mean_wait(OldestFirst(), 1, 0.6, lambda: 1.0, random)
+    seen = mean_wait(OldestFirst(), 1, 0.6, Spread(1.0, 1.0, 1.0), 5)
     assert seen.mean == pytest.approx(float(fifo_wait(1.0, 0.6, 0.0)), abs=2.0 * seen.half_width)
 
 
@@ -112,41 +98,31 @@ TIMES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 )
 def test_it_agrees_with_a_plain_second_implementation(data, first, second, fair, common):
     data = sorted(data, key=lambda each: each[0])
-    jobs = [Job(0, Work.of_times(map(float, maps), map(float, reduces)), float(at)) for at, maps, reduces in data]
-    pools = [Pool(first, [Queue(FewestRunning() if fair else OldestFirst())])]
+    jobs = [Known([*map(float, maps)], [*map(float, reduces)], float(at)) for at, maps, reduces in data]
+    pools = [(first, [Queue(FewestRunning() if fair else OldestFirst())])]
     if not common:
-        pools.append(Pool(second, [Queue(FewestRunning() if fair else OldestFirst())]))
+        pools.append((second, [Queue(FewestRunning() if fair else OldestFirst())]))
     run(pools, jobs)
     assert [job.ended for job in jobs] == by_steps(data, (first, second), fair, common)
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.booleans(), st.integers(2, 12), st.integers(2, 5))
-def test_the_short_cut_for_the_usual_case_changes_nothing(seed, fair, common, masters, slots, limit):
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.integers(2, 12), st.integers(2, 5))
+def test_the_short_cut_for_the_usual_case_changes_nothing(seed, fair, common, slots, limit):
     # Runs that are recorded take the long way throughout.
-    def ends(record):
+    def ends(recorded):
         random = np.random.RandomState(seed)
-        draw = exponential(3.0, random) if seed % 2 else lambda: float(random.randint(1, 6))
-        users = [
-            Job(
-                0,
-                replace(Work(random.randint(1, 40), random.randint(0, 9), draw, draw, draw), map_limit=limit),
-                float(random.randint(20)),
-                user=n,
-            )
-            for n in range(min(5, slots - 1))
-        ]
-        pools = [Pool(slots, [Queue(FewestRunning() if fair else OldestFirst())]) for _ in range(1 if common else 2)]
-        seen = []
 
-        def again(job, now):
-            seen.append((job.number, now))
-            return Job(0, job.work, now + draw(), job.user) if len(seen) < 25 else None
+        def draw(most):
+            tasks = random.randint(1, most)
+            return (random.exponential(3.0, tasks) if seed % 2 else random.randint(1, 6, tasks).astype(float)).tolist()
 
-        Simulation(pools, in_order(users), again, record, masters=masters).run()
-        return seen
+        jobs = [Known(draw(40), draw(9), float(random.randint(60)), limits=(limit, inf)) for _ in range(25)]
+        queues = [Queue(FewestRunning() if fair else OldestFirst()) for _ in range(1 if common else 2)]
+        run([(slots, [queue]) for queue in queues], jobs, recorded=recorded)
+        return [job.ended for job in jobs]
 
-    assert ends(None) == ends(lambda run: None)
+    assert ends(True) == ends(False)
 
 
 def test_tiny_batches_against_every_schedule():
@@ -161,17 +137,17 @@ def test_tiny_batches_against_every_schedule():
         )
         ends = []
         for order in set(permutations(times)):
-            job = Job(0, Work.of_times(map(float, order)), 0.0)
-            run([Pool(slots, [Queue(FewestRunning())])], [job])
+            job = Known([*map(float, order)])
+            run([(slots, [Queue(FewestRunning())])], [job])
             ends.append(job.ended)
         assert min(ends) == best
         assert max(ends) <= (2 - 1 / slots) * best
 
 
 def test_reduce_tasks_follow_the_last_map_task_and_the_first_wave_has_its_own_shuffle():
-    job = Job(0, Work(3, 4, lambda: 2.0, lambda: 1.0, lambda: 5.0), 1.0)
-    seen = run([Pool(2, [Queue(FewestRunning())]), Pool(2, [Queue(FewestRunning())])], [job])
-    assert [(each.stage, each.pool, each.start, each.end) for each in seen] == [
+    job = Known([2.0] * 3, [1.0] * 4, 1.0, first=[0.0] * 4, later=[4.0] * 4)
+    seen = run([(2, [Queue(FewestRunning())]), (2, [Queue(FewestRunning())])], [job])
+    assert [(each.stage, each.vm, each.start, each.end) for each in seen] == [
         (0, 0, 1.0, 3.0),
         (0, 0, 1.0, 3.0),
         (0, 0, 3.0, 5.0),
@@ -180,14 +156,14 @@ def test_reduce_tasks_follow_the_last_map_task_and_the_first_wave_has_its_own_sh
         (1, 1, 6.0, 11.0),
         (1, 1, 6.0, 11.0),
     ]
-    assert (job.started, job.map_ended, job.ended) == (1.0, 5.0, 11.0)
+    assert (job.started, job.ended) == (1.0, 11.0)
 
 
 def test_slots_are_not_lent_where_the_cluster_is_not_work_conserving():
     def ends(limit):
         queues = [Queue(FewestRunning(), limit=limit), Queue(FewestRunning(), limit=limit)]
-        jobs = [Job(0, Work.of_equal_tasks(8, 1.0), 0.0), Job(1, Work.of_equal_tasks(2, 1.0), 0.0)]
-        run([Pool(4, queues)], jobs)
+        jobs = [Known([1.0] * 8, at=0.0), Known([1.0] * 2, at=0.0, queue=1)]
+        run([(4, queues)], jobs)
         return [job.ended for job in jobs]
 
     assert ends(float("inf")) == [3.0, 1.0]
@@ -197,8 +173,8 @@ def test_slots_are_not_lent_where_the_cluster_is_not_work_conserving():
 def test_a_minimum_share_comes_first():
     def ends(minimum):
         queues = [Queue(OldestFirst(), weight=3.0), Queue(OldestFirst(), weight=1.0, minimum=minimum)]
-        jobs = [Job(0, Work.of_equal_tasks(12, 1.0), 0.0), Job(1, Work.of_equal_tasks(6, 1.0), 0.0)]
-        run([Pool(4, queues)], jobs)
+        jobs = [Known([1.0] * 12, at=0.0), Known([1.0] * 6, at=0.0, queue=1)]
+        run([(4, queues)], jobs)
         return [job.ended for job in jobs]
 
     assert ends(0.0) == [4.0, 5.0]
@@ -206,21 +182,21 @@ def test_a_minimum_share_comes_first():
 
 
 def test_a_queue_of_oldest_first_runs_jobs_one_after_the_other():
-    jobs = [Job(0, Work.of_equal_tasks(5, 2.0), 0.0), Job(0, Work.of_equal_tasks(2, 1.0), 0.0)]
-    run([Pool(2, [Queue(OldestFirst())])], jobs)
+    jobs = [Known([2.0] * 5, at=0.0), Known([1.0] * 2, at=0.0)]
+    run([(2, [Queue(OldestFirst())])], jobs)
     assert [job.ended for job in jobs] == [6.0, 6.0]
 
 
 def test_a_limit_per_job_leaves_slots_idle():
-    job = Job(0, replace(Work.of_equal_tasks(6, 1.0), map_limit=2), 0.0)
-    run([Pool(4, [Queue(FewestRunning())])], [job])
+    job = Known([1.0] * 6, limits=(2, inf))
+    run([(4, [Queue(FewestRunning())])], [job])
     assert job.ended == 3.0
 
 
 @pytest.mark.parametrize("order", [FewestRunning, OldestFirst])
 def test_masters_hold_a_slot_each_from_the_first_task_to_the_end(order):
-    jobs = [Job(0, Work.of_equal_tasks(4, 1.0, 2, 1.0), 0.0), Job(0, Work.of_equal_tasks(2, 1.0), 0.0)]
-    run([Pool(4, [Queue(order())])], jobs, masters=True)
+    jobs = [Known([1.0] * 4, [1.0] * 2, 0.0), Known([1.0] * 2, at=0.0)]
+    run([(4, [Queue(order())])], jobs, masters=True)
     # Fair: one slot of four for the tasks of each job, three when one is left. In order: three for the first; what it
     # leaves at 1 s is a master and one task of the second, whose other task waits for the reduce tasks of the first.
     assert [job.ended for job in jobs] == ([4.0, 2.0] if order is FewestRunning else [3.0, 4.0])
@@ -228,9 +204,9 @@ def test_masters_hold_a_slot_each_from_the_first_task_to_the_end(order):
 
 def test_preemption_kills_the_youngest_tasks_and_runs_them_again():
     def both(patience):
-        jobs = [Job(0, Work.of_equal_tasks(4, 10.0), 0.0), Job(0, Work.of_equal_tasks(2, 1.0), 1.0)]
-        seen = run([Pool(4, [Queue(FewestRunning())])], jobs, patience=patience)
-        return [job.ended for job in jobs], [each for each in seen if each.killed]
+        jobs = [Known([10.0] * 4, at=0.0), Known([1.0] * 2, at=1.0)]
+        seen = run([(4, [Queue(FewestRunning())])], jobs, patience=patience)
+        return [job.ended for job in jobs], [each for each in seen if each.outcome == "killed"]
 
     assert both(None) == ([10.0, 11.0], [])
     ends, killed = both(2.0)
@@ -241,27 +217,28 @@ def test_preemption_kills_the_youngest_tasks_and_runs_them_again():
 
 def test_preemption_loses_no_task_over_a_long_mixed_run():
     random = np.random.RandomState(9)
-    draw = spread(1.0, 4.0, 20.0, random)
+
+    def draw(tasks):
+        return Spread(1.0, 4.0, 20.0)(random, tasks).tolist()
+
     queues = [Queue(FewestRunning(), 0.5), Queue(FewestRunning(), 0.3, 2.0), Queue(FewestRunning(), 0.2)]
-    jobs = [
-        Job(i % 3, Work(random.randint(1, 30), random.randint(0, 5), draw, draw, draw), 5.0 * i) for i in range(200)
-    ]
-    tasks = sum(job.work.map_tasks + job.work.reduce_tasks for job in jobs)
-    pools = [Pool(8, queues), Pool(3, [Queue(FewestRunning(), 1.0) for _ in queues])]
+    jobs = [Known(draw(random.randint(1, 30)), draw(random.randint(0, 5)), 5.0 * i, i % 3) for i in range(200)]
+    tasks = sum(len(job.maps) + len(job.reduces) for job in jobs)
+    pools = [(8, queues), (3, [Queue(FewestRunning(), 1.0) for _ in queues])]
     seen = run(pools, jobs, patience=1.0)
-    assert sum(not each.killed for each in seen) == tasks
-    assert any(each.killed for each in seen)
-    assert all(job.ended > job.submitted for job in jobs)
-    assert all(queue.running == 0 for pool in pools for queue in pool.queues)
+    assert sum(each.outcome == "done" for each in seen) == tasks
+    assert any(each.outcome == "killed" for each in seen)
+    assert all(job.ended > job.at for job in jobs)
+    assert all(queue.running == 0 for _, queues in pools for queue in queues)
     assert no_slot_runs_two_tasks(seen)
 
 
 def no_slot_runs_two_tasks(runs):
     last = {}
     for each in sorted(runs, key=lambda each: (each.start, each.end)):
-        if each.start < last.get((each.pool, each.slot), 0.0):
+        if each.start < last.get(each.slot, 0.0):
             return False
-        last[each.pool, each.slot] = each.end
+        last[each.slot] = each.end
     return True
 
 
@@ -275,37 +252,37 @@ def test_fair_shares_are_weighted_within_demands_with_minima_first():
 @pytest.mark.parametrize("order", [FewestRunning, OldestFirst])
 def test_memory_grows_with_running_tasks_only(order):
     random = np.random.RandomState(1)
-    draw = exponential(1.0, random)
+    kinds = [JobKind("k", (Stage("map", int(n)), Stage("reduce", 10, (0,), 1))) for n in random.randint(50, 400, 150)]
+    draws = StreamDraws(
+        [[TaskTimes(Exponential(1.0))] * 2] * 150,
+        [[stage.tasks for stage in kind.stages] for kind in kinds],
+        lambda *place: random,
+    )
     queue = Queue(order())
-    jobs = (Job(0, Work(random.randint(50, 400), 10, draw, draw, draw), 11.0 * n) for n in range(150))
-    simulation = Simulation([Pool(20, [queue]), Pool(5, [Queue(order())])], jobs, no_more)
+    arrivals = (Submission(11.0 * kind, kind) for kind in range(150))
+    engine = Engine(
+        kinds,
+        [Machines(1, 20), Machines(1, 5, 1)],
+        [Sharing([queue]), Sharing([Queue(order())])],
+        arrivals,
+        draws,
+        lambda job, now: None,
+    )
     most = 0
     for until in range(0, 3000, 10):
-        simulation.run(float(until))
-        most = max(most, len(queue.order.heap), len(simulation.events))
-    assert simulation.tasks > 20_000
+        engine.run(float(until))
+        most = max(most, len(queue.order.heap), len(engine.events))
+    assert engine.tasks > 20_000
     assert most < 400
-
-
-def test_the_same_seed_gives_the_same_run():
-    def once():
-        random = np.random.RandomState(4)
-        draw = spread(1.0, 3.0, 9.0, random)
-        return run(
-            [Pool(7, [Queue(FewestRunning())])], [Job(0, Work(30, 9, draw, draw, draw), 3.0 * n) for n in range(9)]
-        )
-
-    assert once() == once()
 
 
 @pytest.mark.parametrize(("least", "avg", "longest"), [(0.0, 5.0, 16.0), (18.0, 30.0, 42.0), (1.0, 9.0, 10.0)])
 def test_spread_times_have_the_given_average_and_never_pass_the_longest(least, avg, longest):
-    draw = spread(least, avg, longest, np.random.RandomState(0))
-    times = np.array([draw() for _ in range(100_000)])
+    times = Spread(least, avg, longest)(np.random.RandomState(0), 100_000)
     assert least <= times.min()
     assert 0.99 * longest < times.max() <= longest
     assert times.mean() == pytest.approx(avg, rel=0.01)
-    assert spread(5.0, 5.0, 5.0, np.random.RandomState(0))() == 5.0
+    assert Spread(5.0, 5.0, 5.0)(np.random.RandomState(0), 3).tolist() == [5.0] * 3
 
 
 def test_recorded_times(tmp_path):
@@ -313,7 +290,7 @@ def test_recorded_times(tmp_path):
     file.write_text("1500\n\n2500\n")
     values = read_times(file, 1e-3)
     assert values.tolist() == [1.5, 2.5]
-    assert {recorded(values, np.random.RandomState(0))() for _ in range(3)} <= {1.5, 2.5}
+    assert set(Samples(tuple(values))(np.random.RandomState(0), 9)) == {1.5, 2.5}
     for text, where in (("12\nx\n", "line 2"), ("-1\n", "line 1"), ("nan\n", "line 1"), ("\n", "no number")):
         file.write_text(text)
         with pytest.raises(ValueError, match=where):
@@ -385,7 +362,7 @@ def by_steps_with_queues(jobs, slots, queues, fair):
 )
 def test_queues_agree_with_a_plain_second_implementation(data, slots, queues, fair):
     data = sorted(data, key=lambda each: each[0])
-    jobs = [Job(queue, Work.of_times(map(float, maps)), float(at)) for at, queue, maps in data]
-    pool = Pool(slots, [Queue(FewestRunning() if fair else OldestFirst(), *each) for each in queues])
+    jobs = [Known([*map(float, maps)], [], float(at), queue) for at, queue, maps in data]
+    pool = (slots, [Queue(FewestRunning() if fair else OldestFirst(), *each) for each in queues])
     run([pool], jobs)
     assert [job.ended for job in jobs] == by_steps_with_queues(data, slots, queues, fair)
