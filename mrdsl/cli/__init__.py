@@ -57,6 +57,12 @@ def _solve() -> click.Command:
     return solve
 
 
+def _report() -> click.Command:
+    from mrdsl.cli.report import report
+
+    return report
+
+
 def _simulate() -> click.Command:
     from mrdsl.cli.simulate import simulate
 
@@ -131,6 +137,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "show": _show,
     "lsp": _lsp,
     "solve": _solve,
+    "report": _report,
     "simulate": _simulate,
     "why": _why,
     "verify": _verify,

@@ -23,6 +23,7 @@ from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.exchange.plan_files import NothingToWriteError
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
+from mrdsl.reporting.charts.rendering import require as require_charts
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
 
@@ -66,6 +67,8 @@ def run_command(
 ) -> int:
     """Reads the spec that the options name, runs it, shows the result, writes its files, and gives the exit code."""
     outputs.check(options["file"], options["data"])
+    if any(one.needs and outputs.files[f"--{one.name}"] is not None for one in writers):
+        require_charts()
     started = time.perf_counter()
     loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
     parsed = {"parse": time.perf_counter() - started}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mrdsl.core.answer import Answer
     from mrdsl.core.result import Limits, Plan, Result, Table
     from mrdsl.exchange.registry import Writer
+    from mrdsl.reporting.report import Shown
     from mrdsl.simulation.settings import Settings
 
 
@@ -160,7 +161,8 @@ class Family:
     ``quantity(spec, plan, name, argument)``: a quantity for ``subject to``; in Pyomo models the component
     ``model.plan_quantities`` is a dict from (name, argument) to expressions.
     ``promises``: the numbers that an explanation of an infeasible spec, and of what each is worth, may move.
-    ``why(spec, result)``: what ``mrdsl why`` prints. ``simulate(spec, runs, seed, jobs)``: what
+    ``why(spec, result)``: what ``mrdsl why`` prints. ``report(spec, result)``: the decision in one sentence, and what
+    ``mrdsl report`` draws of the plan. ``simulate(spec, runs, seed, jobs)``: what
     ``mrdsl simulate`` runs; where a spec has to be solved before, ``simulate_plan(spec, plan, settings)`` gives
     the plan with what was observed of it, and warnings. ``reference()``: the commented spec that ``mrdsl new`` starts
     from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
@@ -184,6 +186,7 @@ class Family:
     measure: Callable[[Spec, Any], float | None] | None = None
     quantity: Callable[[Spec, Any, str, str], float] | None = None
     why: Callable[[Spec, Result], tuple[Table | str, ...]] | None = None
+    report: Callable[[Spec, Result], Shown] | None = None
     simulate: Callable[[Spec, int, int | None, int | None], Result] | None = None
     simulate_plan: Callable[[Spec, Any, Settings], tuple[Plan, Iterable[Diagnostic]]] | None = None
     promises: tuple[Promise, ...] = ()

@@ -8,8 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from mrdsl.core import saving
+from mrdsl.core.charts import Bar as Bar
+from mrdsl.core.charts import Graph
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.equality import same
+from mrdsl.core.tables import Table as Table
 
 
 class Termination(StrEnum):
@@ -47,28 +50,8 @@ class Limits:
     seed: int | None = None
 
 
-@dataclass(frozen=True)
-class Table:
-    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Any]]
-
-
 MONEY = "[money]"
 """Stands for the spec's currency in a plan's tables, which do not know it; :meth:`Result.tables` puts it in."""
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One bar of a Gantt chart: a lane, a label, start and end in seconds, and the kind that gives its colour."""
-
-    lane: str
-    label: str
-    start: float
-    end: float
-    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,9 +89,9 @@ class Plan:
         """The Gantt chart, empty where the family has none."""
         return ()
 
-    def graph(self, title: str) -> str:
-        """The plan drawn as a graph, an SVG document; "" where the family has none."""
-        return ""
+    def graph(self, title: str) -> Graph | None:
+        """The plan's parts and their order, None where the family has none."""
+        return None
 
     def trace(self) -> Trace:
         """Every event behind the plan; by default the bars of its chart."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mrdsl.core.charts import GanttChart
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Result
 
@@ -16,20 +17,22 @@ class NothingToWriteError(Exception):
 
 def gantt_chart(result: Result) -> str:
     """The plan's bars over time as SVG."""
-    from mrdsl.reporting.drawing import gantt
+    from mrdsl.reporting.charts import svg
 
     bars = result.plan.bars() if result.plan is not None else ()
     if not bars:
         raise NothingToWriteError("no Gantt chart", "nothing to draw over time")
-    return gantt(bars, result.title)
+    return svg(GanttChart(result.title, bars))
 
 
 def graph(result: Result) -> str:
     """The plan's tasks and their order as SVG."""
-    drawn = result.plan.graph(result.title) if result.plan is not None else ""
-    if not drawn:
+    from mrdsl.reporting.charts import svg
+
+    drawn = result.plan.graph(result.title) if result.plan is not None else None
+    if drawn is None:
         raise NothingToWriteError("no graph", "no order of tasks to draw")
-    return drawn
+    return svg(drawn)
 
 
 def trace(result: Result) -> str:

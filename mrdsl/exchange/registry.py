@@ -370,10 +370,12 @@ YARN = Writer(
 PLANS: tuple[Writer[Callable[[Queue], str]], ...] = (YARN,)
 PlanWriter = Writer[Callable[["Result"], str]]
 """Of a result with a plan; raises NothingToWriteError where the plan has no such form."""
-GANTT = PlanWriter("gantt", "a plan or a run", "the plan, or the first run, as a Gantt chart in SVG", _gantt, (".svg",))
+GANTT = PlanWriter(
+    "gantt", "a plan or a run", "the plan, or the first run, as a Gantt chart in SVG", _gantt, (".svg",), needs="altair"
+)
 OF_A_PLAN: tuple[PlanWriter, ...] = (
     GANTT,
-    PlanWriter("graph", "a plan", "the plan's tasks and their order in SVG", _graph, (".svg",)),
+    PlanWriter("graph", "a plan", "the plan's tasks and their order in SVG", _graph, (".svg",), needs="altair"),
 )
 """What `solve` writes besides the result, each by the option of its name; below, what `simulate` writes."""
 OF_A_RUN: tuple[PlanWriter, ...] = (

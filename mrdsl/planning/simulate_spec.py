@@ -57,7 +57,19 @@ def _require(settings: Settings, seed: int | None) -> None:
 def _planned(spec: Spec, family: Family, settings: Settings) -> Result:
     """The solved spec, its plan with what was observed of it; where there is no plan, the result says why."""
     solved = solve(spec, "auto", None, False, Limits())
-    if solved.plan is None or family.simulate_plan is None:
-        return solved
+    return _run(spec, family, solved, settings) if solved.plan is not None else solved
+
+
+def observe(spec: Spec, solved: Result, settings: Settings) -> Result | None:
+    """What independent runs show of a plan that is known already; None where the family has no simulation."""
+    family = find_family(spec)
+    _require(settings, spec.seed)
+    if family.simulate:
+        return simulate(spec, settings, spec.seed)
+    return _run(spec, family, solved, replace(settings, seed=spec.seed or 0)) if family.simulate_plan else None
+
+
+def _run(spec: Spec, family: Family, solved: Result, settings: Settings) -> Result:
+    assert family.simulate_plan is not None
     plan, diagnostics = family.simulate_plan(spec, solved.plan, settings)
     return finite(replace(solved, plan=plan, seed=settings.seed, diagnostics=solved.diagnostics + tuple(diagnostics)))

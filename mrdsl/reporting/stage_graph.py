@@ -1,24 +1,24 @@
-"""The stages of job classes as a drawing."""
+"""The stages of job classes as a graph."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mrdsl.core.charts import Graph, GraphNode
 from mrdsl.formulas.stages import longest_path, parents_of
-from mrdsl.reporting.drawing import GraphNode, graph
 from mrdsl.spec.stages import Stage
 
 DRAWN = 400
 """How many stages are drawn."""
 
 
-def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> str:
-    """Each class's stages in layers, as SVG: tasks and times, filled by the stage's part of its class's work.
+def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> Graph | None:
+    """Each class's stages: tasks and times, filled by the stage's part of its class's work.
 
-    The critical path of longest tasks has strong borders. Empty where there are no stages, or more than 400.
+    The critical path of longest tasks has strong borders. None where there are no stages, or more than 400.
     """
     if not 0 < sum(map(len, dags.values())) <= DRAWN:
-        return ""
+        return None
     nodes: list[GraphNode] = []
     edges: list[tuple[str, str]] = []
     for name, stages in dags.items():
@@ -38,4 +38,4 @@ def stage_graph(dags: Mapping[str, tuple[Stage, ...]], title: str) -> str:
             for number, stage in enumerate(stages)
         ]
         edges += [(keys[before], keys[number]) for number, others in enumerate(parents) for before in others]
-    return graph(nodes, edges, title)
+    return Graph(title, tuple(nodes), tuple(edges))

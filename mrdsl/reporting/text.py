@@ -38,7 +38,7 @@ def table_text(table: Table) -> str:
     rows = [[cell_text(cell) for cell in row] for row in table.rows]
     heads = [printable(head) for head in table.columns]
     widths = [max([len(head), *(len(row[i]) for row in rows)]) for i, head in enumerate(heads)]
-    right = [_is_numeric(table, i) for i in range(len(table.columns))]
+    right = [is_numeric(table, i) for i in range(len(table.columns))]
     lines = [printable(table.title)] if table.title else []
     lines.append(_line(heads, widths, right))
     lines.append("  " + "  ".join("-" * width for width in widths))
@@ -51,7 +51,8 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
     return ("  " + "  ".join(parts)).rstrip()
 
 
-def _is_numeric(table: Table, column: int) -> bool:
+def is_numeric(table: Table, column: int) -> bool:
+    """Whether a column holds numbers, and at least one."""
     cells = [row[column] for row in table.rows if row[column] is not None]
     return bool(cells) and all(isinstance(cell, int | float) or hasattr(cell, "dtype") for cell in cells)
 

@@ -42,6 +42,7 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("solve wrong.mrspec", 2, []),
     ("solve makespan.mrspec --gantt chart.svg", 0, ["chart.svg"]),
     ("simulate bounds.mrspec --runs 1 --jobs 2 --trace trace.csv", 0, ["trace.csv"]),
+    ("report q.mrspec -o night.html --spend 0", 0, ["night.html"]),
     ("why q.mrspec --no-worth", 0, []),
     ("why saved.json --no-worth", 0, []),
     ("solve saved.json", 0, []),

@@ -318,7 +318,7 @@ def test_kinds_and_units_fit_together() -> None:
 
 def test_starting_is_cheap() -> None:
     """Importing, checking and formatting load neither Pyomo nor a solver; a plain spec does not even load numpy."""
-    heavy = ("pyomo", "highspy", "pyscipopt", "networkx", "numpy", "rich")
+    heavy = ("pyomo", "highspy", "pyscipopt", "networkx", "numpy", "rich", "altair", "vl_convert", "jinja2")
     code = (
         "import sys, mrdsl\n"
         "from mrdsl.cli import cli\n"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.charts import Graph
 from mrdsl.core.result import Bar, Plan, Table, Trace, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.estimates import kinds_of
@@ -111,7 +112,7 @@ class BoundsPlan(Plan):
             tables += [table_of(seen), Table("Estimates beside what was seen", head, ratios)]
         return tuple(tables)
 
-    def graph(self, title: str) -> str:
+    def graph(self, title: str) -> Graph | None:
         """The stages of the classes that consist of some, with tasks and times."""
         from mrdsl.reporting.stage_graph import stage_graph
 

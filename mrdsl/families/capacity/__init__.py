@@ -71,6 +71,7 @@ FAMILY = Family(
     measure=hooks.measure,
     quantity=hooks.quantity,
     why=hooks.why,
+    report=hooks.report,
     simulate_plan=hooks.simulate_plan,
     plans=hooks.plans,
 )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.capacity.plan import CapacityPlan
+    from mrdsl.reporting.report import Shown
     from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
 
@@ -47,6 +48,13 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterable[Diagnostic]:
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     """What ``mrdsl why`` prints."""
     from mrdsl.families.capacity.why import why as answer
+
+    return answer(spec, result)
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """What ``mrdsl report`` says and draws."""
+    from mrdsl.families.capacity.report import report as answer
 
     return answer(spec, result)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.charts import Graph
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
@@ -145,7 +146,7 @@ class CapacityPlan(Plan):
             **how,
         }
 
-    def graph(self, title: str) -> str:
+    def graph(self, title: str) -> Graph | None:
         """The stages of the classes that consist of some, with tasks and times."""
         from mrdsl.reporting.stage_graph import stage_graph
 

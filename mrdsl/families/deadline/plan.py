@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mrdsl.core.charts import Graph, GraphNode
 from mrdsl.core.result import Bar, Plan, Table
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.network import Floats, Network, network_of
@@ -88,16 +89,14 @@ class DeadlinePlan(Plan):
             bars.append(Bar(lane, "", max(start - float(self.slack[i]), 0.0), start, "slack"))
         return tuple(bars)
 
-    def graph(self, title: str) -> str:
+    def graph(self, title: str) -> Graph | None:
         """The tasks in layers with their durations and slacks; a box is filled by the duration's share of the delay.
 
         The task of the least slack has a strong border. Plans of more than 400 tasks are not drawn.
         """
         if len(self.names) > DRAWN:
-            return ""
-        from mrdsl.reporting.drawing import GraphNode, graph
-
-        nodes = [
+            return None
+        nodes = tuple(
             GraphNode(
                 str(i),
                 f"{name} ({self.count[i]})" if self.count[i] > 1 else name,
@@ -106,8 +105,8 @@ class DeadlinePlan(Plan):
                 marked=bool(self.slack[i] <= 1.001 * self.slack.min()),
             )
             for i, name in enumerate(self.names)
-        ]
-        return graph(nodes, [(str(a), str(b)) for a, b in self.follows], title)
+        )
+        return Graph(title, nodes, tuple((str(a), str(b)) for a, b in self.follows))
 
 
 def plan_of(tasks: Tasks, network: Network, slack: Floats) -> DeadlinePlan:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.charts import Graph
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.formulas.mapreduce import Floats
@@ -86,7 +87,7 @@ class JointPlan(Plan):
             "cost": _cost(self.operation[t], self.penalties[t]),
         }
 
-    def graph(self, title: str) -> str:
+    def graph(self, title: str) -> Graph | None:
         """The stages of the classes that consist of some, with tasks and times."""
         from mrdsl.reporting.stage_graph import stage_graph
 

@@ -1,0 +1,67 @@
+"""``mrdsl report``: a plan as a page that one can hand on."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli import options as shared
+from mrdsl.cli.boundary import print_diagnostics
+from mrdsl.cli.check import exit_code as diagnostics_exit_code
+from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.outputs import OutputFile, Outputs
+from mrdsl.cli.solve import exit_code
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Limits
+from mrdsl.spec.options import SIMULATION
+
+
+@click.command()
+@shared.spec_options
+@click.option(
+    "-o", "--output", type=OutputFile(), required=True, help="A file that ends in .html or .md; - prints Markdown."
+)
+@shared.force
+@shared.method_options
+@shared.time_limit
+@shared.gap
+@click.option(
+    "--simulate", "runs", metavar="RUNS", type=shared.Count(SIMULATION["runs"]), help="Simulate the plan, too."
+)
+@click.option(
+    "--spend",
+    callback=shared.seconds,
+    metavar="T",
+    default="30",
+    show_default=True,
+    help="Seconds for what promises are worth, and again for what-if curves; 0 leaves both out.",
+)
+def report(output: Path, force: bool, runs: int | None, spend: float, **options: Any) -> int:
+    """Solve the spec in FILE and write a report of the plan: one page for a browser, or Markdown."""
+    from mrdsl.explain.report import Made
+    from mrdsl.explain.report import report as run
+    from mrdsl.explain.what_if import How
+    from mrdsl.reporting.written import check_ending, written
+    from mrdsl.simulation.settings import Settings
+    from mrdsl.solving.interruption import kept
+
+    check_ending(output)
+    outputs = Outputs({"-o": output}, force)
+    outputs.check(options["file"], options["data"])
+    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    outputs.check(*loaded.files)
+    if loaded.spec is None:
+        raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
+    limits = Limits(time=options["time_limit"], gap=options["gap"])
+    how = How(options["solver"], options["formulation"], options["relax"], limits, spend)
+    made = Made(shlex.join(["mrdsl", *sys.argv[1:]]), loaded.files)
+    settings = Settings(runs=runs) if runs is not None else None
+    with kept():
+        whole, result = run(loaded.spec, how, made, runs=settings, known=loaded.diagnostics)
+    outputs.write("-o", written(whole, output))
+    print_diagnostics(result.diagnostics, loaded.texts)
+    return exit_code(result)

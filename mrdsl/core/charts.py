@@ -1,0 +1,141 @@
+"""Charts as plain values: what is to be seen, without a word on how it is drawn.
+
+Plans, studies and reports say what they show in these; :mod:`mrdsl.reporting.charts` draws them. Numbers that are NaN
+or None leave a hole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mrdsl.core.tables import Table
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line: ``y`` over ``x``, and where given a band from ``low`` to ``high``, all of one length."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float | None]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """One line per series; ``y_zero`` lets the value axis start at 0."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    y_zero: bool = False
+
+    def table(self) -> Table:
+        """The numbers behind the lines."""
+        rows = [(one.name, x, y) for one in self.series for x, y in zip(one.x, one.y, strict=True)]
+        return Table("", ("line", self.x_label, self.y_label), rows)
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Per group a bar of each series, side by side or ``stacked``; ``horizontal`` where names of groups are long."""
+
+    title: str
+    groups: tuple[str, ...]
+    series: Mapping[str, Sequence[float | None]]
+    x_label: str = ""
+    y_label: str = ""
+    stacked: bool = False
+    horizontal: bool = False
+
+    def table(self) -> Table:
+        """The numbers behind the bars."""
+        several = len(self.series) > 1
+        heads = tuple(f"{name} {self.y_label}".strip() if several else self.y_label or name for name in self.series)
+        return Table("", (self.x_label or "", *heads), list(zip(self.groups, *self.series.values(), strict=True)))
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Several values of one thing on one axis, and the limit that they should keep; None for what is not known."""
+
+    name: str
+    values: Mapping[str, float | None]
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class IntervalChart:
+    """Estimates beside the limit that each should keep, one row per thing: completion times and deadlines."""
+
+    title: str
+    label: str
+    rows: tuple[Interval, ...]
+    limit: str = "deadline"
+
+    def table(self) -> Table:
+        """The numbers behind the marks."""
+        kinds = list(dict.fromkeys(kind for row in self.rows for kind in row.values))
+        rows = [(row.name, *(row.values.get(kind) for kind in kinds), row.limit) for row in self.rows]
+        return Table(self.label, ("", *kinds, self.limit), rows)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of a Gantt chart: a lane, a label, start and end in seconds, and the kind that gives its colour."""
+
+    lane: str
+    label: str
+    start: float
+    end: float
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class GanttChart:
+    """Bars in time, a lane per machine, slot or task, a colour per kind."""
+
+    title: str
+    bars: tuple[Bar, ...]
+
+    def table(self) -> Table:
+        """The bars as rows."""
+        rows = [(bar.lane, bar.label, bar.start, bar.end, bar.kind) for bar in self.bars]
+        return Table("", ("lane", "label", "start [s]", "end [s]", "kind"), rows)
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """A box: ``key`` is what edges refer to, ``lines`` the text under the ``name``, ``share`` (0 to 1) how far the box
+    is filled, ``kind`` its colour, ``marked`` a strong border (a critical path, say)."""
+
+    key: str
+    name: str
+    lines: tuple[str, ...] = ()
+    kind: str = ""
+    share: float | None = None
+    marked: bool = False
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Boxes and arrows without a cycle, from left to right; each edge is the keys of its tail and its head."""
+
+    title: str
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[tuple[str, str], ...] = field(default=())
+
+    def table(self) -> Table:
+        """The boxes, each with those before it."""
+        names = {node.key: node.name for node in self.nodes}
+        before: dict[str, list[str]] = {key: [] for key in names}
+        for tail, head in dict.fromkeys(self.edges):
+            before[head].append(names[tail])
+        rows = [(node.name, ", ".join(node.lines), ", ".join(before[node.key])) for node in self.nodes]
+        return Table("", ("name", "numbers", "after"), rows)
+
+
+Chart = LineChart | BarChart | IntervalChart | GanttChart | Graph

@@ -1,0 +1,153 @@
+"""A whole plan in one report: the decision, what it consists of, why, what if, and what is needed to repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mrdsl.contracts.family import Family
+from mrdsl.core.charts import GanttChart
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.result import Result, Table, Termination
+from mrdsl.core.version import __version__
+from mrdsl.explain.infeasibility import explain
+from mrdsl.explain.sensitivity import steps, table
+from mrdsl.explain.what_if import How, curves
+from mrdsl.explain.wording import as_tables
+from mrdsl.families.diagnosis import find_family
+from mrdsl.planning.simulate_spec import observe
+from mrdsl.planning.solve_spec import solve
+from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, told
+from mrdsl.reporting.text import status_text
+from mrdsl.simulation.settings import Settings
+from mrdsl.spec.spec import Spec
+
+BARS = 600
+"""How many bars of a Gantt chart a report shows."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a report was made: the command, and the files that the spec read besides its own text."""
+
+    command: str
+    files: tuple[Path, ...] = ()
+
+
+def report(
+    spec: Spec, how: How, made: Made, *, runs: Settings | None = None, known: Iterable[Diagnostic] = ()
+) -> tuple[Report, Result]:
+    """Solves the spec and tells all that is known of the plan, or why there is none; with ``runs``, runs it besides.
+
+    ``known`` are the diagnostics of reading the spec. ``how.seconds`` is spent on reasons and again on curves. Raises
+    MrdslError as ``solve`` does.
+    """
+    family = find_family(spec)
+    result = solve(spec, how.solver, how.formulation, how.relax, how.limits)
+    observed = observe(spec, result, runs) if runs is not None and result.plan is not None else None
+    seen = observed if observed is not None and type(observed.plan) is type(result.plan) else result
+    diagnostics = _each_once((*known, *result.diagnostics, *(observed.diagnostics if observed is not None else ())))
+    shown = _shown(spec, family, seen)
+    if result.plan is None:
+        sections = [Section("Why", tuple(_why_not(spec, result, how)))]
+    else:
+        sections = [*_plan(seen, shown), *_observed(result, observed, seen), *_reasons(spec, family, result, how)]
+    sections += _remarks(shown, diagnostics)
+    sections += [_listing(spec, diagnostics), _repeat(spec, result, made)]
+    title = spec.title or f"{spec.problem.capitalize()} plan"
+    proof = " ".join(status_text(result).split("\n")).strip()
+    proof = f"{proof[:1].upper()}{proof[1:]}."
+    return Report(title, shown.decision, proof, tuple(s for s in sections if s.parts)), result
+
+
+def _each_once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(dict.fromkeys(diagnostics))
+
+
+def _shown(spec: Spec, family: Family, result: Result) -> Shown:
+    """What the family says of its plan; the bare goal where it has no words of its own."""
+    if result.plan is None:
+        nothing = "There is no plan that keeps every promise" if result.termination is Termination.INFEASIBLE else ""
+        return Shown(f"{nothing or 'No plan was found'}.")
+    if family.report is not None:
+        return family.report(spec, result)
+    objective = result.objective
+    value = "" if objective.value is None else f": {objective.quantity} {objective.value:.6g} {objective.unit}".rstrip()
+    return Shown(f"The plan of this {spec.problem} problem{value}.")
+
+
+def _plan(result: Result, shown: Shown) -> Iterator[Section]:
+    yield Section("At a glance", shown.charts)
+    yield Section("Plan", result.tables())
+    assert result.plan is not None
+    bars = result.plan.bars()
+    if bars:
+        more = [f"The first {BARS} of {len(bars):,} bars."] if len(bars) > BARS else []
+        yield Section("Over time", (*more, GanttChart("The plan over time", bars[:BARS])))
+    drawn = result.plan.graph("Order of tasks")
+    if drawn is not None:
+        yield Section("Order of tasks", (drawn,))
+
+
+def _observed(result: Result, observed: Result | None, seen: Result) -> Iterator[Section]:
+    """What a simulation shows that has a plan of its own kind; else it stands in the plan's tables."""
+    if observed is not None and observed is not seen:
+        yield Section("Simulated", observed.tables())
+
+
+def _reasons(spec: Spec, family: Family, result: Result, how: How) -> Iterator[Section]:
+    why: list[Part] = list(family.why(spec, result)) if family.why is not None else []
+    if family.promises and result.objective.value is not None and how.seconds:
+        method = (how.solver, how.formulation, how.relax, how.limits)
+        worth = table(spec, result, tuple(steps(spec, result, *method, seconds=how.seconds)))
+        why.append(worth if worth.rows else "Every promise could move a step without any effect on the goal.")
+    yield Section("Why", tuple(why))
+    found = curves(spec, result, how)
+    short = (
+        [f"{found.computed} of {found.planned} points were computed in {how.seconds:g} s; `--spend` gives more time."]
+        if found.computed < found.planned
+        else []
+    )
+    yield Section("What if", (*(found.charts if found.computed else ()), *short))
+
+
+def _why_not(spec: Spec, result: Result, how: How) -> Iterator[Part]:
+    if result.termination is Termination.INFEASIBLE:
+        yield from as_tables(spec, explain(spec, how.solver, how.formulation, how.relax, seconds=how.seconds))
+
+
+def _remarks(shown: Shown, diagnostics: tuple[Diagnostic, ...]) -> Iterator[Section]:
+    nothing = "Neither mrdsl's checks nor the solver have anything to warn of."
+    yield Section("Risks and warnings", (told(diagnostics) if diagnostics else nothing,))
+    yield Section("Assumptions", shown.assumptions)
+
+
+def _listing(spec: Spec, diagnostics: tuple[Diagnostic, ...]) -> Section:
+    """The spec's text, the lines marked that something is said of."""
+    if not spec.text:
+        return Section("Spec", ())
+    return Section("Spec", (Listing(spec.file, spec.text, marks(diagnostics, spec.file)),))
+
+
+def _repeat(spec: Spec, result: Result, made: Made) -> Section:
+    """Versions, seed, command and the fingerprints of all that was read."""
+    solver = " ".join(filter(None, (result.solver.get("name"), result.solver.get("version"))))
+    rows = [
+        ("command", made.command),
+        ("mrdsl", __version__),
+        ("Python", platform.python_version()),
+        ("solver", solver),
+        ("formulation", result.formulation),
+        ("seed", None if result.seed is None else str(result.seed)),
+        *((f"param {name}", str(value)) for name, value in spec.given.items()),
+        (f"SHA-256 of {spec.file}" if spec.file else "SHA-256 of the spec", _print(spec.text.encode())),
+        *((f"SHA-256 of {path.name}", _print(path.read_bytes())) for path in made.files if path.is_file()),
+    ]
+    return Section("To repeat it", (Table("", ("what", "value"), [row for row in rows if row[1]]),))
+
+
+def _print(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest() if content else ""

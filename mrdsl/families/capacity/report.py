@@ -1,0 +1,83 @@
+"""What a report shows of a capacity plan."""
+
+from __future__ import annotations
+
+from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart
+from mrdsl.core.result import Result
+from mrdsl.core.units import show
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
+from mrdsl.reporting.report import Shown
+from mrdsl.reporting.text import cell_text
+from mrdsl.spec.spec import Spec
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """What to rent and whom to turn away; the cost's parts, estimates beside deadlines, jobs of each class."""
+    plan = result.plan
+    assert isinstance(plan, CapacityPlan)
+    return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec))
+
+
+def _decision(spec: Spec, plan: CapacityPlan) -> str:
+    parts = [(plan.on_demand, "on demand"), (plan.reserved, "reserved")]
+    rented = " and ".join(f"{cell_text(float(count))} {how}" for count, how in parts if count) or "none"
+    jobs = plan.admitted.sum() + plan.rejected.sum()
+    admitted = (
+        "every job is admitted"
+        if not plan.rejected.any()
+        else f"{cell_text(float(plan.admitted.sum()))} of {cell_text(float(jobs))} jobs are admitted"
+    )
+    facts: CapacityFacts = spec.facts
+    period = show(facts.period, "time")
+    return f"Rent {plan.vm}, {rented}: {show(plan.total, 'money', spec.currency)} for {period}, and {admitted}."
+
+
+def _charts(spec: Spec, plan: CapacityPlan) -> list[Chart]:
+    vm = spec.facts.vms[0]
+    hours = spec.facts.period
+    reserved = plan.reserved * vm.reserved.price * hours if vm.reserved is not None else 0.0
+    parts = {
+        f"{plan.vm} on demand": plan.on_demand * vm.on_demand.price * hours,
+        f"{plan.vm} reserved": reserved,
+        **{f"rejected {n}": float(p) for n, p in zip(plan.names, plan.penalty, strict=True) if p},
+    }
+    named = list(zip(plan.names, range(SHOWN), strict=False))
+    return [
+        BarChart(
+            "Where the cost comes from",
+            tuple(parts),
+            {"cost": list(parts.values())},
+            y_label=f"cost [{spec.currency}]",
+            horizontal=True,
+        ),
+        IntervalChart(
+            "Deadlines beside estimates of completion",
+            "time [s]",
+            tuple(Interval(name, _times(plan, i), float(plan.deadline[i])) for name, i in named),
+        ),
+        BarChart(
+            "Jobs admitted and rejected",
+            tuple(name for name, _ in named),
+            {"admitted": plan.admitted[:SHOWN].tolist(), "rejected": plan.rejected[:SHOWN].tolist()},
+            y_label="jobs",
+            stacked=True,
+            horizontal=True,
+        ),
+    ]
+
+
+def _times(plan: CapacityPlan, index: int) -> dict[str, float | None]:
+    known = (("lower", plan.completion_lower), ("average", plan.completion_average), ("upper", plan.completion_upper))
+    times: dict[str, float | None] = {kind: float(column[index]) for kind, column in known}
+    seen = plan.observed.get(plan.names[index])
+    return times if seen is None else {**times, "simulated p50": seen.p50, "simulated p95": seen.p95}
+
+
+def _assumptions(spec: Spec) -> tuple[str, ...]:
+    return (
+        f"VMs are paid for {show(spec.facts.period, 'time')}; a VM of one kind is as good as another.",
+        "A class's deadline is met by the estimate that its guarantee names (the average where it names none): single "
+        "jobs may take longer than the average, and up to the upper estimate.",
+        "Jobs of a class share their slots evenly; slots are counted in fractions, VMs whole.",
+    )

@@ -1,0 +1,34 @@
+"""A report as the text of a file, by the file's ending."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.output_names import STANDARD_OUTPUT
+from mrdsl.reporting.report import Report
+
+PAGES, TEXTS = (".html", ".htm"), (".md", ".markdown")
+
+
+def check_ending(path: Path) -> None:
+    """Raises MrdslError ``wrong-option`` where the ending says no form, ``missing-extra`` where its library lacks."""
+    ending = path.suffix.lower()
+    if ending in PAGES:
+        from mrdsl.reporting.charts.rendering import require
+
+        require()
+    elif ending not in TEXTS and path != STANDARD_OUTPUT:
+        message = f"`{path.name}` does not say what kind of report to write"
+        raise MrdslError([error("wrong-option", message, None, "end it in .html or .md")])
+
+
+def written(report: Report, path: Path) -> str:
+    """The page, or Markdown; Markdown for standard output too."""
+    if path.suffix.lower() in PAGES:
+        from mrdsl.reporting.page import page
+
+        return page(report)
+    from mrdsl.reporting.markdown import markdown
+
+    return markdown(report)

@@ -1,0 +1,129 @@
+"""A plan's report: the decision, what it rests on, what if, and what repeats it; the same plan gives the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from mrdsl.core.charts import BarChart, IntervalChart, LineChart
+from mrdsl.core.result import Table
+from mrdsl.explain.report import Made, report
+from mrdsl.explain.what_if import FACTORS, How, curves
+from mrdsl.language.loading import load_file, load_text
+from mrdsl.planning.solve_spec import solve
+from mrdsl.reporting.markdown import markdown
+from mrdsl.reporting.report import Listing, Part, Report
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "models" / "capacity" / "reference.mrspec"
+MADE = Made("mrdsl report night.mrspec -o night.html")
+SMALL = """problem capacity
+vm m { on_demand { price = 1 USD/h } }
+class a {
+  coefficients { A = 5400 s, B = 1250 s, C = 95 s }
+  slots { map = 4, reduce = 2 }
+  jobs = 6, deadline = 10 min, penalty = 20 USD
+}
+minimize cost
+"""
+PLAIN = How(seconds=0.0)
+
+
+def parts(whole: Report, title: str) -> tuple[Part, ...]:
+    return next(section.parts for section in whole.sections if section.title == title)
+
+
+@pytest.fixture(scope="module")
+def capacity() -> Report:
+    loaded = load_file(REFERENCE)
+    assert loaded.spec is not None
+    return report(loaded.spec, PLAIN, MADE, known=loaded.diagnostics)[0]
+
+
+def test_the_decision_is_what_the_plan_says(capacity: Report) -> None:
+    assert capacity.decision == (
+        "Rent m5, 533 on demand and 40 reserved: 112.176 USD for 1 h, and 34 of 36 jobs are admitted."
+    )
+    assert "proven: bound 112.176" in capacity.proof
+
+
+def test_the_cost_splits_into_what_the_plan_pays(capacity: Report) -> None:
+    """533 · 0.192 + 40 · 0.121 + 2 · 2.50 USD by the prices in the spec."""
+    split, beside, jobs = parts(capacity, "At a glance")
+    assert isinstance(split, BarChart)
+    assert split.groups == ("m5 on demand", "m5 reserved", "rejected sort")
+    assert split.series["cost"] == pytest.approx([533 * 0.192, 40 * 0.121, 2 * 2.5])
+    assert isinstance(beside, IntervalChart)
+    twitter = beside.rows[0]
+    assert (twitter.limit, twitter.values["average"]) == (900.0, pytest.approx(900.0, rel=1e-6))
+    assert isinstance(jobs, BarChart)
+    assert jobs.series["rejected"] == [0.0, 2.0, 0.0]
+
+
+def test_lines_that_something_is_said_of_are_marked(capacity: Report) -> None:
+    (listing,) = parts(capacity, "Spec")
+    assert isinstance(listing, Listing)
+    lines = listing.text.splitlines()
+    assert [lines[number - 1].split()[0] for number in sorted(listing.marks)] == ["vm", "deadline"]
+
+
+def test_what_repeats_it_names_command_versions_and_fingerprints(capacity: Report) -> None:
+    (told,) = parts(capacity, "To repeat it")
+    assert isinstance(told, Table)
+    said = dict(told.rows)
+    assert said["command"] == MADE.command
+    assert said["solver"].startswith("highs ")
+    assert said[f"SHA-256 of {REFERENCE}"] == hashlib.sha256(REFERENCE.read_bytes()).hexdigest()
+
+
+def test_curves_are_what_solving_again_gives() -> None:
+    """A second way: the text itself with another deadline, and prices as a linear program scales by them."""
+    spec = load_text(SMALL).spec
+    assert spec is not None
+    result = solve(spec)
+    found = curves(spec, result, How(seconds=60.0))
+    deadline, price = found.charts
+    assert found.computed == found.planned == 2 * (len(FACTORS) - 1)
+    for factor, value in zip(FACTORS, deadline.series[0].y, strict=True):
+        again = load_text(SMALL.replace("10 min", f"{600 * factor:g} s")).spec
+        assert again is not None
+        assert value == pytest.approx(solve(again).objective.value)
+    base = result.objective.value
+    assert base is not None
+    assert price.series[0].y == pytest.approx([base * factor for factor in FACTORS])
+
+
+def test_time_that_runs_out_is_told(capacity: Report) -> None:
+    spec = load_file(REFERENCE).spec
+    assert spec is not None
+    (said,) = [part for part in parts(report(spec, How(seconds=1e-9), MADE)[0], "What if") if isinstance(part, str)]
+    assert re.fullmatch(r"[01] of 35 points were computed in 1e-09 s; `--spend` gives more time\.", said)
+
+
+def test_a_spec_without_a_plan_says_what_excludes_what() -> None:
+    spec = load_text(f"{SMALL}subject to {{ vms <= 2 }}\n").spec
+    assert spec is not None
+    whole, result = report(spec, How(seconds=20.0), MADE)
+    assert result.plan is None
+    assert whole.decision == "There is no plan that keeps every promise."
+    assert any("exclude each other" in part.title for part in parts(whole, "Why") if isinstance(part, Table))
+
+
+def test_markdown_shows_names_as_they_are(capacity: Report) -> None:
+    text = markdown(capacity)
+    assert text.startswith("# Nightly analytics on rented machines\n\n**Rent m5")
+    assert "| twitter | 10 | 0 | 257 |" in text
+    assert ">  15 |   deadline = 15 min" in text
+    hostile = Report("<script>x</script> | `a`", "*b*", "", ())
+    assert markdown(hostile).startswith("# &lt;script\\>x&lt;/script\\> \\| \\`a\\`\n\n**\\*b\\***")
+
+
+def test_lines_hold_no_more_than_the_plan_knows() -> None:
+    """A family without a goal has no curves."""
+    spec = load_file(ROOT / "models" / "bounds" / "reference.mrspec").spec
+    assert spec is not None
+    assert curves(spec, solve(spec), PLAIN).charts == ()
+    assert isinstance(LineChart("", "", "", ()).table(), Table)

@@ -1,0 +1,50 @@
+"""Without the extra `report`, whatever draws says so before anything is solved; Markdown and plans need none of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mrdsl.cli import cli
+from mrdsl.core.diagnostics import MrdslError
+
+ROOT = Path(__file__).resolve().parents[2]
+MAKESPAN = str(ROOT / "models" / "makespan" / "reference.mrspec")
+
+
+@pytest.mark.parametrize("library", ["altair", "vl_convert", "jinja2"])
+@pytest.mark.parametrize("words", ["solve SPEC --gantt", "report SPEC -o"], ids=lambda words: words.split()[0])
+def test_the_extra_is_named(words: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setattr("mrdsl.planning.solve_spec.solve", None)
+    output = tmp_path / "night.html"
+    with pytest.raises(MrdslError) as caught:
+        CliRunner().invoke(
+            cli, [*words.replace("SPEC", MAKESPAN).split(), str(output)], standalone_mode=False, catch_exceptions=False
+        )
+    (told,) = caught.value.diagnostics
+    assert (told.code, caught.value.exit_code) == ("missing-extra", 3)
+    assert told.message == f"charts and reports need {library}, which the extra `report` brings"
+    assert not output.exists()
+
+
+def test_markdown_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("altair", "vl_convert", "jinja2"):
+        monkeypatch.setitem(sys.modules, library, None)
+    output = tmp_path / "night.md"
+    done = CliRunner().invoke(cli, ["report", MAKESPAN, "-o", str(output), "--spend", "0"], standalone_mode=False)
+    assert done.return_value == 0
+    assert output.read_text(encoding="utf-8").startswith("# Five production jobs")
+
+
+def test_an_ending_that_says_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MrdslError, match=r"`night\.pdf` does not say what kind of report to write"):
+        CliRunner().invoke(
+            cli,
+            ["report", MAKESPAN, "-o", str(tmp_path / "night.pdf")],
+            standalone_mode=False,
+            catch_exceptions=False,
+        )
