@@ -11,13 +11,16 @@ from mrdsl.core import saving
 from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
-    from mrdsl.api import check, compile, dumps, load, loads, profile, simulate, solve
+    from mrdsl.api import check, compare, compile, dumps, load, load_plan, loads, profile, simulate, solve
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
     from mrdsl.spec.spec import Constraint, Goal, Method, Spec
 
 _HOMES = {
-    **dict.fromkeys(("check", "compile", "dumps", "load", "loads", "profile", "simulate", "solve"), "mrdsl.api"),
+    **dict.fromkeys(
+        ("check", "compare", "compile", "dumps", "load", "load_plan", "loads", "profile", "simulate", "solve"),
+        "mrdsl.api",
+    ),
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
     **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
     **dict.fromkeys(("Constraint", "Goal", "Method", "Spec"), "mrdsl.spec.spec"),
@@ -37,9 +40,11 @@ __all__ = [
     "Termination",
     "__version__",
     "check",
+    "compare",
     "compile",
     "dumps",
     "load",
+    "load_plan",
     "loads",
     "profile",
     "simulate",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.regular_files import is_json_object
 from mrdsl.core.result import Limits, Result
 from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.loading import Loaded, load_file, load_text
@@ -15,6 +17,7 @@ from mrdsl.spec.spec import Spec
 if TYPE_CHECKING:
     from mrdsl.planning.compiled_model import CompiledModel
     from mrdsl.profiling.profiles import Profiles, Watch
+    from mrdsl.reporting.comparison import Comparison
     from mrdsl.spec.simulated import WhatIf
 
 Parameters = Mapping[str, Any]
@@ -23,9 +26,36 @@ Parameters = Mapping[str, Any]
 def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | None = None) -> Spec:
     """The spec in a file. ``parameters`` overrides its params: numbers, or text with a unit (``"15 min"``).
 
-    Raises MrdslError with every diagnostic where the text is no valid spec.
+    Of a saved plan it is the spec in it, whose params are settled. Raises MrdslError with every diagnostic where the
+    text is no valid spec.
     """
+    if is_json_object(path) and not parameters:
+        spec: Spec = load_plan(path).spec
+        return spec if seed is None else replace(spec, seed=seed)
     return _spec(load_file(path, parameters, seed=seed))
+
+
+def load_plan(path: str | Path) -> Result:
+    """The result in a saved plan, as ``mrdsl solve -o`` and :meth:`Result.to_json` write it, held against its spec.
+
+    Raises MrdslError where the file is none, and where its plan breaks a promise or is not worth what it says.
+    """
+    from mrdsl.planning.opening import open_plan
+
+    return open_plan(path).require()
+
+
+def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
+    """Plans side by side: their goals, and every number that they have in common; a spec is solved for it.
+
+    ``names`` tell them apart. Raises MrdslError ``different-problems`` where their families or goals differ.
+    """
+    from mrdsl.reporting.comparison import compare as run
+
+    try:
+        return run(*(each if isinstance(each, Result) else solve(each) for each in plans), names=names)
+    except ValueError as problem:
+        raise MrdslError([error("different-problems", str(problem), None, "compare plans of one kind")]) from None
 
 
 def loads(
@@ -51,6 +81,8 @@ def dumps(spec: Spec) -> str:
 def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tuple[Diagnostic, ...]:
     """Every diagnostic of a spec file, or of a spec built in Python, errors and warnings in order; () for none."""
     if not isinstance(spec, Spec):
+        if is_json_object(spec) and not parameters:
+            return _diagnostics_of_plan(spec)
         return load_file(spec, parameters).diagnostics
     try:
         return diagnose(spec)
@@ -133,7 +165,7 @@ def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) 
 
 
 def simulate(
-    spec: Spec,
+    spec: Spec | Result,
     *,
     runs: int = 10,
     seed: int | None = None,
@@ -143,6 +175,8 @@ def simulate(
 ) -> Result:
     """Runs the spec as a simulation, where its family has one; a family that plans solves it before.
 
+    A result is run as it is: its own plan, where its family plans.
+
     ``jobs`` is how many each user completes in a run; ``what_if`` stands in the place of what the spec says. Raises
     MrdslError where the spec or a number is wrong, and where the family has no simulation.
     """
@@ -150,7 +184,8 @@ def simulate(
     from mrdsl.simulation.settings import Settings
     from mrdsl.spec.simulated import WhatIf
 
-    return run(spec, Settings(runs, 0, jobs, processes, what_if or WhatIf()), seed)
+    settings = Settings(runs, 0, jobs, processes, what_if or WhatIf())
+    return run(spec.spec, settings, seed, spec) if isinstance(spec, Result) else run(spec, settings, seed)
 
 
 def _spec(loaded: Loaded) -> Spec:
@@ -158,3 +193,13 @@ def _spec(loaded: Loaded) -> Spec:
     if loaded.spec is None or errors:
         raise MrdslError(loaded.diagnostics)
     return loaded.spec
+
+
+def _diagnostics_of_plan(path: str | Path) -> tuple[Diagnostic, ...]:
+    from mrdsl.planning.opening import open_plan
+
+    try:
+        verified = open_plan(path)
+    except MrdslError as wrong:
+        return wrong.diagnostics
+    return (*verified.found, *diagnose(verified.result.spec))

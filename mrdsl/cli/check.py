@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,7 @@ from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import parameters
 from mrdsl.cli.spec_files import lasting, specs_below
 from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core.regular_files import is_json_object
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text, colour, plain
 
 if TYPE_CHECKING:
@@ -27,16 +28,14 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
 @shared.allow_outside
 def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
-    """Report every mistake in FILES; a folder stands for all .mrspec files below it.
+    """Report every mistake in FILES, specs or saved plans; a folder stands for all .mrspec files below it.
 
     A file without a problem that another of them imports is checked as a part of that one.
     """
-    from mrdsl.language.loading import load_file
-
     values = parameters(defines, data)
     paths = list(specs_below(files))
     with lasting():
-        specs = _without_parts({path: load_file(path, values, outside=allow_outside) for path in paths})
+        specs = _without_parts({path: _loaded(path, values, allow_outside) for path in paths})
     diagnostics = list(dict.fromkeys(diagnostic for loaded in specs for diagnostic in loaded.diagnostics))
     texts = {shown: text for loaded in specs for shown, text in loaded.texts.items()}
     if form == "json":
@@ -48,6 +47,17 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
         click.echo(as_text(diagnostics, texts, style), nl=False)
         click.echo(_summary(len(paths), diagnostics), err=True)
     return exit_code(diagnostics)
+
+
+def _loaded(path: Path, values: Mapping[str, Any], outside: bool) -> Loaded:
+    """A spec, or a saved plan as far as it is one of the spec in it."""
+    from mrdsl.language.loading import Loaded, load_file
+
+    if values or not is_json_object(path):
+        return load_file(path, values, outside=outside)
+    from mrdsl.api import check
+
+    return Loaded(None, check(path), {})
 
 
 def _without_parts(loaded: Mapping[Path, Loaded]) -> list[Loaded]:

@@ -1,7 +1,10 @@
-"""``mrdsl compare``: two plans side by side."""
+"""``mrdsl compare``: plans side by side."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,32 +13,56 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result
 
 
+@dataclass(frozen=True)
+class Side:
+    """One plan of a comparison: a file, and the params that a variant of its spec overrides."""
+
+    file: Path
+    defines: tuple[str, ...] = ()
+
+    @property
+    def variant(self) -> str:
+        return ",".join(self.defines)
+
+
 @click.command()
-@click.argument("first", type=click.Path(path_type=Path))
-@click.argument("second", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--variant",
+    "variants",
+    multiple=True,
+    metavar="NAME=VALUE[,...]",
+    help="Params of the spec; several variants stand in its place, one beside it. Repeatable.",
+)
 @shared.overrides
 @shared.method_options
 @shared.as_json
 @shared.json_file
 @shared.force
-def compare(first: Path, second: Path, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
-    """Solve the specs FIRST and SECOND and show where their plans differ."""
+def compare(
+    files: tuple[Path, ...], variants: tuple[str, ...], as_json: bool, output: Path | None, force: bool, **options: Any
+) -> int:
+    """Show where the plans of FILES differ: specs, which are solved, and saved plans, which are not.
+
+    With --variant one spec is compared with itself under other params.
+    """
     from mrdsl.reporting.comparison import compare as put_beside
     from mrdsl.reporting.document import to_json
     from mrdsl.reporting.text import print_tables, status_text
 
+    sides = _sides(files, variants)
     outputs = Outputs({"-o": output}, force, as_json)
-    outputs.check(first, second, options["data"])
-    results = [_solve(path, options, outputs) for path in (first, second)]
+    outputs.check(*files, options["data"])
+    results = [_plan(side, options, outputs) for side in sides]
     try:
-        comparison = put_beside(results[0], results[1], _names(first, second))
+        comparison = put_beside(*results, names=names_of(sides))
     except ValueError as problem:
         raise MrdslError([error("different-problems", str(problem), None, "compare plans of one kind")]) from None
     if outputs.to_standard_output is None:
@@ -47,22 +74,48 @@ def compare(first: Path, second: Path, as_json: bool, output: Path | None, force
         for name, result in zip(comparison.names, results, strict=True):
             click.echo(f"{name}: {status_text(result)}", nl=False)
         if comparison.equal:
-            click.echo(f"{comparison.equal} numbers are the same in both plans")
+            click.echo(f"{comparison.equal} numbers are the same in {'both' if len(sides) == 2 else 'all'} plans")
     return max(exit_code(result) for result in results)
 
 
-def _solve(path: Path, options: dict[str, Any], outputs: Outputs) -> Result:
+def _sides(files: Sequence[Path], variants: Sequence[str]) -> list[Side]:
+    """What stands beside what. Raises MrdslError where that is one plan alone."""
+    if not variants:
+        if len(files) < 2:
+            raise _mistaken(f"`{files[0]}` stands alone", "name another file, or say `--variant NAME=VALUE`")
+        return [Side(file) for file in files]
+    if len(files) > 1:
+        raise _mistaken(f"`--variant` is of one spec, and there are {len(files)}", "name one spec")
+    varied = [Side(files[0], tuple(part.strip() for part in variant.split(","))) for variant in variants]
+    return varied if len(varied) > 1 else [Side(files[0]), *varied]
+
+
+def _mistaken(message: str, hint: str) -> MrdslError:
+    return MrdslError([error("wrong-option", message, None, hint)])
+
+
+def _plan(side: Side, options: dict[str, Any], outputs: Outputs) -> Result:
     from mrdsl.planning.solve_spec import solve as run
 
-    loaded = load_spec(path, options["defines"], options["data"], options["seed"], options["allow_outside"])
+    opened = open_input(side.file, {**options, "defines": (*options["defines"], *side.defines)})
+    loaded = opened.loaded
     outputs.check(*loaded.files)
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
+    if opened.plan is not None:
+        return opened.plan
     result = run(loaded.spec, options["solver"], options["formulation"], options["relax"])
     print_diagnostics(result.diagnostics, loaded.texts)
     return result
 
 
-def _names(first: Path, second: Path) -> tuple[str, str]:
-    """The files' names, as short as tells them apart."""
-    return (first.stem, second.stem) if first.stem != second.stem else (str(first), str(second))
+def names_of(sides: Sequence[Side]) -> list[str]:
+    """The variants, or the files' names, as short as tells them apart; the same one twice is numbered."""
+    short = [side.variant or side.file.stem for side in sides]
+    names = short if len(set(short)) == len(short) else [side.variant or str(side.file) for side in sides]
+    seen: Counter[str] = Counter()
+    numbered = []
+    for name in names:
+        seen[name] += 1
+        numbered.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+    return numbered

@@ -11,7 +11,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs, refuse_folder
 from mrdsl.cli.solve import exit_code
 from mrdsl.contracts.family import Export, Family, kind_words
@@ -34,20 +34,24 @@ from mrdsl.families import family as find_family
 )
 @shared.force
 def export(form: str, solver: str, output: Path, force: bool, **options: Any) -> int:
-    """Solve the spec in FILE and write its plan as FORM, such as `yarn`."""
+    """Solve the spec in FILE, or take the saved plan in it, and write it as FORM, such as `yarn`."""
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.interruption import kept
 
     refuse_folder(output)
-    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    opened = open_input(options["file"], options)
+    loaded = opened.loaded
     if loaded.spec is None:
         print_diagnostics(loaded.diagnostics, loaded.texts)
         return diagnostics_exit_code(loaded.diagnostics)
     family = find_family(loaded.spec.problem)
     assert family is not None
     writer = _writer(family, form)
-    with kept():
-        result = run(loaded.spec, solver)
+    if opened.plan is not None:
+        result = opened.plan
+    else:
+        with kept():
+            result = run(loaded.spec, solver)
     print_diagnostics(result.diagnostics, loaded.texts)
     if result.plan is not None:
         inputs = (options["file"], options["data"], *loaded.files)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +12,11 @@ from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.spec_files import lasting
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.regular_files import UnreadableError, is_json_object, read_bytes
 
 if TYPE_CHECKING:
     from mrdsl.core.result import Result
     from mrdsl.language.loading import Loaded
-    from mrdsl.planning.saved_plans import Saved
-
-PEEKED = 4096
-"""Bytes in which the first sign of a file is looked for."""
 
 
 @dataclass(frozen=True)
@@ -33,57 +27,34 @@ class Opened:
     plan: Result | None = None
 
 
-def open_input(file: Path, options: Mapping[str, Any]) -> Opened:
+def open_input(file: Path, options: Mapping[str, Any], *, own_seed: bool = False) -> Opened:
     """The spec of a command, or a saved plan with its spec, checked against it; ``options`` override a spec's params.
 
-    Raises MrdslError for a plan that is none, or not one of its spec. What else is to be told of it is printed.
+    ``own_seed``: the seed is one of the command, which a saved plan may have too. Raises MrdslError for a plan that is
+    none, or not one of its spec. What else is to be told of it is printed.
     """
-    if not is_saved_plan(file):
+    if not is_json_object(file):
         return Opened(_load(file, options))
+    from mrdsl.families.diagnosis import diagnose
     from mrdsl.language.loading import Loaded
-    from mrdsl.planning.verified_plans import verify
+    from mrdsl.planning.opening import open_plan
 
-    verified = verify(read_plan(file, options))
+    refuse_overrides(file, {**options, "seed": None} if own_seed else options)
+    verified = open_plan(file)
     result = verified.require()
     print_diagnostics(verified.found, {})
-    spec = result.spec
-    known = tuple(d for d in result.diagnostics if d.severity != "error" or d.impossible)
-    return Opened(Loaded(spec, known, {spec.file: spec.text} if spec.text else {}, (file,)), result)
+    spec = result.spec if options.get("seed") is None else replace(result.spec, seed=options["seed"])
+    texts = {spec.file: spec.text} if spec.text else {}
+    return Opened(Loaded(spec, diagnose(spec), texts, (file,)), result)
 
 
-def read_plan(file: Path, options: Mapping[str, Any]) -> Saved:
-    """A saved plan as it was written. Raises MrdslError, also where an option would change its spec."""
-    from mrdsl.planning.saved_plans import read_saved
-
-    for option, given in (
-        ("-D", options.get("defines")),
-        ("--data", options.get("data")),
-        ("--seed", options.get("seed")),
-    ):
+def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
+    """Raises MrdslError where an option would change the spec of a saved plan."""
+    overrides = {"-D": options.get("defines"), "--data": options.get("data"), "--seed": options.get("seed")}
+    for option, given in overrides.items():
         if given or given == 0:
             message = f"`{option}` changes a spec, and `{file}` is a saved plan, whose spec is settled"
             raise MrdslError([error("wrong-option", message, None, "give the spec itself")])
-    return read_saved(plan_text(file), str(file))
-
-
-def is_saved_plan(file: Path) -> bool:
-    """Whether a file is a saved plan: it begins as a JSON object does, and no spec."""
-    try:
-        if not stat.S_ISREG(os.stat(file).st_mode):
-            return False
-        with open(file, "rb") as stream:
-            return stream.read(PEEKED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
-    except (OSError, ValueError):
-        return False
-
-
-def plan_text(file: Path) -> str:
-    """The text of a saved plan. Raises MrdslError."""
-    try:
-        return read_bytes(file, budgets.PLAN_BYTES).decode("utf-8-sig")
-    except (UnreadableError, UnicodeDecodeError) as problem:
-        reason = str(problem) if isinstance(problem, UnreadableError) else "it is no UTF-8 text"
-        raise MrdslError([error("unreadable-file", f"`{file}` cannot be read: {reason}")]) from None
 
 
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:

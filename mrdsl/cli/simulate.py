@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mrdsl.cli import options as shared
+from mrdsl.cli.inputs import Opened
 from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import files_of_plan, run_command
 from mrdsl.core.result import Result
@@ -17,7 +18,7 @@ from mrdsl.exchange.registry import OF_A_RUN
 from mrdsl.spec.options import SIMULATION
 
 if TYPE_CHECKING:
-    from mrdsl.language.loading import Loaded
+    pass
 
 
 @click.command()
@@ -53,19 +54,25 @@ def simulate(
     verbose: bool,
     **options: Any,
 ) -> int:
-    """Run the spec in FILE and report what happens."""
+    """Run the spec in FILE, or the saved plan in it, and report what happens."""
     outputs = Outputs({"-o": output, **files_of_plan(OF_A_RUN, options)}, force, as_json)
-    return run_command(_run, options, outputs, OF_A_RUN, verbose)
+    return run_command(_run, options, outputs, OF_A_RUN, verbose, own_seed=True)
 
 
-def _run(loaded: Loaded, options: dict[str, Any]) -> Result:
+def _run(opened: Opened, options: dict[str, Any]) -> Result:
     from mrdsl.api import simulate as run
     from mrdsl.spec.simulated import WhatIf
 
-    assert loaded.spec is not None
+    given = opened.loaded.spec if opened.plan is None else opened.plan
+    assert given is not None
     what_if = WhatIf(options["slowstart"], options["stragglers"], options["lose"], options["burst"])
     started = time.perf_counter()
     result = run(
-        loaded.spec, runs=options["runs"], jobs=options["jobs"], processes=options["processes"], what_if=what_if
+        given,
+        runs=options["runs"],
+        jobs=options["jobs"],
+        processes=options["processes"],
+        seed=options["seed"],
+        what_if=what_if,
     )
     return replace(result, seconds={"simulate": time.perf_counter() - started})

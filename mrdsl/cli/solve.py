@@ -15,7 +15,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STOPPED, print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.inputs import Opened, open_input
 from mrdsl.cli.outputs import Outputs
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
@@ -59,24 +59,26 @@ def solve(
 
 
 def run_command(
-    run: Callable[[Loaded, dict[str, Any]], Result],
+    run: Callable[[Opened, dict[str, Any]], Result],
     options: dict[str, Any],
     outputs: Outputs,
     writers: Iterable[PlanWriter],
     verbose: bool,
+    own_seed: bool = False,
 ) -> int:
     """Reads the spec that the options name, runs it, shows the result, writes its files, and gives the exit code."""
     outputs.check(options["file"], options["data"])
     if any(one.needs and outputs.files[f"--{one.name}"] is not None for one in writers):
         require_charts()
     started = time.perf_counter()
-    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    opened = open_input(options["file"], options, own_seed=own_seed)
+    loaded = opened.loaded
     parsed = {"parse": time.perf_counter() - started}
     outputs.check(*loaded.files)
     if loaded.spec is None:
         return fail(MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics)), loaded, outputs, parsed)
     try:
-        result = run(loaded, options)
+        result = run(opened, options)
     except MrdslError as failure:
         return fail(failure, loaded, outputs, parsed)
     diagnostics = tuple(in_order((*loaded.diagnostics, *result.diagnostics)))
@@ -85,10 +87,11 @@ def run_command(
     return write_files(result, outputs, writers)
 
 
-def _solve(loaded: Loaded, options: dict[str, Any]) -> Result:
+def _solve(opened: Opened, options: dict[str, Any]) -> Result:
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.interruption import kept
 
+    loaded = opened.loaded
     assert loaded.spec is not None
     limits = Limits(options["time_limit"], options["gap"], options["nodes"], options["threads"], None)
     method = (options["solver"], options["formulation"], options["relax"])

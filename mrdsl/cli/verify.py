@@ -8,8 +8,8 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
-from mrdsl.cli.inputs import is_saved_plan, read_plan
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.regular_files import is_json_object
 
 
 @click.command()
@@ -20,15 +20,16 @@ def verify(file: Path, as_json: bool) -> int:
 
     Exit code 2 where it breaks a promise, or is worth something else than it says.
     """
+    from mrdsl.planning.opening import read_file
     from mrdsl.planning.verified_plans import document, tables
     from mrdsl.planning.verified_plans import verify as check
     from mrdsl.reporting.document import to_json
     from mrdsl.reporting.text import print_tables
 
-    if file.exists() and not is_saved_plan(file):
+    if file.exists() and not is_json_object(file):
         hint = f"`mrdsl solve {file} -o plan.json` makes one"
         raise MrdslError([error("malformed-plan", f"`{file}` is no saved plan", None, hint)])
-    saved = read_plan(file, {})
+    saved = read_file(file)
     verified = check(saved)
     if as_json:
         click.echo(to_json(document(verified, saved)), nl=False)

@@ -16,6 +16,7 @@ from mrdsl.core.printable import shortened
 FOLDER = "it is a folder"
 MISSING = "there is no such file"
 _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+_PEEKED = 4096
 _KINDS = (
     (stat.S_ISDIR, FOLDER),
     (stat.S_ISFIFO, "it is a pipe, not a file"),
@@ -75,6 +76,17 @@ def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descripto
     if len(data) > limit:
         raise UnreadableError(_too_large(len(data), limit))
     return data
+
+
+def is_json_object(path: str | Path) -> bool:
+    """Whether a regular file begins as a JSON object does: a saved plan, and no spec."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            return file.read(_PEEKED).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    except (OSError, ValueError):
+        return False
 
 
 def shown_name(written: str) -> str:

@@ -77,6 +77,8 @@ def _read(path: Path) -> tuple[str | None, str]:
     text, problem = read_document(path, own_descriptors=True)
     if text is not None and not text.strip():
         return None, "it is empty"
+    if text is not None and text.lstrip().startswith("{"):
+        return None, "it is JSON, such as a saved plan, and here a spec is wanted"
     return text, problem
 
 

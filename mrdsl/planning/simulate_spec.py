@@ -16,8 +16,11 @@ from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 
-def simulate(spec: Spec, settings: Settings, seed: int | None) -> Result:
-    """What independent runs show; see :func:`mrdsl.api.simulate`. ``seed`` is the spec's where None."""
+def simulate(spec: Spec, settings: Settings, seed: int | None, solved: Result | None = None) -> Result:
+    """What independent runs show; see :func:`mrdsl.api.simulate`. ``seed`` is the spec's where None.
+
+    ``solved`` is the plan to run, of this spec, where there is one already.
+    """
     family = find_family(spec)
     if not (family.simulate or family.simulate_plan):
         raise MrdslError([error("no-simulation", f"{kind_words(spec.problem)} problem cannot be simulated", spec.span)])
@@ -27,7 +30,7 @@ def simulate(spec: Spec, settings: Settings, seed: int | None) -> Result:
         raise MrdslError(broken)
     seed = spec.seed if seed is None else seed
     if not family.simulate:
-        return _planned(spec, family, replace(settings, seed=seed or 0))
+        return _planned(spec, family, replace(settings, seed=seed or 0), solved)
     if settings.what_if.said():
         message = f"{kind_words(spec.problem)} problem is simulated as its spec says"
         raise MrdslError([error("wrong-option", message, spec.span, f"leave out {', '.join(settings.what_if.said())}")])
@@ -54,9 +57,9 @@ def _require(settings: Settings, seed: int | None) -> None:
     )
 
 
-def _planned(spec: Spec, family: Family, settings: Settings) -> Result:
+def _planned(spec: Spec, family: Family, settings: Settings, solved: Result | None) -> Result:
     """The solved spec, its plan with what was observed of it; where there is no plan, the result says why."""
-    solved = solve(spec, "auto", None, False, Limits())
+    solved = solved or solve(spec, "auto", None, False, Limits())
     return _run(spec, family, solved, settings) if solved.plan is not None else solved
 
 

@@ -1,4 +1,4 @@
-"""Two plans side by side: their goals, and every number that their tables have in common and that differs."""
+"""Plans side by side: their goals, and every number that their tables have in common and that differs."""
 
 from __future__ import annotations
 
@@ -12,49 +12,61 @@ from mrdsl.core.result import Result, Table
 EQUAL = 1e-9
 """Relative difference up to which two numbers count as equal."""
 
+ORDINALS = ("first", "second")
+
 Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One number of both plans: of which row and column of which table. None stands for a row that is not there."""
+    """One number of all plans: of which row and column of which table. None stands for a row that is not there."""
 
     table: str
     key: Key
     quantity: str
-    first: float | None
-    second: float | None
+    values: tuple[float | None, ...]
 
     @property
-    def change(self) -> float | None:
-        """Second less first."""
-        return None if self.first is None or self.second is None else self.second - self.first
+    def first(self) -> float | None:
+        return self.values[0]
 
     @property
-    def relative(self) -> float | None:
+    def second(self) -> float | None:
+        return self.values[1]
+
+    def change(self, index: int = 1) -> float | None:
+        """The number of the plan at ``index`` less the first one's."""
+        first, other = self.values[0], self.values[index]
+        return None if first is None or other is None else other - first
+
+    def relative(self, index: int = 1) -> float | None:
         """The change relative to the first number; None where that is 0."""
-        return self.change / abs(self.first) if self.change is not None and self.first else None
+        change = self.change(index)
+        return change / abs(self.values[0]) if change is not None and self.values[0] else None
 
     @property
     def equal(self) -> bool:
-        if self.first is None or self.second is None:
-            return self.first is self.second
-        return abs(self.first - self.second) <= EQUAL * max(1.0, abs(self.first), abs(self.second))
+        return all(_equal(self.values[0], other) for other in self.values[1:])
+
+
+def _equal(first: float | None, other: float | None) -> bool:
+    if first is None or other is None:
+        return first is other
+    return abs(first - other) <= EQUAL * max(1.0, abs(first), abs(other))
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results of one problem family; ``names`` tell them apart in heads of columns."""
+    """Two or more results of one problem family; ``names`` tell them apart in heads of columns."""
 
-    first: Result
-    second: Result
-    names: tuple[str, str]
+    results: tuple[Result, ...]
+    names: tuple[str, ...]
     goal: Difference
     differences: tuple[Difference, ...]
 
     def tables(self) -> tuple[Table, ...]:
-        """The goal, then the differing numbers of each table that both plans have."""
-        unit = self.first.objective.unit
+        """The goal, then the differing numbers of each table that the plans have."""
+        unit = self.results[0].objective.unit
         head = f"{self.goal.quantity} [{unit}]" if unit else self.goal.quantity
         tables = [_table("Goal", [head], self.names, [self.goal])]
         for title in dict.fromkeys(one.table for one in self.differences):
@@ -65,17 +77,19 @@ class Comparison:
 
     @property
     def equal(self) -> int:
-        """How many of the numbers are the same in both plans; the tables leave them out."""
+        """How many of the numbers are the same in all plans; the tables leave them out."""
         return sum(one.equal for one in self.differences)
 
     def document(self) -> dict[str, Any]:
-        """As JSON: every number of both plans, also those that are equal."""
+        """As JSON: every number of all plans, also those that are equal; of two, their difference too."""
+        sides = [_side(result, name) for result, name in zip(self.results, self.names, strict=True)]
+        unit = self.results[0].objective.unit
         return {
             "format": 1,
-            "problem": self.first.problem,
-            "first": _side(self.first, self.names[0]),
-            "second": _side(self.second, self.names[1]),
-            "objective": {**_values(self.goal), "quantity": self.goal.quantity, "unit": self.first.objective.unit},
+            "problem": self.results[0].problem,
+            **({"first": sides[0], "second": sides[1]} if len(sides) == 2 else {}),
+            "plans": sides,
+            "objective": {**_values(self.goal), "quantity": self.goal.quantity, "unit": unit},
             "rows": [
                 {"table": one.table, "key": list(one.key), "quantity": one.quantity, **_values(one)}
                 for one in self.differences
@@ -83,26 +97,38 @@ class Comparison:
         }
 
 
-def compare(first: Result, second: Result, names: tuple[str, str] = ("first", "second")) -> Comparison:
-    """Compares two results of one family. Raises ValueError where the families or the goals differ."""
-    goals = [(one.problem, one.objective.quantity, one.objective.unit) for one in (first, second)]
-    if goals[0] != goals[1]:
+def compare(*results: Result, names: Sequence[str] = ()) -> Comparison:
+    """Compares results of one family, by default named ``first``, ``second``, and then by their numbers.
+
+    Raises ValueError where the families or the goals differ, and for fewer than two.
+    """
+    if len(results) < 2:
+        raise ValueError("one plan is compared with others: give two or more")
+    goals = [(one.problem, one.objective.quantity, one.objective.unit) for one in results]
+    other = next((goal for goal in goals if goal != goals[0]), None)
+    if other is not None:
         raise ValueError(
             "problems cannot be compared that differ: `{}` with the goal `{}`{}, and `{}` with the goal `{}`{}".format(
-                *(part for problem, quantity, unit in goals for part in (problem, quantity, f" in {unit}" * bool(unit)))
+                *(
+                    part
+                    for problem, quantity, unit in (goals[0], other)
+                    for part in (problem, quantity, f" in {unit}" * bool(unit))
+                )
             )
         )
-    goal = Difference("Goal", (), first.objective.quantity, first.objective.value, second.objective.value)
-    return Comparison(first, second, names, goal, tuple(_differences(first, second)))
+    counted = (*ORDINALS, *(f"plan {number}" for number in range(len(ORDINALS) + 1, len(results) + 1)))
+    values = tuple(one.objective.value for one in results)
+    goal = Difference("Goal", (), results[0].objective.quantity, values)
+    return Comparison(results, tuple(names or counted[: len(results)]), goal, tuple(_differences(results)))
 
 
-def _differences(first: Result, second: Result) -> Iterator[Difference]:
-    """Row by row of the first plan's tables, with what only the second one has behind each table."""
-    sides = [{table.title: table for table in (one.tables())} for one in (first, second)]
-    for title in dict.fromkeys([*sides[0], *sides[1]]):
+def _differences(results: Sequence[Result]) -> Iterator[Difference]:
+    """Row by row of the first plan's tables, with what only the others have behind each table."""
+    sides = [{table.title: table for table in (one.tables())} for one in results]
+    for title in dict.fromkeys(title for side in sides for title in side):
         numbers = [_numbers(side.get(title)) for side in sides]
-        for place in dict.fromkeys([*numbers[0], *numbers[1]]):
-            yield Difference(title, place[0], place[1], numbers[0].get(place), numbers[1].get(place))
+        for place in dict.fromkeys(place for side in numbers for place in side):
+            yield Difference(title, place[0], place[1], tuple(side.get(place) for side in numbers))
 
 
 def _numbers(table: Table | None) -> dict[tuple[Key, str], float | None]:
@@ -122,18 +148,25 @@ def _numbers(table: Table | None) -> dict[tuple[Key, str], float | None]:
     return numbers
 
 
-def _table(title: str, heads: Sequence[str], names: tuple[str, str], rows: Sequence[Difference]) -> Table:
-    columns = ("of", "quantity", *names, "difference", "change [%]")
-    body = []
+def _table(title: str, heads: Sequence[str], names: tuple[str, ...], rows: Sequence[Difference]) -> Table:
+    """Of two plans the difference and the change; of more, each one's change from the first."""
+    two = len(names) == 2
+    changes = ("difference", "change [%]") if two else tuple(f"{name} [%]" for name in names[1:])
+    columns = ("of", "quantity", *names, *changes)
+    body: list[tuple[Any, ...]] = []
     for one in rows:
-        relative = None if one.relative is None else 100.0 * one.relative
         quantity = heads[0] if heads else one.quantity
-        body.append((" / ".join(one.key), quantity, one.first, one.second, one.change, relative))
+        relative = [_percent(one.relative(index)) for index in range(1, len(names))]
+        body.append((" / ".join(one.key), quantity, *one.values, *((one.change(), *relative) if two else relative)))
     if all(row[0] == "" for row in body):
         return Table(title, columns[1:], [row[1:] for row in body])
     if all(row[1] == "value" for row in body):
         return Table(title, ("quantity", *columns[2:]), [(row[0], *row[2:]) for row in body])
     return Table(title, columns, body)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100.0 * share
 
 
 def _side(result: Result, name: str) -> dict[str, Any]:
@@ -146,5 +179,7 @@ def _side(result: Result, name: str) -> dict[str, Any]:
     }
 
 
-def _values(one: Difference) -> dict[str, float | None]:
-    return {"first": one.first, "second": one.second, "difference": one.change, "change": one.relative}
+def _values(one: Difference) -> dict[str, Any]:
+    if len(one.values) > 2:
+        return {"values": list(one.values)}
+    return {"first": one.first, "second": one.second, "difference": one.change(), "change": one.relative()}
