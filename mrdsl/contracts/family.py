@@ -77,13 +77,26 @@ class QuantityKind:
     """A quantity that ``subject to`` may compare.
 
     ``kind`` is the unit's kind in ``mrdsl.core.units.KINDS``; ``over`` names the facts field whose blocks are its
-    argument (``classes`` for ``admitted(c)``), "" where it has none.
+    argument (``classes`` for ``admitted(c)``), "" where it has none. Its argument may also be one of ``words``
+    (``share(spot)``). ``whole``: it may be written without one too, and is then the sum over all.
     """
 
     name: str
     kind: str
     doc: str
     over: str = ""
+    words: tuple[str, ...] = ()
+    whole: bool = False
+
+    @property
+    def takes_argument(self) -> bool:
+        """Whether it may be written with an argument."""
+        return bool(self.over or self.words)
+
+    @property
+    def needs_argument(self) -> bool:
+        """Whether it means nothing without one."""
+        return self.takes_argument and not self.whole
 
 
 @dataclass(frozen=True)

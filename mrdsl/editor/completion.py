@@ -117,10 +117,13 @@ def _arguments(written: Written, family: Family | None, quantity: str) -> Iterat
     over = {one.over for one in family.quantities if one.name == quantity}
     words = {word for word, (name, _) in vocabulary(family.facts).repeated.items() if name in over}
     yield from ((one.name, one.word) for one in written.definitions() if one.word in words)
+    for kind in family.quantities:
+        if kind.name == quantity:
+            yield from ((word, "value") for word in kind.words)
 
 
 def _quantity(kind: QuantityKind) -> Completion:
-    return Completion(kind.name, "value", kind.doc, f"{kind.name}($0)" if kind.over else kind.name)
+    return Completion(kind.name, "value", kind.doc, f"{kind.name}($0)" if kind.needs_argument else kind.name)
 
 
 def _values(written: Written, context: Context, head: str) -> list[Completion]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mrdsl.contracts.family import Family
+from mrdsl.contracts.family import Family, QuantityKind
 from mrdsl.core import units
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
@@ -50,10 +50,18 @@ def _family(family: Family) -> Iterator[str]:
     if methods := registry.methods_of(family.name):
         yield "Methods of its own: " + ", ".join(f"`{method}`" for method in methods) + "."
     if family.quantities:
-        shown = (f"`{q.name}({q.over})`" if q.over else f"`{q.name}`" for q in family.quantities)
+        shown = (form for quantity in family.quantities for form in _forms(quantity))
         yield "Quantities for `subject to`: " + ", ".join(shown) + "."
     yield ""
     yield from _node(family.facts, "the top level", set())
+
+
+def _forms(quantity: QuantityKind) -> Iterator[str]:
+    """How a quantity may be written."""
+    if not quantity.needs_argument:
+        yield f"`{quantity.name}`"
+    if quantity.takes_argument:
+        yield f"`{quantity.name}({quantity.over or ' | '.join(quantity.words)})`"
 
 
 def _node(node: type[Node], title: str, seen: set[tuple[type[Node], str]]) -> Iterator[str]:

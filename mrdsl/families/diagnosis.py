@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mrdsl.contracts.family import Family, kind_words
+from mrdsl.contracts.family import Family, QuantityKind, kind_words
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.families import family as family_named
@@ -67,7 +67,7 @@ def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:
         if mistake is not None:
             yield _told(mistake, key, getattr(spec.goal, "span", None) if key == "goal" else None)
     yield from _method_mistakes(spec.method)
-    quantities = {quantity.name: bool(quantity.over) for quantity in family.quantities}
+    quantities = {quantity.name: quantity for quantity in family.quantities}
     if not isinstance(spec.constraints, tuple | list):
         yield _told(
             Mistake("wrong-value", f"the constraints are {described(spec.constraints)}", "give a tuple"), "constraints"
@@ -81,14 +81,17 @@ def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:
 
 def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
     """The names in comparisons, ``admitted(sort)``, that no block of the facts bears."""
-    over = {quantity.name: quantity.over for quantity in family.quantities if quantity.over}
+    over = {quantity.name: quantity for quantity in family.quantities if quantity.takes_argument}
     known: dict[str, frozenset[str]] = {}
     for index, constraint in enumerate(spec.constraints):
         for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)):
-            field = over.get(quantity.name)
-            if field is None:
+            kind = over.get(quantity.name)
+            if kind is None or not (quantity.argument or kind.needs_argument):
                 continue
-            members = known.setdefault(field, frozenset(names_of(getattr(spec.facts, field, ()))))
+            field = kind.over or f"arguments of `{kind.name}`"
+            members = known.setdefault(
+                kind.name, frozenset((*kind.words, *names_of(getattr(spec.facts, kind.over or "_", ()))))
+            )
             if quantity.argument not in members:
                 message = f"there is no `{quantity.argument}` among the {field}"
                 hint = f"{field}: " + ", ".join(sorted(members)[:_SHOWN])
@@ -130,7 +133,7 @@ def _method_mistakes(method: Any) -> Iterator[Diagnostic]:
             yield _told(wrong, f"method.options[{key!r}]", method.spans.get(key, method.span))
 
 
-def _constraint_mistake(constraint: Any, quantities: Mapping[str, bool], family: Family) -> Mistake | None:
+def _constraint_mistake(constraint: Any, quantities: Mapping[str, QuantityKind], family: Family) -> Mistake | None:
     if not isinstance(constraint, Constraint) or constraint.comparison not in COMPARISONS:
         return Mistake(
             "wrong-statement",
@@ -142,7 +145,9 @@ def _constraint_mistake(constraint: Any, quantities: Mapping[str, bool], family:
     )
 
 
-def _expression_mistake(expression: Expression | Any, quantities: Mapping[str, bool], family: Family) -> Mistake | None:
+def _expression_mistake(
+    expression: Expression | Any, quantities: Mapping[str, QuantityKind], family: Family
+) -> Mistake | None:
     match expression:
         case Constant(value):
             return python_number_mistake("a constant", _NUMBER, value)
@@ -150,8 +155,9 @@ def _expression_mistake(expression: Expression | Any, quantities: Mapping[str, b
             if name not in quantities:
                 hint = "quantities: " + (", ".join(quantities) or "none")
                 return Mistake("unknown-name", f"{kind_words(family.name)} plan has no quantity `{name}`", hint)
-            if bool(argument) != quantities[name]:
-                wanted = "is meant of one name" if quantities[name] else "takes no argument"
+            kind = quantities[name]
+            if kind.needs_argument if not argument else not kind.takes_argument:
+                wanted = "is meant of one name" if kind.needs_argument else "takes no argument"
                 return Mistake("wrong-arguments", f"`{name}` {wanted}", "see the family's page")
             return None
         case Operation(_, operands):

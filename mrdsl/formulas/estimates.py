@@ -21,10 +21,16 @@ from mrdsl.spec.stages import any_stages, stages_of
 Floats = NDArray[np.float64]
 
 
-def estimates_of(classes: Sequence[Any]) -> Mapping[str, Coefficients]:
-    """A, B and C of every estimate; a class given by coefficients knows only what stands for its average."""
+def estimates_of(classes: Sequence[Any], speed: Floats | None = None) -> Mapping[str, Coefficients]:
+    """A, B and C of every estimate; a class given by coefficients knows only what stands for its average.
+
+    ``speed``, with the shape (..., classes): how many times as fast tasks run. Coefficients then take 1/``speed`` of
+    their time, as tasks do; what part of them is shuffle is not known.
+    """
     profile = profile_of(classes)
     given = [column(classes, f"coefficients.{name}") for name in ("A", "B", "C")]
+    if speed is not None:
+        profile, given = mapreduce.faster(profile, speed), [each / speed for each in given]
     average = mapreduce.average(profile)
     known = ~np.isnan(given[0])
     return {

@@ -9,7 +9,7 @@ of the upper estimate need ``A_up, B_up > 0``: see :func:`upper`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,30 @@ class Profile:
     def map_only(self) -> Flags:
         """Which classes have no reduce tasks, and so neither shuffle nor reduce terms."""
         return np.asarray(self.reduce_tasks == 0)
+
+
+def faster(profile: Profile, speed: Floats) -> Profile:
+    """The profile where map and reduce tasks, and those of stages, take 1/``speed`` of their time.
+
+    The shuffle is the network's, and takes what it takes. ``speed`` may have a leading axis of machine types.
+    """
+    p, stages = profile, profile.stages
+    return replace(
+        p,
+        map_avg=p.map_avg / speed,
+        map_max=p.map_max / speed,
+        reduce_avg=p.reduce_avg / speed,
+        reduce_max=p.reduce_max / speed,
+        stages=None
+        if stages is None
+        else replace(
+            stages,
+            work=stages.work / speed,
+            path_avg=stages.path_avg / speed,
+            path_max=stages.path_max / speed,
+            beside=stages.beside / speed,
+        ),
+    )
 
 
 @dataclass(frozen=True)

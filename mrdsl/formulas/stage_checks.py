@@ -48,7 +48,7 @@ def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
     if not any_stages(classes):
         return
     for index in matching(classes, lambda c: c.lacks("slots.task")):
-        if staged(index):
+        if staged(index) and classes[index].slots is not None:
             node = classes[index]
             yield at_path(
                 error(
@@ -66,13 +66,17 @@ def check_kinds_of_slots(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 
 def _without_slots(classes: Sequence[Any], staged: Callable[[int], bool]) -> Iterator[Diagnostic]:
-    """Map or reduce slots that a class lacks; once of a table or group of which none has them."""
+    """Map or reduce slots that a class with slots lacks; once of a table or group of which none has them."""
     before = 0
     for part in parts_of(classes):
         for index in matching(part, lambda c: c.lacks("slots.map") | c.lacks("slots.reduce")):
             if staged(before + index):
                 continue
+            if isinstance(part, Columns) and not any(path.startswith("slots.") for path in part.values):
+                break
             node = part[index]
+            if node.slots is None:
+                continue
             lacking = [f"`{kind}`" for kind in ("map", "reduce") if getattr(node.slots, kind) is None]
             yield at_path(
                 error(

@@ -164,7 +164,7 @@ def _sort_block(
     repeated: dict[str, list[tree.Block]],
 ) -> None:
     word = tree.word_text(block.words[0])
-    if word in words.singles:
+    if words.is_single(block):
         _resolve_single(words.singles[word], word, block, context, values, written)
     elif word in words.repeated:
         repeated.setdefault(word, []).append(block)

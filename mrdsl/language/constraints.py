@@ -125,11 +125,11 @@ class _Builder:
     def _quantity(self, name: str, arguments: Sequence[Any], node: Any) -> tuple[Expression, Dimension]:
         kind = self.known[name]
         dimension = units.KINDS[kind.kind].dimension
-        if not kind.over:
-            if arguments:
-                raise self.scope.mistake("wrong-arguments", f"`{name}` takes no argument", node, f"write `{name}`")
+        if not arguments and not kind.needs_argument:
             return PlanQuantity(name), dimension
-        members = [str(member) for member in names_of(getattr(self.facts, kind.over, ()))]
+        if not kind.takes_argument:
+            raise self.scope.mistake("wrong-arguments", f"`{name}` takes no argument", node, f"write `{name}`")
+        members = [*kind.words, *(str(member) for member in names_of(getattr(self.facts, kind.over, ())))]
         if len(arguments) != 1 or not isinstance(arguments[0], tree.Name | tree.Text):
             example = members[0] if members else "x"
             raise self.scope.mistake(
@@ -142,9 +142,9 @@ class _Builder:
         if argument not in members:
             raise self.scope.mistake(
                 "unknown-name",
-                f"there is no `{argument}` among the {kind.over}",
+                f"there is no `{argument}` among the {kind.over or 'arguments of `' + name + '`'}",
                 arguments[0],
-                did_you_mean(argument, members, f"{kind.over}: "),
+                did_you_mean(argument, members, f"{kind.over or 'arguments'}: "),
             )
         return PlanQuantity(name, argument), dimension
 

@@ -80,7 +80,7 @@ def collect(
             word = tree.word_text(statement.words[0])
             if word in words.plurals:
                 word = words.plurals[word][1].word
-            if word in words.repeated:
+            if word in words.repeated and not words.is_single(statement):
                 repeated.setdefault(word, []).append(statement)
             else:
                 _collect_block(words, statement, context, count, prefix, values, written, span, given, lacking)

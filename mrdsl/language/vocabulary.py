@@ -8,6 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+from mrdsl.language import tree
 from mrdsl.spec.schema import Block, Item, Node, declarations
 
 
@@ -24,6 +25,11 @@ class Vocabulary:
     def blocks(self) -> tuple[str, ...]:
         """Every word that starts a block here."""
         return (*self.singles, *self.repeated)
+
+    def is_single(self, block: tree.Block) -> bool:
+        """Whether a block is a single one; where a word may be either, a name behind it makes it a repeated one."""
+        word = tree.word_text(block.words[0])
+        return word in self.singles and not (word in self.repeated and len(block.words) > 1)
 
     def short_form(self, word: str) -> tuple[str, Block, Item] | None:
         """The field, the block and the item that ``word = value`` gives where the word is a block's; else None."""

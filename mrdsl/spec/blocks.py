@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mrdsl.spec.schema import Node, quantity
+from mrdsl.spec.schema import Node, choice, quantity
 
 GUARANTEES = ("lower", "average", "upper")
 """The estimates of a completion time that can be promised."""
+YES_OR_NO = ("yes", "no")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,3 +104,8 @@ class Reserved(Node):
         "price", "price of one reserved VM; 0 for machines of one's own", at_least=0.0, symbol="rho"
     )
     available: int = quantity("vms", "how many VMs are reserved", at_least=0, whole=True, symbol="r-bar")
+    paid: str = choice(
+        YES_OR_NO,
+        "whether they are paid for in any case, used or not: using them then costs the fee alone",
+        default="no",
+    )

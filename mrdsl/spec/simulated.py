@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mrdsl.spec.blocks import YES_OR_NO
 from mrdsl.spec.schema import Node, Source, block, choice, path, quantity
 
-YES_OR_NO = ("yes", "no")
 DISTRIBUTIONS = ("uniform", "exponential", "lognormal", "fixed")
 SCHEDULERS = ("fair", "fifo")
 

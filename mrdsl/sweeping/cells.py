@@ -119,7 +119,7 @@ def _quantities(spec: Any, family: Any, plan: Any) -> dict[str, float | None]:
     if family.quantity is None:
         return {}
     measure = family.quantity
-    names = [kind.name for kind in family.quantities if not kind.over]
+    names = [kind.name for kind in family.quantities if not kind.needs_argument]
     return {f"plan.{name}": None if plan is None else float(measure(spec, plan, name, "")) for name in names}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.families.capacity import hooks
 from mrdsl.families.capacity.checks import check, find_impossible
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import WAYS, CapacityFacts
 from mrdsl.spec.spec import Spec
 
 
@@ -59,8 +59,9 @@ FAMILY = Family(
     ),
     promises=(Promise("classes.deadline", 1), Promise("classes.jobs.low", -1), Promise("vms.reserved.available", 1)),
     quantities=(
-        QuantityKind("cost", "money", "VMs for one period and penalties"),
-        QuantityKind("vms", "vms", "rented VMs, on demand and reserved"),
+        QuantityKind("cost", "money", "VMs for one period and penalties; the VMs alone of one type", "vms", whole=True),
+        QuantityKind("vms", "vms", "rented VMs, however bought; of all types or of one", "vms", whole=True),
+        QuantityKind("share", "share", "the part of all rented VMs that is bought so", words=WAYS),
         QuantityKind("admitted", "jobs", "jobs of a class that are admitted", over="classes"),
         QuantityKind("completion", "time", "completion time of a class by its guaranteed estimate", over="classes"),
     ),

@@ -13,6 +13,8 @@ from mrdsl.core.units import MINUTE, show
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.shape import contracts, has_slots_for_all, is_plain
+from mrdsl.families.capacity.type_checks import check_types, find_impossible_types
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -31,6 +33,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
     facts: CapacityFacts = spec.facts
     found = [
         *_vm_types(spec),
+        *check_types(facts),
         *check_descriptions(facts.classes),
         *check_profiles(facts.classes),
         *check_stages(facts.classes),
@@ -47,7 +50,10 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
-    """Deadlines that no slots keep for which the guaranteed estimate holds: see ``sizing.kept``."""
+    """Deadlines that no slots keep for which the guaranteed estimate holds: see ``sizing.kept``; and too few VMs."""
+    if not (is_plain(spec.facts) and has_slots_for_all(spec.facts)):
+        yield from find_impossible_types(spec)
+        return
     classes = spec.facts.classes
     if not (spec.constraints or any(True for _ in matching(classes, _may_be_too_early)) or any(_long_stages(classes))):
         return
@@ -96,23 +102,16 @@ def _vm_types(spec: Spec) -> Iterator[Diagnostic]:
             spec.span,
             f"add vm NAME {{ on_demand {{ price = 0.192 {spec.currency}/h }} }}",
         )
-    if len(vms) > 1:
-        yield error(
-            "one-vm-type",
-            f"capacity plans rent one VM type for now, {vms[1].name} is one more",
-            vms[1].span,
-            f"keep either vm {vms[0].name} or vm {vms[1].name}; solve once with each to compare",
-            Related(f"vm {vms[0].name} is here", vms[0].span),
-        )
     for vm in vms:
-        if vm.reserved is not None and vm.reserved.price >= vm.on_demand.price:
-            yield warning(
-                "reserved-not-cheaper",
-                f"reserved VMs of {vm.name} cost as much as those on demand, or more: they do not pay",
-                vm.reserved.span_of("price"),
-                "a reserved VM normally costs less; check both prices and their units",
-                Related("the price on demand", vm.on_demand.span_of("price")),
-            )
+        for term in contracts(vm):
+            if term.paid == "no" and term.price >= vm.on_demand.price:
+                yield warning(
+                    "reserved-not-cheaper",
+                    f"reserved VMs of {vm.name} cost as much as those on demand, or more: they do not pay",
+                    term.span_of("price"),
+                    "a reserved VM normally costs less; check both prices and their units",
+                    Related("the price on demand", vm.on_demand.span_of("price")),
+                )
 
 
 def _jobs(facts: CapacityFacts) -> Iterator[Diagnostic]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mrdsl.families.capacity.class_bounds import class_bounds_of
+from mrdsl.families.capacity.shape import is_plain
 from mrdsl.spec.spec import Spec
 
 LARGE = 2_000
@@ -13,6 +14,6 @@ def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
     """HiGHS for P2; ``direct`` where it is exact (the relaxation) or far faster; SCIP for the nonlinear forms."""
     if formulation is not None:
         return "highs" if formulation.lower() == "p2" else "scip"
-    if class_bounds_of(spec).others:
+    if class_bounds_of(spec).others or not is_plain(spec.facts):
         return "highs"
     return "direct" if relax or len(spec.facts.classes) >= LARGE else "highs"

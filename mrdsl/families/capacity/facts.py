@@ -1,4 +1,4 @@
-"""The blocks of a capacity spec: one VM type, job classes, and the period that prices are summed over."""
+"""The blocks of a capacity spec: VM types, job classes, and the period that prices are summed over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from mrdsl.spec.blocks import (
     ShufflePhase,
     Slots,
 )
-from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, quantity, value_range
+from mrdsl.spec.machines import Container, OnType, Spot, on_type_blocks
+from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, quantity, references, value_range
 from mrdsl.spec.simulated import (
     Recorded,
     Simulation,
@@ -30,6 +31,9 @@ from mrdsl.spec.simulated import (
 )
 from mrdsl.spec.stages import Stage, stage_blocks
 
+WAYS = ("on_demand", "reserved", "spot")
+"""How a VM may be bought."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class VmType(Node):
@@ -37,6 +41,23 @@ class VmType(Node):
 
     on_demand: OnDemand = block(OnDemand, "renting by the hour, as many as wanted", required=True)
     reserved: Reserved | None = block(Reserved, "VMs under a long contract, a limited number")
+    terms: Sequence[Reserved] = blocks(Reserved, "reserved", "one of several long contracts", plural="reserved_terms")
+    spot: Spot | None = block(Spot, "VMs that the provider may take back")
+    fee: float = quantity(
+        "price", "what the platform adds for each VM, however it is bought", default=0.0, at_least=0.0
+    )
+    available: int | None = quantity(
+        "vms",
+        "how many there are of the type, however bought; default: any number",
+        default=None,
+        at_least=0,
+        whole=True,
+    )
+    cores: float | None = quantity("number", "cores that tasks may use", default=None, above=0.0)
+    memory: float | None = quantity("data", "memory that tasks may use", default=None, above=0.0)
+    masters: int = quantity(
+        "vms", "VMs of the type that hold no slots and are paid all the same", default=0, at_least=0, whole=True
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +69,20 @@ class JobClass(Node):
     reduce: ReducePhase | None = block(ReducePhase, "the reduce phase of one job; left out for map-only classes")
     stages: Sequence[Stage] = stage_blocks()
     coefficients: Coefficients | None = block(Coefficients, "A, B and C in place of a profile")
-    slots: Slots = block(
-        Slots, "what one VM hosts: either so many map or so many reduce tasks, or tasks of stages", required=True
+    slots: Slots | None = block(
+        Slots, "what one VM hosts, of any type: either so many map or so many reduce tasks, or tasks of stages"
+    )
+    container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
+    on: Sequence[OnType] = on_type_blocks()
+    types: tuple[str, ...] = references(
+        "`one` keeps all jobs of the class on one VM type; a list of types limits it to those"
+    )
+    spot: float | None = quantity(
+        "share",
+        "the part of its VM time that may be on spot VMs; default: all of it",
+        default=None,
+        at_least=0.0,
+        at_most=1.0,
     )
     jobs: Range = value_range(
         "jobs",
@@ -72,7 +105,7 @@ class JobClass(Node):
 class CapacityFacts(Node):
     """The facts of a capacity spec."""
 
-    vms: Sequence[VmType] = blocks(VmType, "vm", "the VM type; one for now", required=True)
+    vms: Sequence[VmType] = blocks(VmType, "vm", "the VM types that may be rented", required=True)
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     simulation: Simulation | None = simulation_block()
     period: float = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)

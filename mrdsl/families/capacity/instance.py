@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.pairs import pairs_of
+from mrdsl.families.capacity.shape import has_slots_for_all
 from mrdsl.formulas import mapreduce, sizing
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
@@ -112,17 +114,22 @@ def instance_of(spec: Spec) -> Instance:
     deadline = column(classes, "deadline")
     names = names_of(classes)
     estimates = estimates_of(classes)
-    map_per_vm, reduce_per_vm = slots_per_vm(classes)
+    work, limits = guaranteed(classes, estimates), slot_limits(classes)
+    per_vm = slots_per_vm(classes)
+    completion_limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
+    if not has_slots_for_all(facts):
+        on_type = pairs_of(facts, completion_limit).of_type(0)
+        estimates, work, limits, per_vm = on_type.estimates, on_type.work, on_type.limits, on_type.per_vm
     return Instance(
         names=names,
         prices=prices_of(facts),
         estimates=estimates,
-        work=guaranteed(classes, estimates),
-        limits=slot_limits(classes),
-        map_per_vm=map_per_vm,
-        reduce_per_vm=reduce_per_vm,
+        work=work,
+        limits=limits,
+        map_per_vm=per_vm[0],
+        reduce_per_vm=per_vm[1],
         deadline=deadline,
-        completion_limit=class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True),
+        completion_limit=completion_limit,
         low=low,
         expected=expected,
         penalty=column(classes, "penalty"),
@@ -132,12 +139,13 @@ def instance_of(spec: Spec) -> Instance:
 
 
 def prices_of(facts: CapacityFacts) -> Prices:
-    """The one VM type's prices per period."""
+    """The one VM type's prices per period, fee included; contracts that are paid in any case cost the fee alone."""
     vm = facts.vms[0]
-    on_demand = vm.on_demand.price * facts.period
+    on_demand = (vm.on_demand.price + vm.fee) * facts.period
     if vm.reserved is None:
         return Prices(vm.name, on_demand, on_demand, 0)
-    return Prices(vm.name, on_demand, vm.reserved.price * facts.period, vm.reserved.available)
+    price = 0.0 if vm.reserved.paid == "yes" else vm.reserved.price
+    return Prices(vm.name, on_demand, (price + vm.fee) * facts.period, vm.reserved.available)
 
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:

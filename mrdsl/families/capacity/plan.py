@@ -14,6 +14,7 @@ from mrdsl.core.charts import Graph
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
+from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, upper_is_bound
 from mrdsl.simulation.observed import Observed, Simulated, table_of
@@ -95,7 +96,8 @@ class CapacityPlan(Plan):
     ``map_slots`` and ``reduce_slots`` are those of the whole class. ``stages`` counts those that it consists of, 0
     where it is described otherwise; ``map_slots`` are then those of their tasks, and ``dags`` has the stages by class.
     ``completion_*`` is NaN where the estimate is not known or no job is admitted. ``observed`` is what a simulation of
-    the plan saw, by class; empty without one, and ``simulated`` None.
+    the plan saw, by class; empty without one, and ``simulated`` None. Where several types may be rented, or one in more
+    ways, ``mix`` says what runs where: VMs and slots are then sums, times those of the slowest jobs of a class.
     """
 
     vm: str
@@ -118,6 +120,7 @@ class CapacityPlan(Plan):
     dags: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
     observed: Mapping[str, Observed] = field(default_factory=dict)
     simulated: Simulated | None = None
+    mix: Mixture | None = None
 
     @property
     def penalties(self) -> float:
@@ -137,12 +140,16 @@ class CapacityPlan(Plan):
         """The object under ``plan`` in the JSON result."""
         number = int if self.whole else float
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
+        plain_vms = {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}}
+        sunk = {"sunk": self.mix.sunk} if self.mix is not None and self.mix.sunk else {}
         return {
-            "vms": {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}},
-            "classes": self._seen(
-                self._staged(dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True)))
+            "vms": plain_vms if self.mix is None else self.mix.document(self.whole),
+            "classes": self._placed(
+                self._seen(
+                    self._staged(dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True)))
+                )
             ),
-            "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total},
+            "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total, **sunk},
             **how,
         }
 
@@ -155,6 +162,14 @@ class CapacityPlan(Plan):
     def _staged(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for index in np.flatnonzero(self.stages).tolist():
             classes[self.names[index]] = plain(self.of_class(index))
+        return classes
+
+    def _placed(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        if self.mix is not None:
+            for name in self.names:
+                classes[name]["on"] = []
+            for name, share in self.mix.shares(self.names, self.stages, self.whole):
+                classes[name]["on"].append(share)
         return classes
 
     def _is_bound(self, index: int) -> bool:
@@ -187,8 +202,10 @@ class CapacityPlan(Plan):
         if len(self.names) > SHOWN:
             rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * (8 + len(kinds)))))
         number = int if self.whole else float
+        vms = Table("VMs", ("vm", "on demand", "reserved"), [(self.vm, number(self.on_demand), number(self.reserved))])
+        rented = (vms,) if self.mix is None else self.mix.tables(self.names, SHOWN, self.whole)
         return (
-            Table("VMs", ("vm", "on demand", "reserved"), [(self.vm, number(self.on_demand), number(self.reserved))]),
+            *rented,
             Table(
                 "Classes",
                 (
@@ -220,12 +237,18 @@ class CapacityPlan(Plan):
                 found[place] = _of_stages(found[place], self._is_bound(index))  # type: ignore[arg-type]
         return found
 
+    def _whole_slots(self, part: slice) -> tuple[Floats, Floats]:
+        if self.mix is None:
+            return ceiling(self.map_slots[part]), ceiling(self.reduce_slots[part])
+        maps, reduces = self.mix.whole_slots(len(self.names))
+        return maps[part], reduces[part]
+
     def _rows(self, part: slice) -> Iterator[tuple[Any, ...]]:
         counts = [self.admitted[part], self.rejected[part]]
         columns = [
             *(np.rint(count).astype(np.int64).tolist() if self.whole else count.tolist() for count in counts),
             *(values[part].tolist() for values in (self.map_slots, self.reduce_slots)),
-            *(ceiling(values[part]).astype(np.int64).tolist() for values in (self.map_slots, self.reduce_slots)),
+            *(values.astype(np.int64).tolist() for values in self._whole_slots(part)),
             *(
                 values[part].tolist()
                 for values in (

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.shape import refuse_measured, refuse_types
 from mrdsl.simulation.described import MAP, REDUCE, asked, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario
 from mrdsl.simulation.engine.world import Machines
@@ -35,13 +37,16 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     MrdslError where jobs arrive faster than the plan's slots work, and where no machine would be left.
     """
     facts: CapacityFacts = spec.facts
+    refuse_types(spec, "the simulation")
+    refuse_measured(spec, "the simulation")
     rules = asked(facts.simulation or Simulation(), settings.what_if)
     jobs = settings.jobs or rules.jobs_per_user
     there = [index for index in range(len(facts.classes)) if plan.admitted[index] >= 1.0]
     known = [index for index in there if facts.classes[index].coefficients is None]
     lent = rules.lending == "yes" and known
     groups = [tuple(known)] if lent else [(index,) for index in known]
-    parts = [_Part(group, _scenario(facts, plan, rules, settings, group, jobs)) for group in groups]
+    hosted = instance_of(spec)
+    parts = [_Part(group, _scenario(facts, hosted, plan, rules, settings, group, jobs)) for group in groups]
     problems = [problem for part in parts for problem in _refused(facts, part)]
     if problems:
         raise MrdslError(problems)
@@ -53,7 +58,13 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
 
 
 def _scenario(
-    facts: CapacityFacts, plan: CapacityPlan, rules: Simulation, settings: Settings, group: Sequence[int], jobs: int
+    facts: CapacityFacts,
+    hosted: Instance,
+    plan: CapacityPlan,
+    rules: Simulation,
+    settings: Settings,
+    group: Sequence[int],
+    jobs: int,
 ) -> Scenario:
     """The classes of a group on their slots: map tasks and tasks of stages in pool 0, reduce tasks in pool 1."""
     classes, machines, weights = [], [], []
@@ -61,7 +72,7 @@ def _scenario(
         node, users = facts.classes[index], int(plan.admitted[index])
         classes.append(class_of(node, submitters_of(node, users, settings.what_if.burst), rules, users * jobs))
         slots = [int(ceiling(plan.map_slots[index])), int(ceiling(plan.reduce_slots[index]))]
-        per_vm = [node.slots.task if node.stages else node.slots.map, node.slots.reduce]
+        per_vm = [int(hosted.map_per_vm[index]), int(hosted.reduce_per_vm[index])]
         machines += [*_machines(MAP, slots[MAP], per_vm[MAP]), *_machines(REDUCE, slots[REDUCE], per_vm[REDUCE])]
         weights.append(slots)
     losses = rules.losses
@@ -75,9 +86,9 @@ def _scenario(
     )
 
 
-def _machines(pool: int, slots: int, per_vm: int | None) -> Iterator[Machines]:
+def _machines(pool: int, slots: int, per_vm: int) -> Iterator[Machines]:
     """Whole VMs, and one for the slots that are left."""
-    each = per_vm or 1
+    each = max(1, per_vm)
     if slots // each:
         yield Machines(slots // each, each, pool)
     if slots % each:

@@ -10,6 +10,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.direct import direct
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.shape import is_plain
 from mrdsl.spec.spec import Spec
 
 MOST_PRICED = 2000
@@ -18,7 +19,7 @@ MOST_PRICED = 2000
 
 def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
     """What the best plan costs that keeps the upper estimates of some classes, beside this one, in words."""
-    if len(spec.facts.classes) > MOST_PRICED:
+    if len(spec.facts.classes) > MOST_PRICED or not is_plain(spec.facts):
         return UNPRICED
     firmer = firm(spec, soft)
     if not instance_of(firmer).kept().all():

@@ -63,3 +63,37 @@ class ModelSpans(Mapping[Any, Span | None]):
         if self._places is None:
             self._places = {known: index for index, known in enumerate(names_of(self.facts.classes))}
         return self._places[name]
+
+
+_OF_ONE_CLASS = {"admitted": "jobs", "one_type": "types", "spot_share": "spot"}
+_OF_PAIR = {"jobs": "jobs", "together": "types", "takes": "types"}
+_OF_VM = ("available", "vms", "enough_vms")
+
+
+class MixedSpans(Mapping[Any, Span | None]):
+    """The same of models of several VM types. Keys are component names, or (component name, key of its index)."""
+
+    def __init__(self, facts: CapacityFacts) -> None:
+        self.facts = facts
+        self._classes = {name: index for index, name in enumerate(names_of(facts.classes))}
+        self._vms = {vm.name: vm for vm in facts.vms}
+
+    def __getitem__(self, key: Any) -> Span | None:
+        if not isinstance(key, tuple):
+            return {"cost": self.facts.vms[0].span}[key]
+        component, at = key
+        if component in _OF_VM:
+            vm = self._vms[at if isinstance(at, str) else at[0]]
+            return vm.span_of("available") if component == "available" else vm.span
+        if component in _OF_PAIR:
+            return self.facts.classes[self._classes[at[0]]].span_of(_OF_PAIR[component])
+        return self.facts.classes[self._classes[at]].span_of(_OF_ONE_CLASS[component])
+
+    def __iter__(self) -> Iterator[Any]:
+        yield "cost"
+        for component in _OF_ONE_CLASS:
+            yield from ((component, name) for name in self._classes)
+        yield from (("available", name) for name in self._vms)
+
+    def __len__(self) -> int:
+        return 1 + len(_OF_ONE_CLASS) * len(self._classes) + len(self._vms)

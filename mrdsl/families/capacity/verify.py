@@ -15,8 +15,10 @@ from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import instance_of, prices_of, whole_jobs
+from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.soft_deadlines import price
+from mrdsl.families.capacity.verify_mix import share_of, verify_mix, vm_cost
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.spec.columns import column, names_of
@@ -26,11 +28,14 @@ from mrdsl.spec.spec import Spec
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     """What of the spec the plan breaks: deadlines, numbers of jobs, VMs, whole numbers, the cost that it claims."""
     yield from _jobs(spec, plan, relax)
-    yield from _deadlines(spec, plan)
-    yield from _slots(spec, plan)
-    broken = list(_vms(spec, plan, relax))
+    if plan.mix is None:
+        yield from _deadlines(spec, plan)
+        yield from _slots(spec, plan)
+        broken = list(_vms(spec, plan, relax))
+    else:
+        broken = list(verify_mix(spec, plan, plan.mix, relax))
     yield from broken
-    if not relax and not broken:
+    if not relax and not broken and plan.mix is None:
         yield from _hosting(spec, plan)
     if not broken:
         yield from told_of_soft_deadlines(spec, plan.completion_upper, plan.stages, partial(price, spec, plan, relax))
@@ -42,13 +47,11 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
 def measure(spec: Spec, plan: CapacityPlan) -> float:
     """Equation (5) of a plan, from its VMs and its admitted jobs."""
     facts: CapacityFacts = spec.facts
-    prices = prices_of(facts)
     expected = whole_jobs(facts)[1]
-    return (
-        prices.on_demand * plan.on_demand
-        + prices.reserved * plan.reserved
-        + float(column(facts.classes, "penalty") @ (expected - plan.admitted))
-    )
+    penalties = float(column(facts.classes, "penalty") @ (expected - plan.admitted))
+    if plan.mix is not None:
+        return vm_cost(mix_of(spec), plan.mix) + penalties
+    return prices_of(facts).cost(plan.on_demand, plan.reserved) + penalties
 
 
 def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
@@ -56,6 +59,8 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
 
     ``completion(c)`` is that of the guaranteed estimate; NaN where no job of the class is admitted.
     """
+    if name in ("cost", "vms", "share") and (argument or plan.mix is not None):
+        return _of_vms(spec, plan, name, argument)
     if name == "cost":
         return measure(spec, plan)
     if name == "vms":
@@ -66,6 +71,21 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     if name == "completion":
         return float(_completion(spec, plan)[index])
     raise KeyError(name)
+
+
+def _of_vms(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
+    """What may be asked of single VM types and ways of buying."""
+    if plan.mix is None:
+        total = plan.on_demand + plan.reserved
+        if name == "share":
+            part = {"on_demand": plan.on_demand, "reserved": plan.reserved}.get(argument, 0.0)
+            return part / total if total else float("nan")
+        return total if name == "vms" else plan.vm_cost
+    if name == "share":
+        return share_of(plan.mix, argument)
+    if name == "vms":
+        return plan.mix.total(vm=argument or None)
+    return vm_cost(mix_of(spec), plan.mix, argument) if argument else measure(spec, plan)
 
 
 def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:

@@ -16,6 +16,7 @@ from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
 from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
+from mrdsl.families.capacity.why_mix import why_mix
 from mrdsl.spec.spec import Spec
 
 
@@ -41,6 +42,8 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     plan = result.plan
     if not isinstance(plan, CapacityPlan):
         return ("There is no plan to explain.",)
+    if plan.mix is not None:
+        return tuple(why_mix(spec, plan, plan.mix))
     tables: list[Table | str] = [_reasons(spec, plan), *_reservations(spec, plan)]
     if class_bounds_of(spec).others:
         tables.append(

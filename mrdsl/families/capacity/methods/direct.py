@@ -19,6 +19,7 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.plan import plan_of
+from mrdsl.families.capacity.shape import is_plain, refuse_types
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
@@ -50,6 +51,7 @@ def prepare(draft: Draft) -> Draft:
     Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
     """
     spec = draft.spec
+    refuse_types(spec, "direct")
     refuse_completion(spec, "direct")
     class_bounds = class_bounds_of(spec)
     if class_bounds.others:
@@ -159,7 +161,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
 
 def direct(spec: Spec, relax: bool) -> Result | None:
     """The outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
-    if class_bounds_of(spec).others:
+    if class_bounds_of(spec).others or not is_plain(spec.facts):
         return None
     return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {})], Draft(spec, relax))
 

@@ -15,7 +15,9 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Instance, instance_of
+from mrdsl.families.capacity.models import mixed
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
+from mrdsl.families.capacity.shape import is_plain
 from mrdsl.families.capacity.spans import ModelSpans
 from mrdsl.spec.spec import Spec
 
@@ -25,6 +27,8 @@ PRESOLVE_PAYS_UP_TO = 2_000
 
 def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P2: minimise (5) subject to (24) to (28), with r, d and h whole unless ``relax``."""
+    if not is_plain(spec.facts):
+        return mixed.build(spec, relax)
     refuse_completion(spec, "P2")
     instance = instance_of(spec)
     model = pyo.ConcreteModel("capacity_P2")
@@ -57,6 +61,8 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
 
     What they lack of a VM, within a solver's tolerance, is rented: as a fraction, or as the whole VM that it takes.
     """
+    if not is_plain(spec.facts):
+        return mixed.decode(spec, model, relax)
     instance, (on_demand, reserved), jobs = instance_of(spec), vm_numbers(model), job_numbers(model)
     if not relax:
         on_demand, reserved, *jobs = (float(round(number)) for number in (on_demand, reserved, *jobs))

@@ -29,6 +29,7 @@ from mrdsl.families.capacity.class_bounds import compares_completion, refuse_com
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.models import linear
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
+from mrdsl.families.capacity.shape import refuse_types
 from mrdsl.families.capacity.spans import ModelSpans
 from mrdsl.formulas import mapreduce
 from mrdsl.spec.spec import Spec
@@ -195,6 +196,7 @@ def slot_bounds(instance: Instance, faster: bool = False) -> tuple[tuple[Floats,
 
 def _start(spec: Spec, name: str, relax: bool) -> tuple[Instance, pyo.ConcreteModel]:
     """VMs, slots and constraint (8)."""
+    refuse_types(spec, name.removeprefix("capacity_").replace("_", "-"))
     instance = instance_of(spec)
     model = pyo.ConcreteModel(name)
     model.spans = ModelSpans(spec.facts)

@@ -1,0 +1,117 @@
+"""What can be rented: kinds of VMs, the ways of buying them, and what each costs for one period.
+
+A *lane* is a VM type as its VMs may be counted on: firm (on demand or reserved), or spot, which the provider may take
+back. Jobs run in a lane; VMs are bought by *offers*, several of which may serve one lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
+from mrdsl.families.capacity.shape import contracts
+
+Floats = NDArray[np.float64]
+
+ON_DEMAND, RESERVED, SPOT = WAYS
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The VMs of type number ``vm``, firm or spot; ``interruptions`` of one VM per second."""
+
+    vm: int
+    spot: bool = False
+    interruptions: float = 0.0
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A way of buying VMs for a lane: the price of one for a period, fee included, and how many there are.
+
+    ``term`` names one of several contracts.
+    """
+
+    lane: int
+    way: str
+    price: float
+    available: float = np.inf
+    term: str = ""
+
+    @property
+    def label(self) -> str:
+        """The way of buying, with the contract's name."""
+        return f"{self.way} {self.term}" if self.term else self.way
+
+
+@dataclass(frozen=True)
+class Market:
+    """All VM types: their lanes and offers, how many VMs of each there are, and how many of them are masters.
+
+    ``sunk`` is what contracts cost that are paid in any case; it is no part of a plan's cost.
+    """
+
+    names: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+    offers: tuple[Offer, ...]
+    available: Floats
+    masters: Floats
+    sunk: float
+
+    @cached_property
+    def vm_of_lane(self) -> NDArray[np.int64]:
+        """The number of each lane's VM type."""
+        return np.array([lane.vm for lane in self.lanes], dtype=np.int64)
+
+    @cached_property
+    def spot(self) -> NDArray[np.bool_]:
+        """Which lanes are spot."""
+        return np.array([lane.spot for lane in self.lanes], dtype=bool)
+
+    @cached_property
+    def masters_of_lane(self) -> Floats:
+        """VMs of each lane that hold no slots: masters are firm."""
+        return np.where(self.spot, 0.0, self.masters[self.vm_of_lane])
+
+    @cached_property
+    def prices(self) -> Floats:
+        """The price of each offer for one period."""
+        return np.array([offer.price for offer in self.offers])
+
+    def offers_of(self, vm: int) -> Iterator[tuple[int, Offer]]:
+        """The offers of a VM type, with their numbers."""
+        return ((number, offer) for number, offer in enumerate(self.offers) if self.lanes[offer.lane].vm == vm)
+
+
+def market_of(facts: CapacityFacts) -> Market:
+    """The market of a spec that has passed its checks."""
+    lanes: list[Lane] = []
+    offers: list[Offer] = []
+    sunk = 0.0
+    for number, vm in enumerate(facts.vms):
+        lanes.append(Lane(number))
+        offers += _firm(vm, len(lanes) - 1, facts.period)
+        sunk += sum(term.price * term.available for term in contracts(vm) if term.paid == "yes") * facts.period
+        if vm.spot is not None:
+            lanes.append(Lane(number, True, vm.spot.interruptions))
+            offers.append(Offer(len(lanes) - 1, SPOT, (vm.spot.price + vm.fee) * facts.period))
+    return Market(
+        tuple(vm.name for vm in facts.vms),
+        tuple(lanes),
+        tuple(offers),
+        np.array([np.inf if vm.available is None else float(vm.available) for vm in facts.vms]),
+        np.array([float(vm.masters) for vm in facts.vms]),
+        sunk,
+    )
+
+
+def _firm(vm: VmType, lane: int, period: float) -> Iterator[Offer]:
+    yield Offer(lane, ON_DEMAND, (vm.on_demand.price + vm.fee) * period)
+    for term in contracts(vm):
+        price = (0.0 if term.paid == "yes" else term.price) + vm.fee
+        yield Offer(lane, RESERVED, price * period, float(term.available), term.name)

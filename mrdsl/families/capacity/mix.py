@@ -1,0 +1,104 @@
+"""A capacity spec of several VM types, or of VMs bought in several ways, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.families.capacity.class_bounds import class_bounds_of
+from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.instance import whole_jobs
+from mrdsl.families.capacity.market import Market, market_of
+from mrdsl.families.capacity.pairs import Floats, Pairs, kept_together, pairs_of
+from mrdsl.families.capacity.spot import kept_work
+from mrdsl.formulas.estimates import stage_counts
+from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import Stage, dags_of
+
+
+@dataclass(frozen=True)
+class Mix:
+    """The numbers of a spec, by class, by VM type and by lane (see :mod:`mrdsl.families.capacity.market`).
+
+    ``map_slots``, ``reduce_slots`` and ``gamma`` have the shape (lanes, classes): the slots of one job by Theorem 4.1,
+    those for lost work included, and the VMs that they take; infinite where a class cannot run in a lane.
+    ``map_kept`` and ``reduce_kept`` are the parts of the slots that do work which is not lost. ``spot_share`` is the
+    part of a class's VM time that may be spot; ``together`` says whose jobs all stay on one type. The rest is as
+    :class:`mrdsl.families.capacity.instance.Instance` has it.
+    """
+
+    names: Sequence[str]
+    market: Market
+    pairs: Pairs
+    map_slots: Floats
+    reduce_slots: Floats
+    map_kept: Floats
+    reduce_kept: Floats
+    gamma: Floats
+    spot_share: Floats
+    together: NDArray[np.bool_]
+    deadline: Floats
+    low: Floats
+    expected: Floats
+    penalty: Floats
+    stages: NDArray[np.int64]
+    dags: Mapping[str, tuple[Stage, ...]]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def possible(self) -> NDArray[np.bool_]:
+        """The lanes in which each class can run."""
+        return np.isfinite(self.gamma)
+
+    def vm_cost(self, bought: Floats) -> float:
+        """What so many VMs of each offer cost for one period."""
+        return float(self.market.prices @ bought)
+
+    def cost(self, bought: Floats, jobs: Floats) -> float:
+        """Equation (5); ``jobs`` has the shape (lanes, classes)."""
+        return self.vm_cost(bought) + float(self.penalty @ (self.expected - jobs.sum(axis=0)))
+
+
+def mix_of(spec: Spec) -> Mix:
+    """The arrays of a spec that has passed its checks."""
+    facts: CapacityFacts = spec.facts
+    classes = facts.classes
+    names = names_of(classes)
+    low, expected = whole_jobs(facts)
+    deadline = column(classes, "deadline")
+    market = market_of(facts)
+    limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
+    pairs = pairs_of(facts, limit)
+    firm = pairs.slots_per_job()
+    by_lane = firm[0][market.vm_of_lane], firm[1][market.vm_of_lane]
+    kept = kept_work(facts, market, pairs, by_lane)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slots = [np.where(part > 0.0, needed / part, np.inf) for needed, part in zip(by_lane, kept, strict=True)]
+    spot_share = np.nan_to_num(column(classes, "spot", missing=1.0), nan=1.0)
+    never = market.spot[:, None] & (spot_share[None, :] <= 0.0)
+    slots = [np.where(never, np.inf, each) for each in slots]
+    per_vm = pairs.map_per_vm[market.vm_of_lane], pairs.reduce_per_vm[market.vm_of_lane]
+    return Mix(
+        names=names,
+        market=market,
+        pairs=pairs,
+        map_slots=slots[0],
+        reduce_slots=slots[1],
+        map_kept=kept[0],
+        reduce_kept=kept[1],
+        gamma=slots[0] / per_vm[0] + slots[1] / per_vm[1],
+        spot_share=spot_share,
+        together=kept_together(facts),
+        deadline=deadline,
+        low=low,
+        expected=expected,
+        penalty=column(classes, "penalty"),
+        stages=stage_counts(classes),
+        dags=dags_of(classes),
+    )

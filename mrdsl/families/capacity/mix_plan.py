@@ -1,0 +1,91 @@
+"""The plan behind numbers of jobs by lane and of VMs by offer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
+from mrdsl.families.capacity.mix import Mix
+from mrdsl.families.capacity.mixture import ESTIMATES, Bought, Mixture, summed
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.formulas import mapreduce
+from mrdsl.formulas.mapreduce import Coefficients
+
+
+def mix_plan_of(mix: Mix, bought: Floats, jobs: Floats, relax: bool) -> CapacityPlan:
+    """The plan that runs ``jobs``, of shape (lanes, classes), on VMs of each offer; rounded unless ``relax``."""
+    bought, jobs = np.asarray(bought, dtype=np.float64), np.asarray(jobs, dtype=np.float64)
+    if not relax:
+        bought, jobs = np.rint(bought), np.rint(jobs)
+    mixture = _mixture(mix, bought, jobs)
+    count = len(mix)
+
+    def by_class(values: Floats) -> Floats:
+        return summed(mixture.of_class, values, count)
+
+    admitted = jobs.sum(axis=0)
+    rejected = np.maximum(mix.expected - admitted, 0.0)
+    slowest = [_slowest(mixture, times, count) for times in mixture.completion]
+    return CapacityPlan(
+        vm=", ".join(name for name in mixture.types if mixture.total(vm=name)),
+        on_demand=mixture.total(ON_DEMAND),
+        reserved=mixture.total(RESERVED),
+        names=mix.names,
+        admitted=admitted,
+        rejected=rejected,
+        map_slots=by_class(mixture.map_slots),
+        reduce_slots=by_class(mixture.reduce_slots),
+        vms=by_class(mixture.vms),
+        completion_lower=slowest[0],
+        completion_average=slowest[1],
+        completion_upper=slowest[2],
+        deadline=mix.deadline,
+        penalty=mix.penalty * rejected,
+        vm_cost=mix.vm_cost(bought),
+        whole=not relax,
+        stages=mix.stages,
+        dags=mix.dags,
+        mix=mixture,
+    )
+
+
+def _mixture(mix: Mix, bought: Floats, jobs: Floats) -> Mixture:
+    """The shares in the order of classes."""
+    market = mix.market
+    of_class, lanes = (axis.astype(np.int64) for axis in (jobs.T > 0.0).nonzero())
+    of_vm, count = market.vm_of_lane[lanes], jobs[lanes, of_class]
+    slots = [count * each[lanes, of_class] for each in (mix.map_slots, mix.reduce_slots)]
+    useful = [each * kept[lanes, of_class] for each, kept in zip(slots, (mix.map_kept, mix.reduce_kept), strict=True)]
+    times = [
+        mapreduce.completion(_at(mix.pairs.estimates[name], of_vm, of_class), count, *useful) for name in ESTIMATES
+    ]
+    return Mixture(
+        types=market.names,
+        masters=market.masters,
+        bought=tuple(
+            Bought(market.names[market.lanes[offer.lane].vm], offer.way, offer.term, vms)
+            for offer, vms in zip(market.offers, bought.tolist(), strict=True)
+        ),
+        sunk=market.sunk,
+        of_class=of_class,
+        of_vm=of_vm,
+        spot=market.spot[lanes],
+        jobs=count,
+        map_slots=slots[0],
+        reduce_slots=slots[1],
+        vms=count * mix.gamma[lanes, of_class],
+        lower=times[0],
+        average=times[1],
+        upper=times[2],
+    )
+
+
+def _at(work: Coefficients, vms: object, classes: object) -> Coefficients:
+    return Coefficients(*(part[vms, classes] for part in (work.map_work, work.reduce_work, work.constant)))  # type: ignore
+
+
+def _slowest(mixture: Mixture, times: Floats, classes: int) -> Floats:
+    """The time of each class's slowest share; NaN where it has none, or a share of it has none."""
+    slowest = np.full(classes, -np.inf)
+    np.maximum.at(slowest, mixture.of_class, np.where(np.isnan(times), np.inf, times))
+    return np.where(np.isfinite(slowest), slowest, np.nan)

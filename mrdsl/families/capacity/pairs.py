@@ -1,0 +1,220 @@
+"""Every class on every VM type: estimates, slots per VM, and the VMs that one job takes there.
+
+Arrays have the shape (types, classes). A class that says nothing of a type runs there as it says for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.whole_numbers import floor
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.formulas import sizing
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
+from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.sizing import SlotLimits
+from mrdsl.spec.columns import column
+from mrdsl.spec.machines import ONE, OnType, any_rows, shared_rows
+from mrdsl.spec.stages import any_stages, stages_of
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What Theorem 4.1 needs of every class on every VM type.
+
+    ``estimates``, ``work`` (that of the guaranteed estimate) and ``limits`` as :class:`Instance` has them. A VM hosts
+    ``map_per_vm`` map slots or ``reduce_per_vm`` reduce slots, 1 where it holds none; ``allowed`` says which types a
+    class may use, and which of them hold its tasks.
+    """
+
+    estimates: Mapping[str, Coefficients]
+    work: Coefficients
+    limits: SlotLimits
+    map_per_vm: Floats
+    reduce_per_vm: Floats
+    completion_limit: Floats
+    allowed: Flags
+
+    @property
+    def per_vm(self) -> tuple[Floats, Floats]:
+        """The map and the reduce slots that one VM hosts."""
+        return self.map_per_vm, self.reduce_per_vm
+
+    def of_type(self, vm: int) -> Pairs:
+        """The pairs of one type, as arrays of one element per class."""
+
+        def of(work: Coefficients) -> Coefficients:
+            path = np.asarray(work.path)
+            return Coefficients(work.map_work[vm], work.reduce_work[vm], work.constant[vm], path[vm])
+
+        limits = self.limits
+        return Pairs(
+            {name: of(work) for name, work in self.estimates.items()},
+            of(self.work),
+            SlotLimits(limits.map_least[vm], limits.map_most[vm], limits.reduce_least[vm], limits.reduce_most[vm]),
+            self.map_per_vm[vm],
+            self.reduce_per_vm[vm],
+            self.completion_limit,
+            self.allowed[vm],
+        )
+
+    def kept(self) -> Flags:
+        """Which promises slots within the limits keep, on types that the class may use."""
+        return np.asarray(self.allowed & sizing.kept(self.work, self.completion_limit, self.limits))
+
+    def slots_per_job(self) -> tuple[Floats, Floats]:
+        """Theorem 4.1 for every pair; infinite where the promise is not :meth:`kept`."""
+        slots = sizing.slots_per_job(self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits)
+        return np.where(self.allowed, slots[0], np.inf), np.where(self.allowed, slots[1], np.inf)
+
+
+def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:
+    """The pairs of a spec that has passed its checks; ``completion_limit``: by when each class's jobs are done."""
+    classes = facts.classes
+    per_vm = slots_on_types(facts)
+    shape = len(facts.vms), len(classes)
+    speed, own = _as_said(facts)
+    estimates = {name: _spread(work, shape) for name, work in estimates_of(classes, speed).items()}
+    work = _spread(guaranteed(classes, estimates), shape)
+    limits = _spread_limits(slot_limits(classes), shape)
+    if own:
+        nodes = tuple(described_on(classes[index], row) for (_, index), row in own.items())
+        places = tuple(np.array([pair[axis] for pair in own]) for axis in (0, 1))
+        there = estimates_of(nodes, speed[places])
+        for name, values in there.items():
+            _place(estimates[name], values, places)
+        _place(work, guaranteed(nodes, there), places)
+        own_limits = slot_limits(nodes)
+        for part in ("map_least", "map_most", "reduce_least", "reduce_most"):
+            getattr(limits, part)[places] = getattr(own_limits, part)
+    allowed = _listed(facts) & holds(per_vm, limits)
+    hosted = np.maximum(per_vm[0], 1.0), np.maximum(per_vm[1], 1.0)
+    return Pairs(estimates, work, limits, hosted[0], hosted[1], completion_limit, allowed)
+
+
+def described_on(node: JobClass, row: OnType) -> JobClass:
+    """A class as it is measured on one type: blocks of ``on`` stand in the place of its own."""
+    if row.coefficients is not None:
+        return replace(node, map=None, shuffle=None, reduce=None, stages=(), coefficients=row.coefficients)
+    if row.stages:
+        return replace(node, map=None, shuffle=None, reduce=None, stages=row.stages, coefficients=None)
+    return replace(
+        node,
+        map=row.map or node.map,
+        shuffle=row.shuffle or node.shuffle,
+        reduce=row.reduce or node.reduce,
+        coefficients=None,
+        stages=(),
+    )
+
+
+def slots_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
+    """The map and the reduce slots that one VM of each type hosts; tasks of stages stand in the place of both.
+
+    What ``on TYPE { slots }`` says counts first, then ``slots``, then what fits of the ``container``.
+    """
+    classes = facts.classes
+    shape = len(facts.vms), len(classes)
+    found = tuple(np.broadcast_to(each, shape).copy() for each in slots_per_vm(classes))
+    staged = _staged(classes)
+    for kind, slots in zip(("map", "reduce"), found, strict=True):
+        fitting = _fitting(facts, kind)
+        if staged.any():
+            fitting = np.where(staged, _fitting(facts, "task"), fitting)
+        np.copyto(slots, fitting, where=np.isnan(slots))
+    for vm, index, row in on_rows(facts):
+        if row.slots is not None:
+            for kind, slots in zip(("map", "reduce"), found, strict=True):
+                said = row.slots.task if staged[index] else getattr(row.slots, kind)
+                if said is not None:
+                    slots[vm, index] = said
+    return np.nan_to_num(found[0]), np.nan_to_num(found[1])
+
+
+def holds(per_vm: tuple[Floats, Floats], limits: SlotLimits) -> Flags:
+    """Which types hold at least one task of every kind that a class's jobs have."""
+    held = ((per_vm[0] >= 1.0) | (limits.map_most == 0.0)) & ((per_vm[1] >= 1.0) | (limits.reduce_most == 0.0))
+    return np.asarray(held)
+
+
+def on_rows(facts: CapacityFacts) -> list[tuple[int, int, OnType]]:
+    """Every ``on TYPE`` with the numbers of its type and its class; unknown types are left out."""
+    if not any_rows(facts.classes, "on"):
+        return []
+    places = {vm.name: number for number, vm in enumerate(facts.vms)}
+    return [
+        (places[row.name], index, row)
+        for index, rows in enumerate(shared_rows(facts.classes, "on"))
+        for row in rows
+        if row.name in places
+    ]
+
+
+def kept_together(facts: CapacityFacts) -> Flags:
+    """The classes whose jobs all stay on one type."""
+    if not any_rows(facts.classes, "types"):
+        return np.zeros(len(facts.classes), dtype=bool)
+    return np.array([types == (ONE,) for types in shared_rows(facts.classes, "types")], dtype=bool)
+
+
+def _as_said(facts: CapacityFacts) -> tuple[Floats, dict[Pair, OnType]]:
+    """The speed of every class on every type, and where it has a profile of its own."""
+    speed = np.ones((len(facts.vms), len(facts.classes)))
+    own: dict[Pair, OnType] = {}
+    for vm, index, row in on_rows(facts):
+        speed[vm, index] = row.speed
+        if row.described:
+            own[vm, index] = row
+    return speed, own
+
+
+def _listed(facts: CapacityFacts) -> Flags:
+    """Which types each class may use by its list of types."""
+    listed = np.ones((len(facts.vms), len(facts.classes)), dtype=bool)
+    if any_rows(facts.classes, "types"):
+        names = [vm.name for vm in facts.vms]
+        for index, types in enumerate(shared_rows(facts.classes, "types")):
+            if types and types != (ONE,):
+                listed[:, index] = [name in types for name in names]
+    return listed
+
+
+def _fitting(facts: CapacityFacts, kind: str) -> Floats:
+    """How many containers of a kind one VM of each type holds, by the scarcer resource; NaN where nothing is said."""
+    slots = np.full((len(facts.vms), len(facts.classes)), np.inf)
+    for resource in ("cores", "memory"):
+        taken = column(facts.classes, f"container.{kind}.{resource}")
+        there = column(facts.vms, resource)
+        with np.errstate(invalid="ignore"):
+            slots = np.fmin(slots, floor(there[:, None] / taken))
+    return np.where(np.isinf(slots), np.nan, slots)
+
+
+def _staged(classes: Sequence[JobClass]) -> Flags:
+    if not any_stages(classes):
+        return np.zeros(len(classes), dtype=bool)
+    return np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)
+
+
+def _spread(work: Coefficients, shape: tuple[int, int]) -> Coefficients:
+    return Coefficients(
+        *(np.broadcast_to(part, shape).copy() for part in (work.map_work, work.reduce_work, work.constant, work.path))
+    )
+
+
+def _spread_limits(limits: SlotLimits, shape: tuple[int, int]) -> SlotLimits:
+    parts = limits.map_least, limits.map_most, limits.reduce_least, limits.reduce_most
+    return SlotLimits(*(np.broadcast_to(part, shape).copy() for part in parts))
+
+
+def _place(work: Coefficients, values: Coefficients, places: tuple[NDArray[np.int64], ...]) -> None:
+    for part in ("map_work", "reduce_work", "constant", "path"):
+        getattr(work, part)[places] = getattr(values, part)

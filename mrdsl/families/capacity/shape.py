@@ -1,0 +1,67 @@
+"""What kind of capacity spec this is, read without arrays: how VMs are bought, what is said of their types."""
+
+from __future__ import annotations
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.families.capacity.facts import CapacityFacts, VmType
+from mrdsl.spec.blocks import Reserved
+from mrdsl.spec.columns import Columns, parts_of
+from mrdsl.spec.machines import any_rows, shared_rows
+from mrdsl.spec.spec import Spec
+
+
+def is_plain(facts: CapacityFacts) -> bool:
+    """Whether VMs are bought as in the paper: of one type, on demand and under one contract, as many as wanted."""
+    if len(facts.vms) != 1:
+        return False
+    vm = facts.vms[0]
+    return vm.spot is None and vm.available is None and not vm.terms and not vm.masters
+
+
+def has_slots_for_all(facts: CapacityFacts) -> bool:
+    """Whether classes say slots alone: no containers, nothing of single types, no choice of types."""
+    if any_rows(facts.classes, "on") or any_rows(facts.classes, "types"):
+        return False
+    return not any(
+        any(path.startswith("container.") for path in part.values)
+        if isinstance(part, Columns)
+        else any(node.container is not None for node in part)
+        for part in parts_of(facts.classes)
+    )
+
+
+def refuse_types(spec: Spec, what: str) -> None:
+    """Refuses a spec whose VMs are of several types, or bought in more ways than one type allows for.
+
+    Raises MrdslError.
+    """
+    if is_plain(spec.facts):
+        return
+    vm = spec.facts.vms[min(1, len(spec.facts.vms) - 1)]
+    raise MrdslError(
+        [
+            error(
+                "needs-one-type",
+                f"{what} takes the VM type as fixed: one type, on demand and under one contract, as many as wanted",
+                vm.span,
+                "solve with formulation P2, or keep one vm without spot, available, masters and named contracts",
+            )
+        ]
+    )
+
+
+def refuse_measured(spec: Spec, what: str) -> None:
+    """Refuses classes that run on a type at a speed or with a profile of its own.
+
+    Raises MrdslError.
+    """
+    for index, rows in enumerate(shared_rows(spec.facts.classes, "on")):
+        for row in rows:
+            if row.described or row.speed != 1.0:
+                message = f"{what} does not know yet how class {spec.facts.classes[index].name} runs on {row.name}"
+                raise MrdslError([error("needs-one-type", message, row.span, "leave the speed or the profile out")])
+
+
+def contracts(vm: VmType) -> tuple[Reserved, ...]:
+    """Every long contract of a type."""
+    return (*(() if vm.reserved is None else (vm.reserved,)), *vm.terms)

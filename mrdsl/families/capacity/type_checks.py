@@ -1,0 +1,251 @@
+"""What can be wrong with VM types and with how classes run on them, and types that no class can use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, error, impossible
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.units import MINUTE, show
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
+from mrdsl.families.capacity.shape import has_slots_for_all
+from mrdsl.formulas.stage_checks import at_path
+from mrdsl.spec.columns import Columns, names_of, parts_of
+from mrdsl.spec.machines import ONE, any_rows, shared_rows
+from mrdsl.spec.matching import matching
+from mrdsl.spec.spec import Spec
+
+
+def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """Names of types that there are not, classes that do not say what a VM hosts, resources that are not known."""
+    names = list(names_of(facts.vms))
+    yield from _unknown_types(facts, names)
+    if has_slots_for_all(facts):
+        for index in matching(
+            facts.classes, lambda c: c.lacks("slots.map") & c.lacks("slots.task") & c.lacks("slots.reduce")
+        ):
+            if facts.classes[index].slots is None:
+                yield at_path(_no_slots(facts.classes[index]), f"classes[{index}].slots")
+        return
+    for index, node in _distinct(facts):
+        for found in _hosting(facts, node):
+            yield at_path(found, f"classes[{index}]")
+
+
+def _distinct(facts: CapacityFacts) -> Iterator[tuple[int, JobClass]]:
+    """Every class, but of a table or generator, whose classes are alike in this, the first."""
+    before = 0
+    for part in parts_of(facts.classes):
+        yield from enumerate(part[:1] if isinstance(part, Columns) else part, before)
+        before += len(part)
+
+
+def _unknown_types(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
+    for field, word in (("on", "on"), ("types", "types")):
+        if not any_rows(facts.classes, field):
+            continue
+        for index, row in enumerate(shared_rows(facts.classes, field)):
+            said = [each.name if field == "on" else each for each in row]
+            for place, name in enumerate(said):
+                if name not in names and not (field == "types" and said == [ONE]):
+                    node = facts.classes[index]
+                    yield at_path(
+                        error(
+                            "unknown-name",
+                            f"class {node.name} says `{word}` of `{name}`, and there is no such vm",
+                            row[place].span if field == "on" else node.span_of("types"),
+                            did_you_mean(name, names, "VM types: "),
+                        ),
+                        f"classes[{index}].{field}",
+                    )
+            if isinstance(facts.classes, Columns) and not getattr(facts.classes.values.get(field), "ndim", 0):
+                break
+
+
+def _no_slots(node: JobClass) -> Diagnostic:
+    return error(
+        "missing-block",
+        f"`class {node.name}` lacks `slots {{ ... }}`",
+        node.span,
+        "add `slots { map = 2, reduce = 1 }`, or container { map { cores = 1, memory = 2 GiB }, reduce { ... } }",
+    )
+
+
+def _hosting(facts: CapacityFacts, node: JobClass) -> Iterator[Diagnostic]:
+    """What one class says of what a VM hosts."""
+    if node.slots is not None and node.container is not None:
+        yield error(
+            "slots-and-container",
+            f"class {node.name} has slots and a container: both say what a VM hosts",
+            node.container.span or node.span,
+            "keep one of them; `on TYPE { slots { ... } }` says what single types host",
+        )
+        return
+    kinds = _kinds(node)
+    if node.slots is None and node.container is None:
+        said = {row.name for row in node.on if row.slots is not None}
+        if not all(vm.name in said for vm in facts.vms if _may_use(node, vm)):
+            yield _no_slots(node)
+        return
+    if node.container is None:
+        return
+    for kind in kinds:
+        taken = getattr(node.container, kind)
+        if taken is None or (taken.cores is None and taken.memory is None):
+            yield error(
+                "missing-item",
+                f"the container of class {node.name} does not say what a {kind} task takes",
+                node.container.span or node.span,
+                f"add {kind} {{ cores = 1, memory = 2 GiB }}",
+            )
+            continue
+        for resource in ("cores", "memory"):
+            if getattr(taken, resource) is None:
+                continue
+            for vm in facts.vms:
+                if _may_use(node, vm) and getattr(vm, resource) is None and not _said_on(node, vm):
+                    example = "cores = 4" if resource == "cores" else "memory = 16 GiB"
+                    yield error(
+                        "missing-item",
+                        f"vm {vm.name} does not say its {resource}, of which containers of class {node.name} take some",
+                        vm.span,
+                        f"add {example}",
+                    )
+
+
+def _kinds(node: JobClass) -> tuple[str, ...]:
+    """The kinds of tasks that a class has."""
+    if node.stages:
+        return ("task",)
+    if node.coefficients is not None:
+        return ("map", "reduce") if node.coefficients.B > 0.0 else ("map",)
+    return ("map", "reduce") if node.reduce is not None and node.reduce.tasks > 0 else ("map",)
+
+
+def _may_use(node: JobClass, vm: VmType) -> bool:
+    return not node.types or node.types == (ONE,) or vm.name in node.types
+
+
+def _said_on(node: JobClass, vm: VmType) -> bool:
+    return any(row.name == vm.name and row.slots is not None for row in node.on)
+
+
+def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
+    """Classes that no type holds or serves in time, and quotas that are too small for the least jobs."""
+    from mrdsl.families.capacity.mix import mix_of
+
+    mix = mix_of(spec)
+    facts: CapacityFacts = spec.facts
+    kept = mix.pairs.kept()
+    lost = False
+    for index in _without_lane(mix):
+        node = facts.classes[index]
+        lost = True
+        if not mix.pairs.allowed[:, index].any():
+            yield _held_by_none(facts, node)
+        elif not kept[:, index].any():
+            yield _too_late(mix, index, node)
+        else:
+            yield impossible(
+                "no-vm-type",
+                f"class {node.name} can run on spot VMs alone, of which it may use none",
+                node.span_of("spot"),
+                "allow more of spot, or another type",
+            )
+    if not lost:
+        yield from _too_few(facts, mix)
+
+
+def _without_lane(mix: Any) -> list[int]:
+    """The numbers of the classes that can run nowhere."""
+    found: list[int] = (~mix.possible.any(axis=0)).nonzero()[0].tolist()
+    return found
+
+
+def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
+    """Which kind of task fits on no type, and which resource is the scarce one."""
+    usable = [vm for vm in facts.vms if _may_use(node, vm)]
+    for kind in _kinds(node):
+        taken = getattr(node.container, kind) if node.container is not None else None
+        for resource in ("memory", "cores"):
+            wanted = getattr(taken, resource, None)
+            known = [(getattr(vm, resource), vm.name) for vm in usable if getattr(vm, resource) is not None]
+            if wanted is not None and known and max(known)[0] < wanted:
+                most, name = max(known)
+                amount = [_amount(each, resource) for each in (wanted, most)]
+                return impossible(
+                    "no-vm-type",
+                    f"no VM type holds a {kind} task of class {node.name}: it takes {amount[0]}, and the most that one "
+                    f"has is {amount[1]} ({name})",
+                    node.container.span if node.container is not None else node.span,
+                    f"lower {resource} in its container, or add a vm with more",
+                )
+    return impossible(
+        "no-vm-type",
+        f"no single VM type holds tasks of every kind of class {node.name}",
+        node.span,
+        "lower what its containers take, or add a vm with more cores and memory",
+    )
+
+
+def _amount(value: float, resource: str) -> str:
+    return show(value, "data") + " of memory" if resource == "memory" else f"{value:g} cores"
+
+
+def _too_late(mix: Any, index: int, node: JobClass) -> Diagnostic:
+    from mrdsl.formulas import sizing
+
+    pairs = mix.pairs
+    times = sizing.earliest(pairs.work, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
+    times[~pairs.allowed[:, index]] = float("inf")
+    best = int(times.argmin())
+    limit, earliest = float(pairs.completion_limit[index]), float(times[best])
+    later = MINUTE * (earliest * 1.1 // MINUTE + 1.0)
+    return impossible(
+        "impossible-deadline",
+        f"no cluster keeps the deadline of class {node.name}: {show(limit, 'time')} are promised, but by the "
+        f"{node.guarantee or 'average'} estimate {show(earliest, 'time')} pass however many slots a job gets, on "
+        f"{mix.market.names[best]}, where it is fastest",
+        node.span_of("deadline"),
+        f"write, say, deadline = {show(later, 'time')}",
+    )
+
+
+def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
+    """Quotas that are too small for the least jobs.
+
+    With any weights of the types, the least jobs take at least the sum of what each takes where its weighted VMs are
+    fewest; the weights here make every quota 1, and types without one free.
+    """
+    import numpy as np
+
+    market = mix.market
+    limited = np.isfinite(market.available)
+    over = np.flatnonzero(market.masters > market.available).tolist()
+    if over:
+        masters, there = market.masters[over[0]], market.available[over[0]]
+        yield _quota(facts.vms[over[0]], f"{masters:g} masters", f"{there:g}")
+        return
+    if not limited.any():
+        return
+    weight = np.where(limited, 1.0 / np.maximum(market.available, ROUNDING), 0.0)
+    weighted = np.where(mix.possible, mix.gamma, 0.0) * weight[market.vm_of_lane][:, None]
+    taken = np.where(mix.possible, weighted, np.inf).min(axis=0)
+    there = float((weight[limited] * (market.available - market.masters)[limited]).sum())
+    needed = float(mix.low @ taken)
+    if needed > there * (1.0 + ROUNDING) + ROUNDING:
+        vms = [facts.vms[int(vm)] for vm in limited.nonzero()[0]]
+        total = float((market.available - market.masters)[limited].sum())
+        yield _quota(vms[0], "the least jobs of all classes", f"{total:g}", [vm.name for vm in vms])
+
+
+def _quota(vm: VmType, what: str, there: str, names: list[str] | None = None) -> Diagnostic:
+    of = ", ".join(names or [vm.name])
+    return impossible(
+        "impossible-quota",
+        f"{what} take more VMs of {of} than the {there} that are available",
+        vm.span_of("available"),
+        "raise available, lower the least jobs of classes, or add a vm type",
+    )

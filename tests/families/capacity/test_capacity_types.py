@@ -1,0 +1,202 @@
+"""Several VM types: solvers, trying everything, and runs with one type agree; facts are taken as they are meant."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mrdsl
+from mrdsl.core.diagnostics import has_errors
+from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.mix import mix_of
+from mrdsl.families.capacity.verify import measure, verify
+from mrdsl.language.loading import load_text
+from mrdsl.planning.solve_spec import solve
+from mrdsl.spec import Spec
+from mrdsl.spec.blocks import OnDemand
+from tests.families.capacity import capacity_specs, type_specs
+
+SHIPPED = Path(__file__).parents[4] / "shared" / "specs" / "machines.mrspec"
+EXACT = Limits(gap=0.0)
+
+
+def optimum(spec: Spec, solver: str = "highs", relax: bool = False) -> float:
+    """The cost of a proven optimum; infinite where it is proven that there is none."""
+    result = solve(spec, solver=solver, relax=relax, limits=EXACT)
+    if result.termination is Termination.INFEASIBLE:
+        return np.inf
+    assert result.solution is SolutionStatus.OPTIMAL
+    assert not has_errors(tuple(verify(spec, result.plan, relax)))
+    assert measure(spec, result.plan) == pytest.approx(result.objective.value)
+    return float(result.objective.value)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_small_ones_are_the_best_of_all_placements(seed: int) -> None:
+    spec = type_specs.random_types(seed, classes=2, types=2 + seed % 2, jobs=4)
+    assert optimum(spec) == pytest.approx(type_specs.best_by_trying(spec), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_solvers_agree(seed: int) -> None:
+    spec = type_specs.random_types(100 + seed)
+    costs = [optimum(spec, name) for name in ("highs", "scip", "cbc", "glpk")]
+    assert costs == pytest.approx([costs[0]] * 4, rel=1e-6)
+    assert optimum(spec, relax=True) <= costs[0] * (1 + 1e-9)
+
+
+def test_one_type_among_others_that_no_class_uses_is_the_same_plan() -> None:
+    spec = capacity_specs.reference()
+    dear = replace(spec.facts.vms[0], name="dear", on_demand=OnDemand(price=1.0), reserved=None)
+    both = replace(spec, facts=replace(spec.facts, vms=(*spec.facts.vms, dear)))
+    one, two = solve(spec, solver="highs").plan, solve(both, solver="highs").plan
+    assert two.total == pytest.approx(one.total)
+    assert two.admitted.tolist() == one.admitted.tolist()
+    assert two.map_slots == pytest.approx(one.map_slots)
+    assert two.completion_average == pytest.approx(one.completion_average)
+    assert two.document()["vms"]["m5"] == one.document()["vms"]["m5"] | {"spot": 0}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_vms_per_job_are_those_of_a_spec_with_that_type_alone(seed: int) -> None:
+    """A profile that is faster by hand, its shuffle as it was, and slots written for the one type."""
+    spec = type_specs.random_types(200 + seed)
+    mix = mix_of(spec)
+    for number, lane in enumerate(mix.market.lanes):
+        vm = spec.facts.vms[lane.vm]
+        for index, node in enumerate(spec.facts.classes):
+            if lane.spot or not mix.possible[number, index]:
+                continue
+            row = next((each for each in node.on if each.name == vm.name), None)
+            speed = row.speed if row else 1.0
+            alone = replace(
+                node,
+                map=replace(node.map, avg=node.map.avg / speed, max=node.map.max / speed),
+                reduce=replace(node.reduce, avg=node.reduce.avg / speed, max=node.reduce.max / speed),
+                slots=row.slots if row else node.slots,
+                on=(),
+                types=(),
+            )
+            gamma = instance_of(capacity_specs.capacity((alone,))).vms_per_job()
+            assert mix.gamma[number, index] == pytest.approx(gamma[0])
+
+
+def test_slots_follow_from_containers_by_the_scarcer_resource() -> None:
+    text = SHIPPED.read_text(encoding="utf-8") if SHIPPED.exists() else MACHINES
+    mix = mix_of(mrdsl.loads(text))
+    clicks, sort = mix.pairs.per_vm[0][:, 0], mix.pairs.per_vm[0][:, 1]
+    assert clicks.tolist() == [4, 8, 4]  # cores: 4, 8, 4; memory holds 8, 8 and 16 of 2 GiB
+    assert mix.pairs.per_vm[1][:, 0].tolist() == [2, 2, 4]  # memory: 16 / 6, 16 / 6; cores of r5: 4
+    assert sort.tolist() == [4, 4, 5]
+    assert mix.pairs.per_vm[1][:, 1].tolist() == [2, 2, 3]
+
+
+@pytest.mark.skipif(not SHIPPED.exists(), reason="the specs beside the repository are not here")
+@pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "glpk"])
+def test_the_spec_of_three_machines_runs_as_written(solver: str) -> None:
+    spec = mrdsl.load(SHIPPED)
+    result = solve(spec, solver=solver, limits=EXACT)
+    assert result.solution is SolutionStatus.OPTIMAL
+    assert result.objective.value == pytest.approx(optimum(spec))
+    plan = result.plan.document()
+    spot = sum(vm["spot"] for vm in plan["vms"].values())
+    assert spot <= 0.3 * sum(vm["on_demand"] + vm["reserved"] + vm["spot"] for vm in plan["vms"].values())
+    assert len({share["vm"] for share in plan["classes"]["sort"]["on"]}) == 1
+    assert not any(share["spot"] for share in plan["classes"]["sort"]["on"])
+
+
+MACHINES = """problem capacity
+vm "m5.xlarge" { cores = 4, memory = 16 GiB, on_demand { price = 0.192 USD/h } }
+vm "c5.2xlarge" { cores = 8, memory = 16 GiB, on_demand { price = 0.34 USD/h } }
+vm "r5.xlarge" { cores = 4, memory = 32 GiB, on_demand { price = 0.252 USD/h } }
+class clicks {
+  map     { tasks = 370, avg = 30 s, max = 42 s }
+  shuffle { first_max = 11 s, avg = 37 s, max = 40 s }
+  reduce  { tasks = 64, avg = 22 s, max = 44 s }
+  container { map { cores = 1, memory = 2 GiB }, reduce { cores = 1, memory = 6 GiB } }
+  jobs = 8..10, deadline = 15 min, penalty = 12 USD
+}
+class sort {
+  coefficients { A = 5400 s, B = 1250 s, C = 95 s }
+  slots { map = 4, reduce = 2 }
+  on "r5.xlarge" { slots { map = 5, reduce = 3 } }
+  jobs = 4..6, deadline = 10 min, penalty = 20 USD
+}
+minimize cost
+"""
+
+
+@pytest.mark.parametrize("limit", ['vms("m5.xlarge") <= 20', 'cost("m5.xlarge") <= 3 USD', "vms <= 170"])
+def test_comparisons_know_single_types(limit: str) -> None:
+    free = solve(mrdsl.loads(MACHINES), solver="highs").plan
+    spec = mrdsl.loads(MACHINES + "subject to { " + limit + " }\n")
+    result = solve(spec, solver="highs")
+    assert result.plan.total >= free.total
+    rented = result.plan.document()["vms"]["m5.xlarge"]["on_demand"]
+    assert rented <= {"vms(": 20, "cost": 15, "vms ": 170}[limit[:4]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("memory = 6 GiB", "memory = 60 GiB", "no-vm-type"),
+        ("cores = 1, memory = 2", "cores = 9, memory = 2", "no-vm-type"),
+        ('on "r5.xlarge"', 'on "r6.xlarge"', "unknown-name"),
+        ("jobs = 8..10", "types = [m9], jobs = 8..10", "unknown-name"),
+        ("cores = 8, memory", "memory", "missing-item"),
+        ("class sort {", "class sort {\n container { map { cores = 1 } }", "slots-and-container"),
+        ("  slots { map = 4, reduce = 2 }\n", "", "missing-block"),
+        ("deadline = 10 min", "deadline = 90 s", "impossible-deadline"),
+        ('vm "r5', 'vm "c5.2xlarge" { on_demand { price = 1 USD/h } }\nvm "r5', "duplicate"),
+        ("price = 0.192 USD/h }", "price = 0.192 USD/h }, masters = 2, available = 1", "impossible-quota"),
+    ],
+)
+def test_bad_input_is_told_at_its_place(old: str, new: str, code: str) -> None:
+    assert old in MACHINES
+    found = load_text(MACHINES.replace(old, new)).diagnostics
+    assert [each.code for each in found] == [code]
+    assert all(each.span is not None and each.hint for each in found)
+
+
+def test_the_scarce_resource_is_named() -> None:
+    found = load_text(MACHINES.replace("memory = 6 GiB", "memory = 60 GiB")).diagnostics
+    assert "no VM type holds a reduce task of class clicks" in found[0].message
+    assert "memory" in found[0].message
+    assert "r5.xlarge" in found[0].message
+
+
+def test_quotas_that_cannot_carry_the_least_jobs() -> None:
+    few = MACHINES.replace("USD/h } }", "USD/h }, available = 20 }")
+    assert [each.code for each in load_text(few).diagnostics] == ["impossible-quota"]
+
+
+@pytest.mark.parametrize("formulation", ["P0", "P1", "P0-cone"])
+def test_formulations_that_take_the_type_as_fixed_say_so(formulation: str) -> None:
+    with pytest.raises(mrdsl.MrdslError, match="takes the VM type as fixed"):
+        solve(mrdsl.loads(MACHINES), solver="scip", formulation=formulation)
+
+
+def test_a_spec_of_types_is_printed_and_read_back() -> None:
+    text = """problem capacity
+vm a { on_demand { price = 1 USD/h }, reserved { price = 0.5 USD/h, available = 3 }
+       reserved "1 year" { price = 0.4 USD/h, available = 2, paid = yes }
+       spot { price = 0.2 USD/h, interruptions = 0.1/h }
+       fee = 0.1 USD/h, available = 500, masters = 1, cores = 4, memory = 8 GiB }
+class c[1..3] {
+  coefficients { A = 540 s, B = 125 s, C = 9 s }
+  container { map { cores = 1 }, reduce { cores = 2, memory = 1 GiB } }
+  on a { speed = 1.2 }
+  types = one, spot = 10%, jobs = 1..2, deadline = 10 min, penalty = 2 USD
+}
+minimize cost
+subject to { vms(a) <= 400, share(spot) <= 5% }
+"""
+    spec = mrdsl.loads(text)
+    again = mrdsl.loads(mrdsl.dumps(spec))
+    sides = [[(one.left, one.comparison, one.right) for one in each.constraints] for each in (spec, again)]
+    assert sides[0] == sides[1]
+    assert list(again.facts.classes) == list(spec.facts.classes)
+    assert again.facts.vms == spec.facts.vms
+    assert optimum(again) == pytest.approx(optimum(spec))
