@@ -9,7 +9,9 @@ from typing import Any
 
 from mrdsl.core.result import Table, plain
 from mrdsl.simulation.engine.scenario import Scenario, Seen
+from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.statistics import Kept, kept_within, summarize
+from mrdsl.spec.simulated import Run
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ class Simulated:
     jobs_per_user: int
     warm_up: float
     what_if: Mapping[str, Any]
+
+
+def simulated_as(rules: Run, settings: Settings) -> Simulated:
+    """How a plan is run by the rules of a spec and what a command says."""
+    jobs = settings.jobs or rules.jobs_per_user
+    return Simulated(settings.runs, settings.seed, jobs, rules.warm_up, settings.what_if.said())
 
 
 def observed_classes(

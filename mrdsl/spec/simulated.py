@@ -9,7 +9,7 @@ from mrdsl.spec.blocks import YES_OR_NO
 from mrdsl.spec.schema import Node, Source, block, choice, path, quantity
 
 DISTRIBUTIONS = ("uniform", "exponential", "lognormal", "fixed")
-SCHEDULERS = ("fair", "fifo")
+SCHEDULERS = ("fair", "capacity", "fifo")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +96,11 @@ class Run(Node):
 class Simulation(Run):
     """How the plan is run, and how long."""
 
-    scheduler: str = choice(SCHEDULERS, "fair: every job of a class alike; fifo: the oldest job first", default="fair")
+    scheduler: str = choice(
+        SCHEDULERS,
+        "fair: every job of a class alike; capacity: the oldest job of each class first; fifo: the oldest job of all",
+        default="fair",
+    )
     lending: str = choice(
         YES_OR_NO, "whether a class's idle slots are lent to other classes, one for one", default="no"
     )

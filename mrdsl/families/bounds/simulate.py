@@ -18,8 +18,8 @@ from mrdsl.families.bounds.plan import BoundsPlan, TaskRun
 from mrdsl.simulation.described import asked, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
 from mrdsl.simulation.engine.world import Machines
-from mrdsl.simulation.observed import Observed, Simulated, observed_classes
-from mrdsl.simulation.refusals import asked_for, check_load
+from mrdsl.simulation.observed import Observed, observed_classes, simulated_as
+from mrdsl.simulation.planned import asked_for, check_load
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.columns import column
@@ -42,14 +42,7 @@ def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[Bou
     if refused:
         raise MrdslError(refused)
     observed = dict(_observed(plan, scenario, settings))
-    rules = facts.simulation or Run()
-    simulated = Simulated(
-        settings.runs,
-        settings.seed,
-        settings.jobs or rules.jobs_per_user,
-        rules.warm_up,
-        settings.what_if.said(),
-    )
+    simulated = simulated_as(facts.simulation or Run(), settings)
     replay = _Replay(scenario, settings.seed, plan)
     return replace(plan, observed=observed, simulated=simulated, replay=replay), tuple(asked_for(settings))
 
@@ -100,7 +93,7 @@ def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:
         tuple(Machines(1, slots, pool) for pool, slots in enumerate(chosen)),
         tuple(tuple(_rules(facts, cluster, slots)) for slots in chosen),
         rules.warm_up,
-        faults_of(rules, patience=cluster.preemption),
+        faults_of(rules, patience=None if is_fifo(facts) else cluster.preemption),
         masters=cluster.masters == "yes",
     )
 

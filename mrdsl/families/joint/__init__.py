@@ -86,6 +86,7 @@ FAMILY = Family(
     measure=hooks.measure,
     quantity=hooks.quantity,
     why=hooks.why,
+    simulate_plan=hooks.simulate_plan,
     exports=(Export(YARN, hooks.write_yarn),),
     experiments=(
         Experiment(

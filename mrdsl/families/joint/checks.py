@@ -17,6 +17,7 @@ from mrdsl.formulas.stage_checks import (
     check_stages,
     check_upper_of_stages,
 )
+from mrdsl.simulation.recordings import check_recordings
 from mrdsl.spec.columns import column, names_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_profiles(facts.classes),
         *check_stages(facts.classes),
         *check_kinds_of_slots(facts.classes),
+        *check_recordings(facts.classes),
         *_names(facts),
         *_demand_given(spec),
         *_shifts(facts),

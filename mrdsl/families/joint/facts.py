@@ -8,6 +8,17 @@ from dataclasses import dataclass
 from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import GUARANTEES, Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
+from mrdsl.spec.simulated import (
+    Recorded,
+    Simulation,
+    arrivals_item,
+    burst_item,
+    distribution_item,
+    recorded_block,
+    simulation_block,
+    submissions_item,
+    think_item,
+)
 from mrdsl.spec.stages import Stage, stage_blocks
 
 DAYS = ("flat", "bimodal")
@@ -60,6 +71,12 @@ class JobClass(Node):
     penalty: float = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p_M")
     guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
     shift: float = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
+    distribution: str = distribution_item()
+    think: float = think_item()
+    arrivals: float | None = arrivals_item()
+    burst: int = burst_item()
+    submissions: Source | None = submissions_item()
+    recorded: Recorded | None = recorded_block()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,3 +122,4 @@ class JointFacts(Node):
     classes: Sequence[JobClass] = blocks(JobClass, "class", "MapReduce jobs of one kind", plural="classes")
     services: Sequence[Service] = blocks(Service, "service", "requests of one web service")
     demand: Demand | None = block(Demand, "the demand over several periods")
+    simulation: Simulation | None = simulation_block()

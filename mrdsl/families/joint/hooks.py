@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Limits, Plan, Result, Table
     from mrdsl.families.joint.plan import JointPlan
+    from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
 
 
@@ -45,6 +46,13 @@ def verify(spec: Spec, plan: JointPlan, relax: bool) -> Iterable[Diagnostic]:
     from mrdsl.families.joint.verify import verify as answer
 
     return answer(spec, plan, relax)
+
+
+def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[JointPlan, tuple[Diagnostic, ...]]:
+    """The plan with what ``mrdsl simulate`` observed of it."""
+    from mrdsl.families.joint.simulate import simulate_plan as answer
+
+    return answer(spec, plan, settings)
 
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:

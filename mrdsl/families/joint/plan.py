@@ -13,6 +13,7 @@ from mrdsl.core.charts import Graph
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.formulas.mapreduce import Floats
+from mrdsl.simulation.observed import Observed, Simulated, table_of
 from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ class ServicePlan:
 class JointPlan(Plan):
     """One allocation per period. ``vms``, ``utilization`` and the costs have the shape (periods,).
 
-    ``stages`` counts those of each class, 0 where it is described otherwise; ``dags`` has them by class.
+    ``stages`` counts those of each class, 0 where it is described otherwise; ``dags`` has them by class. ``observed``
+    is what a simulation of the plan saw of every class over all periods, ``hourly`` the same period by period; both
+    are empty without one, and ``simulated`` None.
     """
 
     class_names: Sequence[str]
@@ -65,6 +68,9 @@ class JointPlan(Plan):
     penalties: Floats
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
+    observed: Mapping[str, Observed] = field(default_factory=dict)
+    hourly: tuple[Mapping[str, Observed], ...] = ()
+    simulated: Simulated | None = None
 
     @property
     def total(self) -> float:
@@ -73,14 +79,18 @@ class JointPlan(Plan):
 
     def document(self) -> dict[str, Any]:
         """``periods[]`` and ``cost`` as in the language's reference."""
-        return {
+        found = {
             "periods": [self._period(t) for t in range(len(self.vms))],
             "cost": _cost(self.operation.sum(), self.penalties.sum()),
         }
+        if self.simulated is not None:
+            found["classes"] = {name: seen.beside() for name, seen in self.observed.items()}
+            found["simulation"] = plain(self.simulated)
+        return found
 
     def _period(self, t: int) -> dict[str, Any]:
         return {
-            "classes": self._staged(_by_name(self.class_names, self.classes, t)),
+            "classes": self._seen(self._staged(_by_name(self.class_names, self.classes, t)), t),
             "services": _by_name(self.service_names, self.services, t),
             "vms": plain(self.vms[t]),
             "utilization": plain(self.utilization[t]),
@@ -99,6 +109,11 @@ class JointPlan(Plan):
             slots = found["task_slots"] = found.pop("map_slots")
             found.pop("reduce_slots")
             found["upper_is_bound"] = bool(upper_is_bound(self.stages[index], found["at_once"], slots))
+        return classes
+
+    def _seen(self, classes: dict[str, dict[str, Any]], t: int) -> dict[str, dict[str, Any]]:
+        for name, seen in self.hourly[t].items() if self.hourly else ():
+            classes[name] |= seen.beside()
         return classes
 
     def tables(self) -> tuple[Table, ...]:
@@ -131,7 +146,8 @@ class JointPlan(Plan):
                 ("largest utilization [%]", float(100 * self.utilization.max())),
             ],
         )
-        return tuple(table for table in (Table(*total), self._classes(), self._services(), periods) if table.rows)
+        seen = table_of(list(self.observed.items()))
+        return tuple(table for table in (Table(*total), self._classes(), self._services(), seen, periods) if table.rows)
 
     def _classes(self) -> Table:
         got = self.classes

@@ -199,6 +199,31 @@ def test_classes_that_lend_slots_wait_less() -> None:
     assert lent < 0.8 * apart
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "by_hand"), [("fair", (40.0, 40.0)), ("capacity", (35.0, 40.0)), ("fifo", (32.5, 40.0))]
+)
+@pytest.mark.parametrize("preemption", ["", "preemption = 1 h,"])
+def test_every_scheduler_keeps_its_order(scheduler: str, by_hand: tuple[float, float], preemption: str) -> None:
+    # Jobs of four tasks of 10 s; two users of a and one of b share three slots, of which the plan gives a two.
+    # fair: a slot for each job. capacity: a's first job has two slots to 20 s, each later one waits 20 s for them.
+    # fifo: three slots for the oldest job: a's end at 20, 30, 60 and 70 s, b's at 40 and 80 s.
+    one, two = (MAPS.format(4, 10, f"jobs = {n}..{n}, deadline = 30 min, penalty = 1 USD") for n in (1, 2))
+    both = two + one.replace("class a", "class b")
+    spec = spec_of(both, f"warm_up = 0%, lending = yes, {preemption} scheduler = {scheduler}")
+    plan = mrdsl.simulate(spec, runs=1, jobs=2).plan
+    assert [plan.of_class(k).whole_slots.map for k in (0, 1)] == [2, 1]
+    assert [plan.observed[name].jobs for name in "ab"] == [4, 2]
+    assert tuple(plan.observed[name].mean for name in "ab") == by_hand
+
+
+@pytest.mark.parametrize(("scheduler", "by_hand"), [("fair", 40.0), ("capacity", 220 / 6), ("fifo", 220 / 6)])
+def test_a_class_on_slots_of_its_own_has_its_scheduler(scheduler: str, by_hand: float) -> None:
+    # Two users on two slots: side by side, or the first job of all alone to 20 s and each later one after a wait.
+    jobs = MAPS.format(4, 10, "jobs = 2..2, deadline = 30 min, penalty = 1 USD")
+    spec = spec_of(jobs, f"warm_up = 0%, preemption = 1 s, scheduler = {scheduler}")
+    assert mrdsl.simulate(spec, runs=1, jobs=3).plan.observed["a"].mean == pytest.approx(by_hand)
+
+
 def test_a_class_of_stages_runs_and_waits_for_its_longest_path() -> None:
     stages = """class a {
       stage one { tasks = 4, avg = 10 s, max = 10 s } stage two { tasks = 1, avg = 30 s, max = 30 s }

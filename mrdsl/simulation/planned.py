@@ -1,0 +1,126 @@
+"""Classes of a plan on the slots that it gives them, as the engine runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, error, note, warning
+from mrdsl.simulation.described import MAP, REDUCE, class_of, faults_of, submitters_of
+from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, load_of
+from mrdsl.simulation.engine.world import Machines
+from mrdsl.simulation.settings import Settings
+from mrdsl.spec.simulated import Simulation
+
+
+@dataclass(frozen=True)
+class Held:
+    """A class, how many jobs of it run at once, and its whole slots: for map tasks or tasks of stages, for reduces.
+
+    ``per_vm``: how many of each a VM has.
+    """
+
+    node: Any
+    users: int
+    slots: tuple[int, int]
+    per_vm: tuple[int, int]
+
+
+def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]:
+    """Classes that share slots: all where slots are lent, else each alone; without those that no task is known of."""
+    known = [each for each in held if each.users and each.node.coefficients is None]
+    return [tuple(known)] if rules.lending == "yes" and known else [(each,) for each in known]
+
+
+def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) -> Scenario:
+    """A group on its slots: map tasks and tasks of stages in pool 0, reduce tasks in pool 1.
+
+    Slots stand on whole VMs of their own, one more for the rest, and as many users as jobs run at once submit job after
+    job. Lent slots are weighed by what the plan gives each class. Nobody is stopped for others where jobs have turns
+    instead of shares.
+    """
+    classes, machines = [], []
+    for each in group:
+        node, jobs = each.node, each.users * (settings.jobs or rules.jobs_per_user)
+        classes.append(class_of(node, submitters_of(node, each.users, settings.what_if.burst), rules, jobs))
+        machines += [m for pool in (MAP, REDUCE) for m in _machines(pool, each.slots[pool], max(1, each.per_vm[pool]))]
+    losses = rules.losses
+    shares = rules.scheduler == "fair" or (rules.scheduler == "capacity" and len(group) > 1)
+    return Scenario(
+        tuple(classes),
+        tuple(machines),
+        tuple(_queues(rules, [each.slots[pool] for each in group]) for pool in (MAP, REDUCE)),
+        rules.warm_up,
+        faults_of(rules, rules.shuffle_service == "yes", rules.preemption if shares else None),
+        LossRule(losses.rate, losses.back, losses.machines) if losses is not None else None,
+    )
+
+
+def _machines(pool: int, slots: int, per_vm: int) -> Iterator[Machines]:
+    """Whole VMs, and one for the slots that are left."""
+    if slots // per_vm:
+        yield Machines(slots // per_vm, per_vm, pool)
+    if slots % per_vm:
+        yield Machines(1, slots % per_vm, pool)
+
+
+def _queues(rules: Simulation, slots: Sequence[int]) -> tuple[QueueRule, ...]:
+    """One queue for a class alone, or where the oldest job of all comes first; else one each, weighed by its slots."""
+    fair = rules.scheduler == "fair"
+    if len(slots) == 1 or rules.scheduler == "fifo":
+        return (QueueRule(fair),)
+    return tuple(QueueRule(fair, float(max(1, count))) for count in slots)
+
+
+def check_scenario(scenario: Scenario, node: Any, simulation: Simulation | None) -> Iterator[Diagnostic]:
+    """What can be told before anything runs: more work than slots, no machine left. ``node`` is its first class."""
+    yield from check_load(scenario, node, "lower arrivals or burst, or admit more jobs at once: jobs = lo .. hi")
+    losses = scenario.losses
+    used = {stage.pool for each in scenario.classes for stage in each.kind.stages}
+    fewest = min(sum(m.vms for m in scenario.machines if m.pool == pool) for pool in used)
+    if losses is not None and losses.machines >= fewest:
+        yield error(
+            "out-of-range",
+            f"{losses.machines} machines go for good, and class {node.name} has {fewest} for one kind of its tasks",
+            simulation.losses.span_of("machines") if simulation and simulation.losses else None,
+            f"write machines = {max(0, fewest - 1)} or fewer",
+        )
+
+
+def check_load(scenario: Scenario, node: Any, hint: str) -> Iterator[Diagnostic]:
+    """An error where random arrivals bring more work than the slots can do; ``node`` is a class to show."""
+    load = max(load_of(scenario))
+    if load >= 1.0:
+        shown = "infinitely many times" if load == inf else f"{load:.3g} times"
+        yield error(
+            "overloaded-cluster",
+            f"the jobs of class {node.name} bring {shown} the work that the slots of the plan can do",
+            node.span_of("arrivals"),
+            hint,
+        )
+
+
+def told(held: Sequence[Held], settings: Settings) -> Iterator[Diagnostic]:
+    """What a result says of a run: classes that cannot run, and what the command says in the place of the spec."""
+    for each in held:
+        node = each.node
+        if each.users and node.coefficients is not None:
+            yield warning(
+                "not-simulated",
+                f"class {node.name} is given by coefficients, which do not say what tasks its jobs have: "
+                "it is not simulated",
+                node.span,
+                "write its profile (map, shuffle, reduce) or its stages to see it run",
+            )
+    yield from asked_for(settings)
+
+
+def asked_for(settings: Settings) -> Iterator[Diagnostic]:
+    """A note on what the command says in the place of the spec."""
+    said = settings.what_if.said()
+    if said:
+        shown = ", ".join(f"{key} = {value}" for key, value in said.items())
+        message = f"simulated with {shown}, which the spec does not say: what the command asked for"
+        yield note("what-if", message)
