@@ -99,5 +99,9 @@ def test_coefficients_are_told_and_too_much_work_is_refused() -> None:
         with pytest.raises(mrdsl.MrdslError) as refused:
             mrdsl.simulate(spec, runs=1, jobs=2)
         assert {d.code for d in refused.value.diagnostics} == {what}
+
+
+def test_arrivals_that_are_no_numbers_are_told(tmp_path: Path) -> None:
+    (tmp_path / "at.txt").write_text("0\nsoon\n")
     with pytest.raises(mrdsl.MrdslError, match="no list of arrivals"):
-        spec_of(EQUAL.format(jobs=4, deadline="30 min", more='submissions = "nowhere.txt"'))
+        spec_of(EQUAL.format(jobs=4, deadline="30 min", more='submissions = "at.txt"'), folder=tmp_path)
