@@ -11,14 +11,14 @@ from mrdsl.core import saving
 from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
-    from mrdsl.api import check, compare, compile, dumps, load, load_plan, loads, profile, simulate, solve
+    from mrdsl.api import check, compare, compile, diff, dumps, load, load_plan, loads, profile, simulate, solve
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
     from mrdsl.spec.spec import Constraint, Goal, Method, Spec
 
 _HOMES = {
     **dict.fromkeys(
-        ("check", "compare", "compile", "dumps", "load", "load_plan", "loads", "profile", "simulate", "solve"),
+        ("check", "compare", "compile", "diff", "dumps", "load", "load_plan", "loads", "profile", "simulate", "solve"),
         "mrdsl.api",
     ),
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
@@ -42,6 +42,7 @@ __all__ = [
     "check",
     "compare",
     "compile",
+    "diff",
     "dumps",
     "load",
     "load_plan",

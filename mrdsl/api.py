@@ -16,6 +16,7 @@ from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.planning.compiled_model import CompiledModel
+    from mrdsl.planning.difference import Difference
     from mrdsl.profiling.profiles import Profiles, Watch
     from mrdsl.reporting.comparison import Comparison
     from mrdsl.spec.simulated import WhatIf
@@ -56,6 +57,18 @@ def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
         return run(*(each if isinstance(each, Result) else solve(each) for each in plans), names=names)
     except ValueError as problem:
         raise MrdslError([error("different-problems", str(problem), None, "compare plans of one kind")]) from None
+
+
+def diff(last: Spec | Result, now: Spec | Result, names: tuple[str, str] = ("last", "now")) -> Difference:
+    """What an operator must do to come from one plan to the other, the smallest change first; a spec is solved for it.
+
+    Raises MrdslError where the families differ (``different-problems``), and where there is nothing that somebody sets
+    (``not-operated``).
+    """
+    from mrdsl.planning.difference import diff as run
+
+    before, after = (each if isinstance(each, Result) else solve(each) for each in (last, now))
+    return run(before, after, names)
 
 
 def loads(

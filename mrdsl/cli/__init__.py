@@ -87,6 +87,12 @@ def _compare() -> click.Command:
     return compare
 
 
+def _diff() -> click.Command:
+    from mrdsl.cli.diff import diff
+
+    return diff
+
+
 def _export() -> click.Command:
     from mrdsl.cli.export import export
 
@@ -142,6 +148,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "why": _why,
     "verify": _verify,
     "compare": _compare,
+    "diff": _diff,
     "export": _export,
     "compile": _compile,
     "read": _read,

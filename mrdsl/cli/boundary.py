@@ -14,7 +14,7 @@ import click
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
-PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED = 0, 1, 2, 3, 4
+PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO = 0, 1, 2, 3, 4, 5
 
 PRINTED: ContextVar[bool] = ContextVar("PRINTED", default=False)
 """Whether the command has printed its JSON object: an interruption after that prints no second one."""

@@ -17,7 +17,7 @@ from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.result import Result
+from mrdsl.core.result import Limits, Result
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def compare(
     sides = _sides(files, variants)
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(*files, options["data"])
-    results = [_plan(side, options, outputs) for side in sides]
+    results = [plan_of_side(side, options, outputs) for side in sides]
     try:
         comparison = put_beside(*results, names=names_of(sides))
     except ValueError as problem:
@@ -94,7 +94,8 @@ def _mistaken(message: str, hint: str) -> MrdslError:
     return MrdslError([error("wrong-option", message, None, hint)])
 
 
-def _plan(side: Side, options: dict[str, Any], outputs: Outputs) -> Result:
+def plan_of_side(side: Side, options: dict[str, Any], outputs: Outputs) -> Result:
+    """The saved plan, or that of the spec, which is solved. Raises MrdslError where it is wrong."""
     from mrdsl.planning.solve_spec import solve as run
 
     opened = open_input(side.file, {**options, "defines": (*options["defines"], *side.defines)})
@@ -104,7 +105,8 @@ def _plan(side: Side, options: dict[str, Any], outputs: Outputs) -> Result:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     if opened.plan is not None:
         return opened.plan
-    result = run(loaded.spec, options["solver"], options["formulation"], options["relax"])
+    limits = Limits(time=options.get("time_limit"))
+    result = run(loaded.spec, options["solver"], options["formulation"], options["relax"], limits)
     print_diagnostics(result.diagnostics, loaded.texts)
     return result
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mrdsl.contracts.operated import Operated
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
@@ -179,8 +180,9 @@ class Family:
     ``mrdsl simulate`` runs; where a spec has to be solved before, ``simulate_plan(spec, plan, settings)`` gives
     the plan with what was observed of it, and warnings. ``reference()``: the commented spec that ``mrdsl new`` starts
     from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
-    that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows. A hook
-    that a family does not have is None.
+    that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows.
+    ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. A hook that a family does not have
+    is None.
     """
 
     name: str
@@ -207,3 +209,4 @@ class Family:
     exports: tuple[Export, ...] = ()
     reference: Callable[[], str] | None = None
     plans: Callable[[], tuple[type[Plan], ...]] | None = None
+    operated: Callable[[Spec, Any], Operated] | None = None

@@ -47,6 +47,8 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("why saved.json --no-worth", 0, []),
     ("solve saved.json", 0, []),
     ("verify saved.json", 0, []),
+    ("diff saved.json q.mrspec", 0, []),
+    ("diff makespan.mrspec makespan.mrspec -o none.json", 0, ["none.json"]),
     ("compare q.mrspec q.mrspec -o both.json", 0, ["both.json"]),
     ("export joint.mrspec yarn -o queues", 0, ["queues", "queues/*"]),
     ("compile q.mrspec -o model.lp", 0, ["model.lp", "model.names.json"]),

@@ -50,6 +50,7 @@ NUMBERS = {
     "simulate_plan": 3,
     "reference": 0,
     "plans": 0,
+    "operated": 2,
 }
 OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "known": 2}
 
@@ -263,6 +264,18 @@ def test_the_plan_of_the_reference_is_saved_and_read_back(name: str) -> None:
     assert back.spec == spec
     assert back.to_json() == text
     assert verify(read_saved(text)).found == ()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_is_operated_has_names_of_its_own(name: str) -> None:
+    spec, result = reference_result(name)
+    hook = _family(name).operated
+    if hook is None:
+        return
+    found = hook(spec, result.plan)
+    places = [(each.action, each.when, each.what, each.unit) for each in found.settings]
+    assert len(set(places)) == len(places)
+    assert found.settings or found.note
 
 
 @pytest.mark.parametrize("name", FAMILIES)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from pyomo.environ import ConcreteModel
 
+    from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Table
@@ -87,3 +88,10 @@ def plans() -> tuple[type[Plan], ...]:
     from mrdsl.families.bounds.plan import BoundsPlan
 
     return (BoundsPlan,)
+
+
+def operated(spec: Spec, plan: BoundsPlan) -> Operated:
+    """What somebody who runs a plan sets."""
+    from mrdsl.families.bounds.operated import operated as answer
+
+    return answer(spec, plan)

@@ -75,4 +75,5 @@ FAMILY = Family(
     report=hooks.report,
     simulate_plan=hooks.simulate_plan,
     plans=hooks.plans,
+    operated=hooks.operated,
 )

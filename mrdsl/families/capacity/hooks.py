@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from pyomo.environ import ConcreteModel
 
+    from mrdsl.contracts.operated import Operated
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.capacity.plan import CapacityPlan
@@ -134,3 +135,10 @@ def plans() -> tuple[type[Plan], ...]:
     from mrdsl.families.capacity.plan import CapacityPlan
 
     return (CapacityPlan,)
+
+
+def operated(spec: Spec, plan: CapacityPlan) -> Operated:
+    """What somebody who runs a plan sets."""
+    from mrdsl.families.capacity.operated import operated as answer
+
+    return answer(spec, plan)

@@ -54,4 +54,5 @@ FAMILY = Family(
     measure=hooks.measure,
     quantity=hooks.quantity,
     plans=hooks.plans,
+    operated=hooks.operated,
 )

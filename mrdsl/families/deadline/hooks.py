@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
     from mrdsl.contracts.family import SolveModel
+    from mrdsl.contracts.operated import Operated
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Limits, Plan, Result
     from mrdsl.families.deadline.plan import DeadlinePlan
@@ -70,3 +71,10 @@ def plans() -> tuple[type[Plan], ...]:
     from mrdsl.families.deadline.plan import DeadlinePlan
 
     return (DeadlinePlan,)
+
+
+def operated(spec: Spec, plan: DeadlinePlan) -> Operated:
+    """What somebody who runs a plan sets."""
+    from mrdsl.families.deadline.operated import operated as answer
+
+    return answer(spec, plan)

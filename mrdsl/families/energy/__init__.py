@@ -70,4 +70,5 @@ FAMILY = Family(
     ),
     why=hooks.why,
     plans=hooks.plans,
+    operated=hooks.operated,
 )

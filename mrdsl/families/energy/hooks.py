@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
     from mrdsl.contracts.family import SolveModel
+    from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
@@ -108,3 +109,10 @@ def plans() -> tuple[type[Plan], ...]:
     from mrdsl.families.energy.plan import EnergyPlan
 
     return (EnergyPlan,)
+
+
+def operated(spec: Spec, plan: EnergyPlan) -> Operated:
+    """What somebody who runs a plan sets."""
+    from mrdsl.families.energy.operated import operated as answer
+
+    return answer(spec, plan)

@@ -40,4 +40,5 @@ FAMILY = Family(
         ),
     ),
     plans=hooks.plans,
+    operated=hooks.operated,
 )

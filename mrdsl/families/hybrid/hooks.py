@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
@@ -74,3 +75,10 @@ def plans() -> tuple[type[Plan], ...]:
         HybridPlan,
         SimulatedHybrid,
     )
+
+
+def operated(spec: Spec, plan: HybridPlan) -> Operated:
+    """What somebody who runs a plan sets."""
+    from mrdsl.families.hybrid.operated import operated as answer
+
+    return answer(spec, plan)

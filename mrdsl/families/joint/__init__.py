@@ -121,4 +121,5 @@ FAMILY = Family(
         ),
     ),
     plans=hooks.plans,
+    operated=hooks.operated,
 )

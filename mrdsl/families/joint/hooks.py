@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
 
     from mrdsl.contracts.family import SolveModel
+    from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Limits, Plan, Result, Table
@@ -179,3 +180,10 @@ def plans() -> tuple[type[Plan], ...]:
     from mrdsl.families.joint.plan import JointPlan
 
     return (JointPlan,)
+
+
+def operated(spec: Spec, plan: JointPlan) -> Operated:
+    """What somebody who runs a plan sets."""
+    from mrdsl.families.joint.operated import operated as answer
+
+    return answer(spec, plan)

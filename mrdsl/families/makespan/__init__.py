@@ -68,4 +68,5 @@ FAMILY = Family(
         ),
     ),
     plans=hooks.plans,
+    operated=hooks.operated,
 )

@@ -63,4 +63,5 @@ FAMILY = Family(
         ),
     ),
     plans=hooks.plans,
+    operated=hooks.operated,
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from pyomo.environ import ConcreteModel
 
+    from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
@@ -100,3 +101,10 @@ def plans() -> tuple[type[Plan], ...]:
     from mrdsl.families.schedule.plan import SchedulePlan
 
     return (SchedulePlan,)
+
+
+def operated(spec: Spec, plan: SchedulePlan) -> Operated:
+    """What somebody who runs a plan sets."""
+    from mrdsl.families.schedule.operated import operated as answer
+
+    return answer(spec, plan)

@@ -1,0 +1,60 @@
+"""``mrdsl diff``: what an operator must do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli import options as shared
+from mrdsl.cli.boundary import PLAN, TO_DO
+from mrdsl.cli.compare import Side, names_of, plan_of_side
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.solve import exit_code
+
+
+@click.command()
+@click.argument("last", type=click.Path(path_type=Path))
+@click.argument("now", type=click.Path(path_type=Path))
+@shared.overrides
+@shared.method_options
+@shared.time_limit
+@shared.as_json
+@shared.json_file
+@shared.force
+def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool, **options: Any) -> int:
+    """List what leads from the plan LAST to the plan NOW, the smallest change first.
+
+    Both are saved plans, or specs, which are solved. Exit code 0 where nothing is to be done, 5 where something is.
+    """
+    from mrdsl.planning.difference import diff as find
+    from mrdsl.reporting.document import to_json
+    from mrdsl.reporting.text import cell_text
+
+    outputs = Outputs({"-o": output}, force, as_json)
+    outputs.check(last, now, options["data"])
+    sides = [Side(last), Side(now)]
+    results = [plan_of_side(side, options, outputs) for side in sides]
+    if results[1].plan is None:
+        return exit_code(results[1])
+    first, second = names_of(sides)
+    found = find(results[0], results[1], (first, second))
+    if outputs.to_standard_output is None:
+        outputs.write("-o", to_json(found.document()))
+    if as_json or outputs.to_standard_output is not None:
+        click.echo(to_json(found.document()), nl=False)
+    else:
+        for line in found.lines():
+            click.echo(line)
+        goals = [result.objective for result in results]
+        if goals[1].value is not None:
+            unit = f" {goals[1].unit}" if goals[1].unit else ""
+            click.echo(
+                f"{goals[1].quantity}: {cell_text(goals[0].value)} to {cell_text(goals[1].value)}{unit}", err=True
+            )
+        count = len(found.changes)
+        click.echo(f"{count} change{'' if count == 1 else 's'}" if count else "nothing to do", err=True)
+        if found.note:
+            click.echo(found.note, err=True)
+    return TO_DO if found.changes else PLAN

@@ -1,0 +1,196 @@
+"""From one plan to the next: what an operator must do, the smallest change first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mrdsl.contracts.family import Family, kind_words
+from mrdsl.contracts.operated import ADMIT, GIVE, PLACE, RENT, RUN, Operated, Setting
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.result import Result, Table
+from mrdsl.families.diagnosis import find_family
+from mrdsl.reporting.text import cell_text
+
+SAME = 1e-6
+"""Relative difference up to which two numbers are the same setting: what solvers leave behind."""
+SHOWN = 100
+"""Changes that the text lists; JSON has all."""
+MORE_AND_LESS = {
+    RENT: ("rent", "release"),
+    RUN: ("turn on", "turn off"),
+    GIVE: ("give", "take"),
+    ADMIT: ("admit", "turn away"),
+}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing to do. ``before`` or ``after`` is None where there is no such setting in that plan."""
+
+    setting: Setting
+    before: float | str | None
+    after: float | str | None
+
+    @property
+    def change(self) -> float | None:
+        """After less before, with nothing as 0; None of words."""
+        if isinstance(self.before, str) or isinstance(self.after, str):
+            return None
+        return (self.after or 0.0) - (self.before or 0.0)
+
+    @property
+    def size(self) -> float:
+        """By what changes are put in order: how much of its unit; a word counts as 1."""
+        return 1.0 if self.change is None else abs(self.change)
+
+    @property
+    def verb(self) -> str:
+        """``rent`` or ``release``, ``give`` or ``take``, ``set``, ``move``, ``start`` or ``stop``."""
+        action = self.setting.action
+        if action in MORE_AND_LESS:
+            return MORE_AND_LESS[action][0 if (self.change or 0.0) > 0 else 1]
+        if action == PLACE:
+            return "start" if self.before is None else "stop" if self.after is None else "move"
+        return "set" if self.after is not None else "drop"
+
+    @property
+    def text(self) -> str:
+        """The change as an instruction."""
+        told = _told(self)
+        return f"in {self.setting.when}: {told}" if self.setting.when else told
+
+    def document(self) -> dict[str, Any]:
+        """The change as JSON."""
+        named = {
+            f.name: getattr(self.setting, f.name) for f in fields(self.setting) if f.name not in ("action", "value")
+        }
+        numbers = {"before": self.before, "after": self.after, "change": self.change}
+        return {"action": self.verb, **named, **numbers, "text": self.text}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What leads from the last plan to the one of now, the smallest change first; ``note`` is what it leaves open."""
+
+    last: Result
+    now: Result
+    names: tuple[str, str]
+    changes: tuple[Change, ...]
+    note: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """The changes as text."""
+        for change in self.changes[:SHOWN]:
+            yield change.text
+        if len(self.changes) > SHOWN:
+            yield f"... and {len(self.changes) - SHOWN} more: --json has all"
+
+    def table(self) -> Table:
+        """The changes with their numbers."""
+        rows = [(c.text, c.setting.when, c.setting.what, c.before, c.after, c.change) for c in self.changes]
+        return Table("To do", ("to do", "when", "what", "before", "after", "change"), rows)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        goals = [one.objective for one in (self.last, self.now)]
+        return {
+            "format": 1,
+            "problem": self.now.problem,
+            "last": self.names[0],
+            "now": self.names[1],
+            "objective": {
+                "quantity": goals[1].quantity,
+                "unit": goals[1].unit,
+                "before": goals[0].value,
+                "after": goals[1].value,
+            },
+            "note": self.note,
+            "changes": [change.document() for change in self.changes],
+        }
+
+
+def diff(last: Result, now: Result, names: tuple[str, str] = ("last", "now")) -> Difference:
+    """What an operator must do who runs the plan ``last`` and shall run ``now``.
+
+    Without a last plan everything is to be done. Raises MrdslError where the families differ (``different-problems``),
+    where there is no plan to go to, and where a plan has nothing to operate (``not-operated``).
+    """
+    if last.problem != now.problem:
+        message = f"`{names[0]}` is {kind_words(last.problem)} plan, and `{names[1]}` {kind_words(now.problem)} one"
+        raise MrdslError([error("different-problems", message, None, "take plans of one kind")])
+    before, after = (_operated(each) for each in (last, now))
+    if not after.settings:
+        raise MrdslError([_not_operated(now, after.note)])
+    return Difference(last, now, names, tuple(_ordered(before.settings, after.settings)), after.note)
+
+
+def _operated(result: Result) -> Operated:
+    family: Family = find_family(result.spec)
+    if family.operated is None:
+        raise MrdslError([_not_operated(result, "")])
+    return family.operated(result.spec, result.plan) if result.plan is not None else Operated(())
+
+
+def _not_operated(result: Result, why: str) -> Any:
+    message = f"{kind_words(result.problem)} plan has nothing that somebody sets" + (f": {why}" if why else "")
+    return error("not-operated", message, None, "`mrdsl compare` shows where two such plans differ")
+
+
+def _ordered(before: Sequence[Setting], after: Sequence[Setting]) -> list[Change]:
+    old, new = _by_place(before), _by_place(after)
+    found = []
+    for key in dict.fromkeys((*new, *old)):
+        was, is_now = old.get(key), new.get(key)
+        setting = is_now or was
+        assert setting is not None
+        change = Change(setting, None if was is None else was.value, None if is_now is None else is_now.value)
+        if not _same(change):
+            found.append(change)
+    return sorted(found, key=lambda change: change.size)
+
+
+def _by_place(settings: Sequence[Setting]) -> Mapping[tuple[str, ...], Setting]:
+    return {(each.action, each.when, each.what, each.unit): each for each in settings}
+
+
+def _same(change: Change) -> bool:
+    """Whether nothing is to be done: a count that is not there is 0, a word or an option is not."""
+    counted = change.setting.action in MORE_AND_LESS
+    if change.change is None or (not counted and None in (change.before, change.after)):
+        return change.before == change.after
+    return abs(change.change) <= SAME * max(1.0, abs(float(change.before or 0.0)), abs(float(change.after or 0.0)))
+
+
+def _told(change: Change) -> str:
+    setting, verb = change.setting, change.verb
+    before, after = cell_text(change.before), cell_text(change.after)
+    by = "" if change.change is None else cell_text(abs(change.change))
+    unit = f" {_unit(setting.unit, by)}" if setting.unit else ""
+    moved = f"({cell_text(change.before or 0.0)} to {cell_text(change.after or 0.0)})"
+    match verb:
+        case "rent" | "release" | "turn on" | "turn off":
+            return f"{verb} {by} {_unit(setting.what, by)} {moved}"
+        case "give":
+            return f"give {setting.what} {by}{unit} more {moved}"
+        case "take":
+            return f"take {by}{unit} from {setting.what} {moved}"
+        case "admit":
+            return f"admit {by}{unit} more of {setting.what} {moved}"
+        case "turn away":
+            return f"turn away {by}{unit} of {setting.what} {moved}"
+        case "move":
+            return f"move {setting.what} from {before} to {after}"
+        case "start":
+            return f"start {setting.what} on {after}"
+        case "stop":
+            return f"stop {setting.what} on {before}"
+        case "drop":
+            return f"drop {setting.what}, which was {before}{unit}"
+    return f"set {setting.what} to {after}{unit}" + ("" if change.before is None else f" (was {before})")
+
+
+def _unit(unit: str, count: str) -> str:
+    """The unit of one thing, where it is one: ``1 map slot``, ``1 VM``."""
+    return unit.removesuffix("s") if count == "1" and unit.endswith(("VMs", "jobs", "slots", "tasks")) else unit
