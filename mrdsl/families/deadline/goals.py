@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mrdsl.families.deadline.network import Floats, Network
+from mrdsl.families.deadline.levels import Floats
+from mrdsl.families.deadline.network import Network
 from mrdsl.families.deadline.workload import Tasks
 from mrdsl.spec.spec import Spec
 

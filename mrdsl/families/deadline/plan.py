@@ -11,7 +11,8 @@ import numpy as np
 from mrdsl.core.charts import Graph, GraphNode
 from mrdsl.core.result import Bar, Plan, Table
 from mrdsl.core.tolerances import ROUNDING
-from mrdsl.families.deadline.network import Floats, Network, network_of
+from mrdsl.families.deadline.levels import Floats
+from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec
 

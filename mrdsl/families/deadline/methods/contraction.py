@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from mrdsl.families.deadline.levels import Ints
 from mrdsl.families.deadline.methods.slack_limits import SlackLimits
-from mrdsl.families.deadline.network import Ints, Network
+from mrdsl.families.deadline.network import Network
 
 
 def contracted(network: Network) -> Network:

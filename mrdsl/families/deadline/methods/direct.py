@@ -12,12 +12,13 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.result import Termination
 from mrdsl.core.tolerances import FEASIBILITY, PROVEN
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, scale_of, shares, value_of
+from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.contraction import contracted, freed, of_each_dag, without_twins
 from mrdsl.families.deadline.methods.feasibility import impossible
 from mrdsl.families.deadline.methods.interior_point import maximize_product
 from mrdsl.families.deadline.methods.max_min import EXACT, most_even
 from mrdsl.families.deadline.methods.slack_limits import HAIR, NoPlanError, SlackLimits, limits_of
-from mrdsl.families.deadline.network import Floats, Network, network_of
+from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.plan import kept, plan_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec

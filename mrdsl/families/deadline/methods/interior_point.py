@@ -23,9 +23,10 @@ import numpy as np
 
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.goals import scale_of
+from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.newton import Newton
 from mrdsl.families.deadline.methods.slack_limits import HAIR, SlackLimits, no_limits
-from mrdsl.families.deadline.network import Floats, Network
+from mrdsl.families.deadline.network import Network
 
 MOST_STEPS = 250
 EPSILON = 4 * float(np.finfo(np.float64).eps)
@@ -61,12 +62,12 @@ def maximize_product(
     above, or is in a sum, must not be held by both their events (``contraction.freed``).
     """
 
-    def late() -> bool:
-        return ends is not None and clock() >= ends
+    def left() -> float:
+        return np.inf if ends is None else ends - clock()
 
-    point = _Point(network, limits or no_limits(len(network.tail)), late)
+    point = _Point(network, limits or no_limits(len(network.tail)), left)
     for step in range(MOST_STEPS):
-        stopped = late()
+        stopped = left() <= 0.0
         if stopped or point.nearly_closed(gap):
             point.note()
         if point.closed(gap) or stopped:
@@ -80,7 +81,7 @@ def maximize_product(
 class _Point:
     """A network in units that make a typical slack and a typical weight 1, and what is proven of it."""
 
-    def __init__(self, network: Network, limits: SlackLimits, late: Callable[[], bool]) -> None:
+    def __init__(self, network: Network, limits: SlackLimits, left: Callable[[], float]) -> None:
         self.network = network
         self.tasks = len(network.tail)
         least = network.earliest(network.duration + limits.lower)[1 : network.fixed]
@@ -95,7 +96,7 @@ class _Point:
         self.limited = not limits.none
         self.limits = limits.scaled(self.unit)
         times = self._start(float((spare / arcs).min()) / self.unit)
-        self.newton = Newton(network, self.duration, self.weight, self.limits, times, late)
+        self.newton = Newton(network, self.duration, self.weight, self.limits, times, left)
         self.value, self.bound = -np.inf, np.inf
         self.best = self.slack
 

@@ -17,6 +17,8 @@ import scipy.sparse as sparse
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
+from mrdsl.families.deadline.methods.factor_work import work_of_factor
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -24,8 +26,12 @@ DENSE = 300
 """Unknowns up to which a system is solved as a dense one."""
 SHIFTS = (1e-14, 1e-11, 1e-8)
 """What is added to the diagonal, relative to it, until there is a factor: conductances may span 25 powers of ten."""
-FILL = 5_000_000
-"""Entries of a triangular factor, as estimated, up to which a system is factorized."""
+EASY, HARD = 1.5e9, 1e10
+"""Work up to which a system is factorized at once, and up to which it is where multigrid is slow."""
+SECONDS = 2e-9
+"""What a unit of that work takes, at most: 3e-10 to 6e-10 s were measured on a core of its own."""
+SLOW = 50
+"""Iterations from which on multigrid counts as slow."""
 DAMPING = 0.7
 _ROUNDS = 4
 _MOST_LEVELS = 25
@@ -42,6 +48,10 @@ class Solves(Protocol):
         ...
 
 
+def _ages() -> float:
+    return float(np.inf)
+
+
 def _never() -> bool:
     return False
 
@@ -49,16 +59,15 @@ def _never() -> bool:
 class Pattern:
     """Where the entries of the Laplacian of a graph stand: conductances become a matrix without any sorting.
 
-    Vertices below ``fixed`` are held at 0; the others, less ``fixed``, are the unknowns. ``level`` numbers the vertices
-    in an order in which every arc leads upwards.
+    Vertices below ``fixed`` are held at 0; the others, less ``fixed``, are the unknowns.
     """
 
-    def __init__(self, fixed: int, tails: Ints, heads: Ints, level: Ints) -> None:
-        vertices = len(level)
+    def __init__(self, fixed: int, vertices: int, tails: Ints, heads: Ints) -> None:
         self.size = vertices - fixed
-        self.direct = _fill(fixed, tails, heads, level) <= FILL
         a, b = tails - fixed, heads - fixed
         self._inner = np.flatnonzero((a >= 0) & (b >= 0))
+        self.work = work_of_factor(self.size, a[self._inner], b[self._inner])
+        self.direct = self.work <= EASY
         arcs = np.arange(len(tails))
         rows = np.concatenate([a[self._inner], b[self._inner], a[a >= 0], b[b >= 0]])
         columns = np.concatenate([b[self._inner], a[self._inner], a[a >= 0], b[b >= 0]])
@@ -70,13 +79,19 @@ class Pattern:
         shape = (len(keys), len(tails))
         self._gather = sparse.csr_matrix((signs, (places, sources)), shape=shape)
 
-    def solver(self, conductances: Floats, late: Callable[[], bool] = _never) -> Solves:
-        """What solves systems with these conductances: exactly where the factor stays small, else by multigrid.
+    def solver(self, conductances: Floats, left: Callable[[], float] = _ages) -> Solves:
+        """What solves systems with these conductances: a factor where it is little work, else multigrid.
 
-        Multigrid stops where it stands as soon as it is ``late``.
+        ``left`` says how many seconds are left: no factor is begun that may take more, and multigrid stops where it
+        stands when none is.
         """
         matrix = self.matrix(conductances)
-        return Direct(matrix) if self.direct else Multigrid(matrix, late)
+        in_time = self.work * SECONDS <= left()
+        if self.direct and in_time:
+            return Direct(matrix)
+        if self.work <= HARD and in_time:
+            return Either(self, matrix, lambda: left() <= 0.0)
+        return Multigrid(matrix, lambda: left() <= 0.0)
 
     def matrix(self, conductances: Floats) -> sparse.csr_matrix:
         """The Laplacian of the graph with these conductances, one per arc."""
@@ -84,20 +99,23 @@ class Pattern:
         return sparse.csr_matrix((data, self._columns, self._starts), shape=(self.size, self.size))
 
 
-def _fill(fixed: int, tails: Ints, heads: Ints, level: Ints) -> int:
-    """At most so many entries has a factor when the vertices are eliminated level by level.
+class Either:
+    """Solves systems by multigrid, and from the first slow one on by a factor."""
 
-    A vertex's column reaches no further than the vertices that are met by an arc from its level or from below.
-    """
-    free = np.flatnonzero(np.arange(len(level)) >= fixed)
-    depth = int(level.max(initial=0)) + 1
-    first = level.copy()
-    inner = (tails >= fixed) & (heads >= fixed)
-    np.minimum.at(first, heads[inner], level[tails[inner]])
-    opened = np.bincount(first[free], minlength=depth)
-    closed = np.bincount(level[free], minlength=depth)
-    front = np.cumsum(opened) - np.concatenate([[0], np.cumsum(closed)[:-1]])
-    return int((closed * front).sum())
+    def __init__(self, pattern: Pattern, matrix: sparse.csr_matrix, late: Callable[[], bool]) -> None:
+        self._pattern, self._matrix = pattern, matrix
+        self._chosen: Solves | None = None
+        self._multigrid = Multigrid(matrix, late)
+
+    def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> tuple[Floats, int]:
+        """As multigrid does, or as the factor."""
+        if self._chosen is None:
+            found, iterations = self._multigrid.solve(right, tolerance, energy, SLOW)
+            if iterations < SLOW:
+                return found, iterations
+            self._chosen = Direct(self._matrix)
+            self._pattern.direct = True
+        return self._chosen.solve(right, tolerance, energy)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.slack_limits import SlackLimits, no_limits
-from mrdsl.families.deadline.network import Floats, Network
+from mrdsl.families.deadline.network import Network
 
 EXACT = 1e-10
 ONE_DIGIT = 1e-15

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.laplacian import Pattern, Solves
 from mrdsl.families.deadline.methods.slack_limits import SlackLimits
-from mrdsl.families.deadline.network import Floats, Network
+from mrdsl.families.deadline.network import Network
 
 NEAR = 0.95
 """How far of the way to the boundary a step goes, at least."""
@@ -56,10 +57,10 @@ class Newton:
         weight: Floats,
         limits: SlackLimits,
         times: Floats,
-        late: Callable[[], bool],
+        left: Callable[[], float],
     ) -> None:
         self.network, self.duration, self.weight, self.limits = network, duration, weight, limits
-        self.times, self.late = times, late
+        self.times, self.left = times, left
         self.tasks, self.tails, self.heads = len(network.tail), *network.arcs
         low, high = np.flatnonzero(limits.lower > 0), np.flatnonzero(np.isfinite(limits.upper))
         self.side = np.concatenate([low, high])
@@ -70,7 +71,7 @@ class Newton:
         self.sums = ordered = [limits.sums[i] for i in order]
         self.unequal = sum(not each.equal for each in ordered)
         self.most = np.array([each.most for each in ordered])
-        self.pattern = Pattern(network.fixed, self.tails, self.heads, network.levels.level)
+        self.pattern = Pattern(network.fixed, network.events, self.tails, self.heads)
         self.pulls = np.array([self._pull(self._spread(each.tasks, each.factors)) for each in ordered])
         self.over = np.maximum(self.most - self._summed(self._arcs(times)), 1.0)[: self.unequal]
         self.gaps = self._gaps()
@@ -89,11 +90,14 @@ class Newton:
         with np.errstate(over="ignore", invalid="ignore"):
             return self._advanced(left)
 
+    def _late(self) -> bool:
+        return self.left() <= 0.0
+
     def _advanced(self, left: float) -> bool:
         others = slice(self.tasks, None)
         count = max(len(self.gaps) - self.tasks, 1)
         self.tolerance = self.strict * min(max(0.1 * left, FINE), COARSE)
-        solver = self.pattern.solver(self._conductances(), self.late)
+        solver = self.pattern.solver(self._conductances(), self.left)
         shifts = self._shifts(solver)
         now = float((self.prices * self.gaps)[others].sum()) / count
         self.target[others] = 0.0
@@ -106,13 +110,13 @@ class Newton:
         second = self.target - along * priced * direction.gaps * direction.prices
         aim = np.clip(second, 0.5 * self.target, 2.0 * self.target)
         direction = self._corrected(solver, shifts, aim, self._direction(solver, shifts, aim, direction))
-        return not self.late() and self._step(direction, min(max(NEAR, 1.0 - now), 0.9999))
+        return not self._late() and self._step(direction, min(max(NEAR, 1.0 - now), 0.9999))
 
     def _corrected(self, solver: Solves, shifts: Floats, aim: Floats, direction: Direction) -> Direction:
         """Gondzio's corrections, as long as they make the step longer."""
         along, priced = self._lengths(direction, 1.0)
         for _ in range(CORRECTIONS):
-            if min(along, priced) > LONG_ENOUGH or self.late():
+            if min(along, priced) > LONG_ENOUGH or self._late():
                 break
             trial = (self.gaps + min(1.0, along + LONGER) * direction.gaps) * (
                 self.prices + min(1.0, priced + LONGER) * direction.prices

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.contracts.subject_to import pieces
-from mrdsl.families.deadline.network import Floats, Ints
+from mrdsl.families.deadline.levels import Floats, Ints
 from mrdsl.families.deadline.workload import Tasks
 from mrdsl.spec.expression import Expression, evaluate
 from mrdsl.spec.linear import Linear, linear

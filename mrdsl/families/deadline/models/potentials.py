@@ -9,7 +9,8 @@ import pyomo.environ as pyo
 
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, shares
-from mrdsl.families.deadline.network import Floats, Network, network_of
+from mrdsl.families.deadline.levels import Floats
+from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.plan import DeadlinePlan, plan_from
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec

@@ -13,8 +13,9 @@ from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, scale_of, value_of
+from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.models.potentials import build, skeleton, slacks_in
-from mrdsl.families.deadline.network import Floats, network_of
+from mrdsl.families.deadline.network import network_of
 from mrdsl.families.deadline.plan import DeadlinePlan, kept, plan_of
 from mrdsl.families.deadline.workload import tasks_of
 from mrdsl.spec.spec import Spec
