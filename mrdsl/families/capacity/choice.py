@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.families.capacity.class_bounds import class_bounds_of
+from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
 from mrdsl.families.capacity.shape import is_plain
 from mrdsl.spec.spec import Spec
 
@@ -11,9 +11,16 @@ LARGE = 2_000
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """HiGHS for P2; ``direct`` where it is exact (the relaxation) or far faster; SCIP for the nonlinear forms."""
+    """HiGHS for P2; ``direct`` where it is exact (the relaxation) or far faster; SCIP for the nonlinear forms.
+
+    With several VM types what counts is classes times the ways that VMs are counted on.
+    """
     if formulation is not None:
         return "highs" if formulation.lower() == "p2" else "scip"
-    if class_bounds_of(spec).others or not is_plain(spec.facts):
+    if not is_plain(spec.facts):
+        lanes = sum(1 + (vm.spot is not None) for vm in spec.facts.vms)
+        few = len(spec.facts.classes) * lanes < LARGE
+        return "highs" if quotas_in(class_bounds_of(spec).others)[1] or (few and not relax) else "direct"
+    if class_bounds_of(spec).others:
         return "highs"
     return "direct" if relax or len(spec.facts.classes) >= LARGE else "highs"

@@ -65,6 +65,21 @@ def class_bounds_of(spec: Spec) -> ClassBounds:
     return ClassBounds(tuple(bounds), tuple(others))
 
 
+def quotas_in(constraints: Sequence[Constraint]) -> tuple[dict[str, float], tuple[Constraint, ...]]:
+    """The comparisons that bound the VMs of one type from above, as its quota; and the others."""
+    quotas: dict[str, float] = {}
+    others: list[Constraint] = []
+    for constraint in constraints:
+        found = [_quota(*piece) for piece in pieces(constraint)]
+        known = [quota for quota in found if quota is not None]
+        if len(known) < len(found):
+            others.append(constraint)
+            continue
+        for name, value in known:
+            quotas[name] = min(value, quotas.get(name, value))
+    return quotas, tuple(others)
+
+
 def refuse_completion(spec: Spec, formulation: str) -> None:
     """Refuses comparisons that need completion times as variables; only P0 and P1 have those.
 
@@ -97,6 +112,15 @@ def _on_completion(spec: Spec) -> list[Constraint]:
             for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right))
         )
     ]
+
+
+def _quota(left: Expression, right: Expression, comparison: str) -> tuple[str, float] | None:
+    if isinstance(left, Constant):
+        left, right, comparison = right, left, _MIRRORED[comparison]
+    match left, right, comparison:
+        case PlanQuantity("vms", str(name)), Constant(value), "<=" if name:
+            return name, value
+    return None
 
 
 def _bound(left: Expression, right: Expression, comparison: str) -> Bound | None:

@@ -10,6 +10,7 @@ import mrdsl
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.methods.lane_prices import Task, closed_form
 from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.language.loading import load_text
@@ -45,6 +46,49 @@ def test_solvers_agree(seed: int) -> None:
     costs = [optimum(spec, name) for name in ("highs", "scip", "cbc", "glpk")]
     assert costs == pytest.approx([costs[0]] * 4, rel=1e-6)
     assert optimum(spec, relax=True) <= costs[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_direct_is_exact_for_the_relaxation_and_bounds_whole_plans(seed: int) -> None:
+    spec = type_specs.random_types(300 + seed)
+    exact, found = optimum(spec), solve(spec, solver="direct", limits=EXACT)
+    assert optimum(spec, "direct", relax=True) == pytest.approx(optimum(spec, relax=True), rel=1e-8)
+    if exact == np.inf:
+        assert found.termination is Termination.INFEASIBLE
+        return
+    assert found.objective.bound <= exact * (1 + 1e-9)
+    assert exact * (1 - 1e-9) <= found.objective.value <= exact * 1.01
+    assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
+
+
+def test_quotas_that_only_all_classes_together_exceed_are_proven_by_direct() -> None:
+    """Two classes that fit each by itself: no weights of single quotas tell, the prices of both do."""
+    spec = type_specs.random_types(7, classes=4, types=2)
+    vms = tuple(replace(vm, available=12, masters=0, spot=None) for vm in spec.facts.vms)
+    tight = replace(spec, facts=replace(spec.facts, vms=vms))
+    assert optimum(tight) == np.inf
+    assert solve(tight, solver="direct").termination is Termination.INFEASIBLE
+
+
+def test_cheap_vms_in_any_number_are_a_closed_form() -> None:
+    """No reservation and no quota: each class by itself on its cheapest type, worked out one by one."""
+    mix = mix_of(mrdsl.loads(MACHINES))
+    found = closed_form(Task(mix, mix.low, mix.expected, mix.market.available, False))
+    price = np.array([offer.price for offer in mix.market.offers])
+    cheapest = (price[:, None] * mix.gamma).min(axis=0)
+    jobs = np.where(mix.penalty > cheapest, mix.expected, mix.low)
+    assert found.value == pytest.approx(float(cheapest @ jobs + mix.penalty @ (mix.expected - jobs)))
+    assert found.value == found.bound
+
+
+def test_a_thousand_classes_on_ten_types_come_within_a_thousandth() -> None:
+    spec = type_specs.random_types(1, classes=1000, types=10)
+    classes = tuple(replace(each, spot=None if each.spot else each.spot) for each in spec.facts.classes)
+    spec = replace(spec, facts=replace(spec.facts, classes=classes))
+    found = solve(spec)
+    assert found.solver["name"] == "direct"
+    assert found.objective.gap <= 1e-3
+    assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
 
 
 def test_one_type_among_others_that_no_class_uses_is_the_same_plan() -> None:

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
-from mrdsl.core.diagnostics import MrdslError, error, impossible
 from mrdsl.core.result import Result, Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
+from mrdsl.families.capacity.methods import types
+from mrdsl.families.capacity.methods.lane_prices import Task
+from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse, serves
 from mrdsl.families.capacity.plan import plan_of
-from mrdsl.families.capacity.shape import is_plain, refuse_types
+from mrdsl.families.capacity.shape import is_plain
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
@@ -51,28 +53,18 @@ def prepare(draft: Draft) -> Draft:
     Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
     """
     spec = draft.spec
-    refuse_types(spec, "direct")
     refuse_completion(spec, "direct")
     class_bounds = class_bounds_of(spec)
-    if class_bounds.others:
-        raise MrdslError(
-            [
-                error(
-                    "unable-solver",
-                    "direct knows bounds on admitted(c) and completion(c) only, not this comparison",
-                    constraint.span,
-                    "solve with --solver highs, or leave the choice to auto",
-                )
-                for constraint in class_bounds.others
-            ]
-        )
+    if not is_plain(spec.facts):
+        return types.prepare(draft, class_bounds)
+    refuse(class_bounds.others, "admitted(c) and completion(c)")
     instance = instance_of(spec)
     low = class_bounds.tighten(instance.names, "admitted", instance.low, at_most=False)
     high = class_bounds.tighten(instance.names, "admitted", instance.expected, at_most=True)
     if not draft.relax:
         low, high = ceiling(low), floor(high)
     if bool((low > high).any()):
-        contradictions = _contradictions(spec, instance, low > high)
+        contradictions = contradictions_of(spec, instance.names, low > high)
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=contradictions)
     prices = instance.prices
     pays = prices.reserved < prices.on_demand
@@ -82,6 +74,8 @@ def prepare(draft: Draft) -> Draft:
 
 def fill(draft: Draft) -> Draft:
     """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
+    if isinstance(draft.state, Task):
+        return types.fill(draft)
     admission: Admission = draft.state
     jobs, price = relaxed_optimum(admission)
     vms = float(admission.gamma @ jobs)
@@ -133,6 +127,8 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     """
     if draft.relax:
         return draft
+    if isinstance(draft.state, types.Placement):
+        return types.whole_jobs(draft)
     admission: Admission = draft.state
     assert admission.admitted is not None
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
@@ -161,21 +157,6 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
 
 def direct(spec: Spec, relax: bool) -> Result | None:
     """The outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
-    if class_bounds_of(spec).others or not is_plain(spec.facts):
+    if not serves(spec):
         return None
     return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {})], Draft(spec, relax))
-
-
-def _contradictions(spec: Spec, instance: Instance, flags: np.ndarray) -> tuple:  # type: ignore[type-arg]
-    names = {instance.names[int(index)] for index in flags.nonzero()[0]}
-    return tuple(
-        impossible(
-            "impossible-admission",
-            f"{constraint.text or 'this comparison'} leaves no number of jobs for class {bound.name}",
-            constraint.span,
-            "compare admitted(c) with a number inside the class's range of jobs",
-        )
-        for constraint in spec.constraints
-        for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds
-        if bound.quantity == "admitted" and bound.name in names
-    )

@@ -1,0 +1,54 @@
+"""What ``direct`` says of comparisons under ``subject to``: which it does not know, and which contradict the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, impossible
+from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
+from mrdsl.families.capacity.shape import is_plain
+from mrdsl.spec.spec import Constraint, Spec
+
+
+def serves(spec: Spec) -> bool:
+    """Whether ``direct`` knows every comparison of the spec."""
+    others = class_bounds_of(spec).others
+    return not (others if is_plain(spec.facts) else quotas_in(others)[1])
+
+
+def refuse(constraints: Iterable[Constraint], known: str) -> None:
+    """Refuses comparisons beside those that are ``known``.
+
+    Raises MrdslError with one diagnostic each.
+    """
+    found = [
+        error(
+            "unable-solver",
+            f"direct knows bounds on {known} only, not this comparison",
+            constraint.span,
+            "solve with --solver highs, or leave the choice to auto",
+        )
+        for constraint in constraints
+    ]
+    if found:
+        raise MrdslError(found)
+
+
+def contradictions_of(spec: Spec, names: Sequence[str], flags: NDArray[np.bool_]) -> tuple[Diagnostic, ...]:
+    """The comparisons that leave no number of jobs for the classes flagged."""
+    concerned = {names[int(index)] for index in flags.nonzero()[0]}
+    return tuple(
+        impossible(
+            "impossible-admission",
+            f"{constraint.text or 'this comparison'} leaves no number of jobs for class {bound.name}",
+            constraint.span,
+            "compare admitted(c) with a number inside the class's range of jobs",
+        )
+        for constraint in spec.constraints
+        for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds
+        if bound.quantity == "admitted" and bound.name in concerned
+    )

@@ -1,0 +1,96 @@
+"""The steps of ``direct`` where a spec has several VM types, or buys one in several ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import impossible, warning
+from mrdsl.core.result import Termination, relative_gap
+from mrdsl.core.tolerances import PROVEN, ROUNDING
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.capacity.class_bounds import ClassBounds, quotas_in
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, never_fits, relaxed
+from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse
+from mrdsl.families.capacity.methods.whole_placements import whole_placement
+from mrdsl.families.capacity.mix import mix_of
+from mrdsl.families.capacity.mix_plan import mix_plan_of
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The task and its relaxed optimum, for the step that makes it whole."""
+
+    task: Task
+    relaxed: Relaxed
+
+
+def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
+    """Reads the spec as arrays, ``subject to`` as bounds on jobs of single classes and on VMs of single types.
+
+    Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
+    """
+    spec, relax = draft.spec, draft.relax
+    quotas, others = quotas_in(class_bounds.others)
+    refuse(others, "admitted(c), completion(c) and from above on vms(TYPE)")
+    mix = mix_of(spec)
+    low = class_bounds.tighten(mix.names, "admitted", mix.low, at_most=False)
+    high = class_bounds.tighten(mix.names, "admitted", mix.expected, at_most=True)
+    available = mix.market.available.copy()
+    for number, name in enumerate(mix.market.names):
+        available[number] = min(available[number], quotas.get(name, np.inf))
+    if not relax:
+        low, high, available = ceiling(low), floor(high), floor(available)
+    if bool((low > high).any()):
+        found = contradictions_of(spec, mix.names, low > high)
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=found)
+    return replace(draft, state=Task(mix, low, high, available, same_type=not relax))
+
+
+def fill(draft: Draft) -> Draft:
+    """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
+    task: Task = draft.state
+    found = relaxed(task, ROUNDING)
+    if found.lacking > ROUNDING and never_fits(task):
+        limited = np.flatnonzero(np.isfinite(task.available))
+        vms = draft.spec.facts.vms
+        names = ", ".join(vms[int(number)].name for number in limited)
+        told = impossible(
+            "impossible-quota",
+            f"the least jobs of all classes take more VMs than are available of {names}",
+            vms[int(limited[0])].span_of("available"),
+            "raise available, lower the least jobs of classes, or add a vm type",
+        )
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(told,))
+    exact = (relative_gap(found.value, found.bound) or 0.0) <= ROUNDING
+    bound = found.value if exact and draft.relax else found.bound
+    draft = replace(draft, state=Placement(task, found), bound=bound)
+    if not draft.relax or found.lacking > ROUNDING:
+        return draft
+    plan = mix_plan_of(task.mix, found.bought, found.jobs, relax=True)
+    ended = Termination.OPTIMAL if exact else Termination.COMPLETED
+    return replace(draft, plan=plan, value=plan.total, termination=ended)
+
+
+def whole_jobs(draft: Draft) -> Draft:
+    """Whole jobs and VMs near the relaxed ones; the relaxation bounds what they may cost too much."""
+    placement: Placement = draft.state
+    task, bound = placement.task, placement.relaxed.bound
+    gap = PROVEN if draft.limits.gap is None else draft.limits.gap
+    until = None if draft.limits.time is None else draft.started + draft.limits.time
+    found = whole_placement(task, placement.relaxed.jobs, bound + gap * abs(bound), until)
+    if found is None:
+        told = warning(
+            "no-plan-found",
+            "direct found no whole jobs on whole VMs within the quotas; there may be some",
+            draft.spec.facts.vms[0].span,
+            "solve with --solver highs, which looks at all of them",
+        )
+        return replace(draft, diagnostics=(*draft.diagnostics, told))
+    plan = mix_plan_of(task.mix, found[1], found[0], relax=False)
+    bound = min(plan.total, bound)
+    proven = (relative_gap(plan.total, bound) or 0.0) <= gap
+    ended = Termination.OPTIMAL if proven else Termination.COMPLETED
+    return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)

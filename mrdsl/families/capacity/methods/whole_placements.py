@@ -1,0 +1,254 @@
+"""Whole jobs and whole VMs of several types, from a relaxed optimum: rounding, then moves of single jobs.
+
+The relaxation bounds how far from the optimum the plan can be. Rounding costs part of a VM for each lane and part of a
+job for each class that the relaxation splits; moves then use what whole VMs leave idle.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.tolerances import ROUNDING, SAME_SUM
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.lane_prices import Task, buy, by_type, vms_of
+
+EFFORT = 30_000_000
+"""So many moves are looked at in all, at most ``MOST_MOVES`` of them made."""
+MOST_MOVES = 400
+NOWHERE = -1
+FEW = 400
+"""With so few pairs of lanes and classes, whole classes are placed anew too."""
+
+
+def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | None) -> tuple[Floats, Floats] | None:
+    """Whole jobs by lane and whole VMs by offer; None where none was found that the quotas leave room for.
+
+    Stops at a cost of ``enough``, at ``until`` on the monotonic clock, or where no move of one job pays.
+    """
+    jobs = rounded(task, relaxed)
+    _Moves(task, jobs).run(enough, until)
+    bought = buy(task.market, np.asarray(ceiling(vms_of(task.mix, jobs))))
+    if bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
+        return None
+    return jobs, bought
+
+
+def rounded(task: Task, relaxed: Floats) -> Floats:
+    """Whole jobs near the relaxed ones: in the range of each class, within its part of spot, together where asked."""
+    jobs = np.asarray(floor(relaxed))
+    broken = (np.abs(relaxed - jobs) > 0.0).any(axis=0)
+    if task.same_type:
+        broken |= task.mix.together & ((relaxed > 0.0).sum(axis=0) > 1)
+    for index in np.flatnonzero(broken).tolist():
+        jobs[:, index] = _rounded_class(task, index, relaxed[:, index])
+    return jobs
+
+
+def _rounded_class(task: Task, index: int, relaxed: Floats) -> Floats:
+    """One class: whole parts, then what is left to the largest remainders."""
+    mix = task.mix
+    total = float(np.clip(np.rint(relaxed.sum()), task.low[index], task.high[index]))
+    if mix.together[index]:
+        vms = mix.market.vm_of_lane
+        first = vms[int(relaxed.argmax())]
+        elsewhere = float(relaxed[vms != first].sum())
+        relaxed = np.where(vms == first, relaxed, 0.0)
+        relaxed[int(relaxed.argmax())] += elsewhere
+    jobs = np.asarray(floor(relaxed))
+    order = np.argsort(jobs - relaxed, kind="stable").tolist()
+    used = [lane for lane in order if relaxed[lane] > 0.0]
+    while jobs.sum() < total:
+        for lane in used[: int(total - jobs.sum())]:
+            jobs[lane] += 1.0
+    while jobs.sum() > total:
+        jobs[max((lane for lane in used if jobs[lane] > 0.0), key=lambda lane: mix.gamma[lane, index])] -= 1.0
+    return _within_spot(task, index, jobs)
+
+
+def _within_spot(task: Task, index: int, jobs: Floats) -> Floats:
+    """Jobs move from spot to firm VMs until no more than the class's part is spot."""
+    mix, spot = task.mix, task.market.spot
+    gamma = np.where(mix.possible[:, index], mix.gamma[:, index], 0.0)
+    vms = mix.market.vm_of_lane
+    while not _spot_fits(float(mix.spot_share[index]), float(gamma[spot] @ jobs[spot]), float(gamma @ jobs)):
+        lane = int(np.where(spot, jobs, 0.0).argmax())
+        firm = np.flatnonzero(~spot & mix.possible[:, index])
+        if mix.together[index]:
+            firm = firm[vms[firm] == vms[lane]]
+        jobs[lane] -= 1.0
+        jobs[firm[(jobs[firm] * 1e6 - gamma[firm]).argmax()]] += 1.0
+    return jobs
+
+
+def _spot_fits(share: float, spot: float, total: float) -> bool:
+    return spot <= share * total + ROUNDING * max(1.0, total)
+
+
+class _Moves:
+    """Single jobs that go to another lane, come, or are turned away, the move that saves most first."""
+
+    def __init__(self, task: Task, jobs: Floats) -> None:
+        self.task, self.jobs = task, jobs
+        mix, market = task.mix, task.market
+        self.gamma = np.where(mix.possible, mix.gamma, 0.0)
+        self.needed = vms_of(mix, jobs)
+        dearest = float(market.prices.max(initial=0.0)) + float(mix.penalty.max(initial=0.0))
+        self.lacking = 1000.0 * max(dearest, SAME_SUM)
+        self.offers = [
+            sorted((o.price, o.available) for o in market.offers if o.lane == lane) for lane in range(len(market.lanes))
+        ]
+
+    def run(self, enough: float, until: float | None) -> None:
+        """Moves as long as that pays."""
+        lanes, classes = self.jobs.shape
+        tries = max(2, min(MOST_MOVES, EFFORT // max(1, lanes * lanes * classes)))
+        few = lanes * classes <= FEW
+        for _ in range(tries):
+            if (until is not None and time.monotonic() > until) or self.cost() <= enough:
+                return
+            if not (self._move() or (few and self._place_anew())):
+                return
+
+    def cost(self) -> float:
+        """The cost of the plan, and far more for VMs that there are not."""
+        mix = self.task.mix
+        whole = np.asarray(ceiling(self.needed))
+        vms = sum(float(self._lane_cost(lane, whole[lane])) for lane in range(len(whole)))
+        return vms + self._over(whole) + float(mix.penalty @ (mix.expected - self.jobs.sum(axis=0)))
+
+    def _over(self, whole: Floats) -> float:
+        by_vm = np.bincount(self.task.market.vm_of_lane, weights=whole, minlength=len(self.task.available))
+        return self.lacking * float(np.maximum(by_vm - self.task.available, 0.0).sum())
+
+    def _lane_cost(self, lane: int, vms: Floats | float) -> Floats:
+        cost, before = np.zeros_like(np.asarray(vms, dtype=np.float64)), 0.0
+        for price, available in self.offers[lane]:
+            cost = cost + price * np.clip(vms - before, 0.0, available)
+            before += available
+        return cost
+
+    def _changes(self, sign: float) -> Floats:
+        """What one job less, or one more, of every class changes of the cost of every lane."""
+        whole = np.asarray(ceiling(self.needed))
+        market, available = self.task.market, self.task.available
+        by_vm = np.bincount(market.vm_of_lane, weights=whole, minlength=len(available))
+        found = np.empty_like(self.gamma)
+        for lane in range(len(whole)):
+            after = np.asarray(ceiling(np.maximum(self.needed[lane] + sign * self.gamma[lane], 0.0)))
+            vm = market.lanes[lane].vm
+            over = np.maximum(by_vm[vm] + after - whole[lane] - available[vm], 0.0)
+            over -= max(by_vm[vm] - available[vm], 0.0)
+            found[lane] = self._lane_cost(lane, after) - self._lane_cost(lane, whole[lane]) + self.lacking * over
+        return found
+
+    def _move(self) -> bool:
+        """Makes the best move; False where none pays."""
+        task, mix, jobs = self.task, self.task.mix, self.jobs
+        total = jobs.sum(axis=0)
+        leave = np.where(jobs > 0.0, self._changes(-1.0), np.inf)
+        come = np.where(mix.possible, self._changes(1.0), np.inf)
+        come = np.where(self._may_come(), come, np.inf)
+        before = self.cost()
+        candidates: list[tuple[float, int, int, int]] = []
+        away = np.where(total > task.low, leave + mix.penalty, np.inf)
+        candidates += _least(away, lambda place, index: (place, NOWHERE, index))
+        admitted = np.where(total < task.high, come - mix.penalty, np.inf)
+        candidates += _least(admitted, lambda place, index: (NOWHERE, place, index))
+        for lane in range(len(jobs)):
+            there = come.copy()
+            there[lane] = np.inf
+            if task.same_type:
+                others = mix.market.vm_of_lane != mix.market.vm_of_lane[lane]
+                alone = total <= 1.0
+                there[np.ix_(others, mix.together & ~alone)] = np.inf
+            candidates += _least(leave[lane] + there, lambda place, index, lane=lane: (lane, place, index))
+        for saved, source, target, index in sorted(candidates):
+            if saved >= -SAME_SUM * max(1.0, abs(before)):
+                return False
+            self._shift(source, target, index, 1.0)
+            if self._fits(index) and self.cost() < before * (1.0 - SAME_SUM):
+                return True
+            self._shift(source, target, index, -1.0)
+        return False
+
+    def _place_anew(self) -> bool:
+        """Moves all jobs of one class elsewhere, where that is better for the first class for which it is."""
+        before = self.cost()
+        for index in range(self.jobs.shape[1]):
+            was, needed = self.jobs[:, index].copy(), self.needed.copy()
+            best, found = before * (1.0 - SAME_SUM), None
+            for jobs in self._placements(index):
+                self._put(index, jobs)
+                cost = self.cost()
+                if cost < best:
+                    best, found = cost, jobs
+            self._put(index, was if found is None else found)
+            if found is not None:
+                return True
+            self.needed = needed
+        return False
+
+    def _put(self, index: int, jobs: Floats) -> None:
+        self.needed = self.needed + self.gamma[:, index] * (jobs - self.jobs[:, index])
+        self.jobs[:, index] = jobs
+
+    def _placements(self, index: int) -> Iterator[Floats]:
+        """All jobs of a class in one lane, or in a firm one and as many as may be in a spot one beside it."""
+        mix, spot, lanes = self.task.mix, self.task.market.spot, len(self.jobs)
+        there = np.flatnonzero(mix.possible[:, index])
+        numbers = np.unique(np.linspace(self.task.low[index], self.task.high[index], 40).round())
+        for lane, other in product(there, (NOWHERE, *there)):
+            if spot[lane] or (other != NOWHERE and not spot[other]):
+                continue
+            for number in numbers:
+                jobs = np.zeros(lanes)
+                jobs[lane] = number
+                if other != NOWHERE:
+                    share = float(mix.spot_share[index])
+                    wide, narrow = share * self.gamma[lane, index], (1.0 - share) * self.gamma[other, index]
+                    jobs[other] = floor(float(number) * wide / (wide + narrow)) if wide + narrow else number
+                    jobs[lane] -= jobs[other]
+                types = mix.market.vm_of_lane[jobs > 0.0]
+                if not (mix.together[index] and len(set(types.tolist())) > 1):
+                    yield jobs
+
+    def _may_come(self) -> NDArray[np.bool_]:
+        """The lanes in which a class that stays on one type has jobs, all where it has none or may be anywhere."""
+        mix, market = self.task.mix, self.task.market
+        if not (self.task.same_type and mix.together.any()):
+            return np.ones_like(mix.possible)
+        there = np.zeros((len(market.names), len(mix)), dtype=bool)
+        np.logical_or.at(there, market.vm_of_lane, self.jobs > 0.0)
+        free = ~mix.together | (self.jobs.sum(axis=0) <= 1.0)
+        return np.asarray(there[market.vm_of_lane] | free[None, :])
+
+    def _shift(self, source: int, target: int, index: int, by: float) -> None:
+        for lane, change in ((source, -by), (target, by)):
+            if lane != NOWHERE:
+                self.jobs[lane, index] += change
+                self.needed[lane] += change * self.gamma[lane, index]
+
+    def _fits(self, index: int) -> bool:
+        mix, spot = self.task.mix, self.task.market.spot
+        vms = self.gamma[:, index] * self.jobs[:, index]
+        if not _spot_fits(float(mix.spot_share[index]), float(vms[spot].sum()), float(vms.sum())):
+            return False
+        types = np.unique(mix.market.vm_of_lane[self.jobs[:, index] > 0.0])
+        return not (mix.together[index] and len(types) > 1)
+
+
+def _least(changes: Floats, named: object) -> list[tuple[float, int, int, int]]:
+    """The few least changes, each with the lanes and the class that it stands for."""
+    flat = changes.ravel()
+    few = np.argpartition(flat, min(3, len(flat) - 1))[:3] if len(flat) else np.zeros(0, dtype=np.int64)
+    found = []
+    for place in few.tolist():
+        lane, index = divmod(place, changes.shape[-1])
+        found.append((float(flat[place]), *named(lane, index)))  # type: ignore[operator]
+    return found
