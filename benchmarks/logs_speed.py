@@ -1,8 +1,7 @@
 """Reading Spark's event logs against plain ``json.loads``; compressed ones against decompressor and typed decoder.
 
 ``python benchmarks/logs_speed.py FOLDER [MB]``: the event logs in FOLDER, expanded, one behind the other until there
-are as many MB (80 by default). ``memory`` in place of a number reads 1 and 2 GB of them, zstd-compressed, in a
-process of its own each, and prints the peaks. Expanding and decoding run in a thread each: the last columns of the
+are as many MB (80 by default). Expanding and decoding run in a thread each: the last columns of the
 second table are what CPU seconds allow where both share a core, and where both have one; they do not depend on what
 else the machine does, as the seconds of the wall before them do.
 """
@@ -21,10 +20,10 @@ from pathlib import Path
 
 import cramjam
 from backports import zstd
-from measure import Case, compare, show
 
+from mrdsl.exchange.logs.finding import Log, find_logs
 from mrdsl.exchange.logs.opening import chunks, open_log
-from mrdsl.exchange.logs.reading import Log, find_logs, read_logs
+from mrdsl.exchange.logs.reading import read_logs
 from mrdsl.exchange.logs.spark_structs import decoder, mistakes
 from mrdsl.exchange.logs.telling import Telling
 
@@ -155,26 +154,11 @@ def speeds(folder: Path, text: bytes) -> None:
         )
 
 
-def memory(folder: Path, text: bytes) -> None:
-    cases = []
-    for gigabytes in (1, 2):
-        path = folder / f"{gigabytes}.zstd"
-        times = -(-gigabytes * 10**9 // len(text))
-        with zstd.open(path, "wb") as out:
-            for _ in range(times):
-                out.write(text)
-        cases.append(Case(f"{gigabytes} GB", [sys.executable, "-m", "mrdsl", "profile", str(path)]))
-    print(show(compare(cases, runs=1, memory=True), against="1 GB"))
-
-
 def main() -> None:
     text = plain_logs(Path(sys.argv[1]))
     wanted = sys.argv[2] if len(sys.argv) > 2 else "80"
     with tempfile.TemporaryDirectory() as folder:
-        if wanted == "memory":
-            memory(Path(folder), text)
-        else:
-            speeds(Path(folder), text * max(1, round(int(wanted) * 1e6 / len(text))))
+        speeds(Path(folder), text * max(1, round(int(wanted) * 1e6 / len(text))))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import add
 
 import numpy as np
 
@@ -131,7 +132,7 @@ def _doubts(summary: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> 
 
 
 def _pooled(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Durations:
-    return Durations(tuple(value for _, phases in group for value in getattr(phases, phase).values))
+    return Durations.of(value for _, phases in group for value in getattr(phases, phase).values)
 
 
 def _with_sort(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Durations:
@@ -140,12 +141,12 @@ def _with_sort(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Dura
     Sort and the other phases are counted for the same tasks, but the pooled values of a job whose phases are partly
     unknown do not pair up; so where they pair, task by task, else the mean.
     """
-    values: list[int] = []
-    for _, phases in group:
-        own, sorts = getattr(phases, phase).values, phases.sort.values
-        if len(own) == len(sorts):
-            values.extend(a + b for a, b in zip(own, sorts, strict=True))
-        else:
-            extra = round(phases.sort.average or 0.0)
-            values.extend(value + extra for value in own)
-    return Durations(tuple(values))
+    return Durations.of(value for _, phases in group for value in _own_with_sort(phases, phase))
+
+
+def _own_with_sort(phases: Phases, phase: str) -> Iterator[int]:
+    own, sorts = getattr(phases, phase).values, phases.sort.values
+    if len(own) == len(sorts):
+        return map(add, own, sorts)
+    extra = round(phases.sort.average or 0.0)
+    return (value + extra for value in own)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+import numpy.typing as npt
 
 from mrdsl.exchange.logs.attempts import AttemptEnd, Attempts, TaskKind
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication
-from mrdsl.profiling.concurrency import HOUR, Counts, counts_of, counts_of_spans, covered
+from mrdsl.profiling.concurrency import HOUR, counts_of
+from mrdsl.profiling.running import Moments, Running
 
-Moments = NDArray[np.int64]
 _NONE = np.zeros(0, np.int64)
 TASKS = ("map", "reduce", "task")
 
@@ -49,22 +50,22 @@ class Cluster:
 def cluster_of(jobs: Sequence[MapReduceJob], applications: Sequence[SparkApplication] = ()) -> Cluster:
     """What ran at once, all attempts of MapReduce included, the successful ones of Spark."""
     hosts = {host for each in applications for host in each.hosts}
-    spans = {kind: _spans(jobs, kind) for kind in TaskKind}
-    counts = {str(kind): counts_of_spans(starts, ends) for kind, (starts, ends, _) in spans.items()}
-    launches = [np.frombuffer(stage.launches, np.int64) for each in applications for stage in each.stages]
-    finishes = [np.frombuffer(stage.finishes, np.int64) for each in applications for stage in each.stages]
-    counts["task"] = counts_of_spans(np.concatenate([_NONE, *launches]), np.concatenate([_NONE, *finishes]))
-    seen = [each for each in counts.values() if len(each.times)]
-    length = int(max(each.times[-1] for each in seen) - min(each.times[0] for each in seen)) if seen else 0
-    on_one = {}
-    for kind, (starts, ends, names) in spans.items():
-        known = sorted(set(names) - {""})
-        hosts.update(known)
-        numbers = np.fromiter(map({name: place for place, name in enumerate(known)}.get, names, repeat(-1)), np.int64)
-        on_one[str(kind)] = _most_on_one(starts, ends, numbers)
+    running: dict[str, Running] = {}
+    on_one: dict[str, int] = {}
+    for kind in TaskKind:
+        starts, ends, on = _spans(jobs, kind, hosts)
+        on_one[kind] = _most_on_one(starts, ends, on)
+        running[kind] = Running.of(starts, ends)
+        del starts, ends, on
+    stages = [stage for each in applications for stage in each.stages]
+    running["task"] = Running.of(
+        np.concatenate([_NONE, *(np.frombuffer(stage.launches, np.int64) for stage in stages)]),
+        np.concatenate([_NONE, *(np.frombuffer(stage.finishes, np.int64) for stage in stages)]),
+    )
     on_one["task"] = max((each.host_cores // each.task_cpus for each in applications if each.host_cores), default=0)
-    slots = {kind: _slots(counts[kind], on_one[kind], length) for kind in TASKS}
-    return Cluster(**slots, vms=len(hosts - {""}), hours=length / HOUR, busy=covered(seen) / HOUR)
+    every = Running.together(list(running.values()))
+    slots = {kind: _slots(running[kind], on_one[kind], every.length) for kind in TASKS}
+    return Cluster(**slots, vms=len(hosts - {""}), hours=every.length / HOUR, busy=every.covered / HOUR)
 
 
 def parallel_tasks(job: MapReduceJob, kind: TaskKind) -> int:
@@ -76,20 +77,29 @@ def parallel_tasks(job: MapReduceJob, kind: TaskKind) -> int:
     ).most
 
 
-def _slots(counts: Counts, on_one: int, length: int) -> Slots:
-    most = counts.most
-    return Slots(most, on_one, counts.busy / (most * length) if most and length else 0.0)
+def _slots(running: Running, on_one: int, length: float) -> Slots:
+    most = running.most
+    return Slots(most, on_one, running.busy / (most * length) if most and length else 0.0)
 
 
-def _spans(jobs: Sequence[MapReduceJob], kind: TaskKind) -> tuple[Moments, Moments, list[str]]:
-    parts = [Attempts.of(job.attempts).spans(kind) for job in jobs]
-    starts, ends = (np.concatenate([_NONE, *(part[place] for part in parts)]) for place in (0, 1))
-    return starts, ends, [host for part in parts for host in part[2]]
+def _spans(
+    jobs: Sequence[MapReduceJob], kind: TaskKind, hosts: set[str]
+) -> tuple[Moments, Moments, npt.NDArray[np.int32]]:
+    """Starts, ends and numbers of machines, -1 where untold; the machines are added to ``hosts``."""
+    starts, ends, on = array("q"), array("q"), array("i")
+    numbers = {"": -1}
+    for job in jobs:
+        began, ended, names = Attempts.of(job.attempts).spans(kind)
+        starts.frombytes(began.tobytes())
+        ends.frombytes(ended.tobytes())
+        on.extend(numbers.setdefault(name, len(numbers) - 1) for name in names)
+    hosts.update(numbers.keys() - {""})
+    return np.frombuffer(starts, np.int64), np.frombuffer(ends, np.int64), np.frombuffer(on, np.int32)
 
 
-def _most_on_one(starts: Moments, ends: Moments, hosts: Moments) -> int:
+def _most_on_one(starts: Moments, ends: Moments, hosts: npt.NDArray[np.int32]) -> int:
     """The most at once on any host; those of the host -1 do not count."""
     order = np.argsort(hosts, kind="stable")
     edges = np.searchsorted(hosts[order], np.arange(hosts.max(initial=-1) + 2))
     parts = (order[begin:end] for begin, end in pairwise(edges))
-    return max((counts_of_spans(starts[part], ends[part]).most for part in parts), default=0)
+    return max((Running.of(starts[part], ends[part]).most for part in parts), default=0)

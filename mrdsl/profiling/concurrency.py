@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.profiling.running import Running
 
 HOUR = 3_600_000
 Interval = tuple[int, int]
@@ -27,16 +28,6 @@ class Counts:
         """The most at once."""
         return int(self.counts.max(initial=0))
 
-    @property
-    def busy(self) -> float:
-        """Sum of all running times, in milliseconds."""
-        return float(np.diff(self.times) @ self.counts[:-1]) if len(self.times) > 1 else 0.0
-
-    @property
-    def length(self) -> float:
-        """From the first start to the last end, in milliseconds."""
-        return float(self.times[-1] - self.times[0]) if len(self.times) > 1 else 0.0
-
     def quantile(self, share: float) -> int:
         """The least count that is not exceeded for ``share`` of the time during which anything ran; 0 for never."""
         lengths = np.diff(self.times)
@@ -52,31 +43,11 @@ class Counts:
 
 def counts_of(intervals: Iterable[Interval]) -> Counts:
     """How many of the intervals run at each moment; empty and negative ones count for nothing."""
-    return counts_of_spans(*np.array([*intervals], dtype=np.int64).reshape(-1, 2).T)
-
-
-def counts_of_spans(starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Counts:
-    """The same, of starts and ends."""
-    kept = np.stack([starts, ends], axis=1)[ends > starts]
-    if not len(kept):
-        return Counts(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    times, where = np.unique(kept, return_inverse=True)
-    steps = np.zeros(len(times), dtype=np.int64)
-    np.add.at(steps, where.reshape(-1, 2)[:, 0], 1)
-    np.add.at(steps, where.reshape(-1, 2)[:, 1], -1)
-    return Counts(times, np.cumsum(steps))
-
-
-def covered(parts: Sequence[Counts]) -> float:
-    """Milliseconds during which anything of any part ran."""
-    stretches = [
-        (int(begin), int(end))
-        for each in parts
-        for begin, end, count in zip(each.times[:-1], each.times[1:], each.counts[:-1], strict=True)
-        if count
-    ]
-    union = counts_of(stretches)
-    return float(np.diff(union.times)[union.counts[:-1] > 0].sum()) if len(union.times) else 0.0
+    starts, ends = np.array([*intervals], dtype=np.int64).reshape(-1, 2).T
+    running = Running.of(starts, ends)
+    times = np.unique(np.concatenate([running.starts, running.ends]))
+    begun, ended = (np.searchsorted(side, times, side="right") for side in (running.starts, running.ends))
+    return Counts(times, begun - ended)
 
 
 def growth(times: Sequence[float], values: Sequence[float]) -> float | None:

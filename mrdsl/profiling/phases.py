@@ -11,7 +11,9 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
+import numpy as np
+
+from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind, small
 from mrdsl.exchange.logs.records import MapReduceJob
 
 
@@ -22,7 +24,12 @@ class Durations:
     values: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", array("q", self.values))
+        object.__setattr__(self, "values", small(self.values) if len(self.values) else ())
+
+    @classmethod
+    def of(cls, values: Iterable[int]) -> Durations:
+        """Durations that come one after the other."""
+        return cls(small(values))
 
     @property
     def count(self) -> int:
@@ -43,8 +50,8 @@ class Durations:
         """The smallest value that at least ``share`` of all do not exceed (nearest rank)."""
         if not self.values:
             return None
-        ranked = sorted(self.values)
-        return ranked[max(0, min(len(ranked) - 1, -int(-share * len(ranked) // 1) - 1))]
+        rank = max(0, min(self.count - 1, -int(-share * self.count // 1) - 1))
+        return int(np.partition(np.asarray(self.values), rank)[rank])
 
 
 @dataclass(frozen=True, slots=True)

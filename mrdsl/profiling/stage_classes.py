@@ -100,7 +100,7 @@ def _class(name: str, group: Sequence[SparkApplication], longest: str) -> StageC
 
 
 def _stage(runs: Sequence[Ran], longest: str) -> StageProfile:
-    times = measured(Durations(tuple(value for run in runs for value in run.durations)), longest)
+    times = measured(Durations.of(value for run in runs for value in run.durations), longest)
     assert times is not None, "a stage that ran has tasks"
     return StageProfile(runs[0].title, max(1, round(float(np.mean([run.tasks for run in runs])))), times, runs[0].after)
 

@@ -24,6 +24,7 @@ from mrdsl.profiling.grouping import clustered, grouper, normalised
 from mrdsl.profiling.phases import Durations, phases_of
 from mrdsl.profiling.price import parse_price
 from mrdsl.profiling.report import report
+from mrdsl.profiling.running import Running
 
 from ..exchange.logs.making import BEGIN, as_json, job_events
 
@@ -85,16 +86,35 @@ def test_what_makes_no_profile_is_told(more: dict[str, object], reason: str) -> 
     assert "comes twice" in gather([(job(), "c"), (job(), "c")]).left_out[0].reason
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20), st.floats(0.01, 1.0))
+INTERVALS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=20)
+
+
+@given(INTERVALS, st.floats(0.01, 1.0))
 @settings(max_examples=200, deadline=None)
 def test_counts_are_those_of_every_moment(intervals: list[tuple[int, int]], share: float) -> None:
     moments = [sum(a <= moment < b for a, b in intervals) for moment in range(31)]
     counts = counts_of(intervals)
     assert counts.most == max(moments)
-    assert counts.busy == sum(moments)
     running = sorted(count for count in moments if count)
     wanted = next((c for i, c in enumerate(running, 1) if i >= share * len(running) * (1 - 1e-12)), 0)
     assert counts.quantile(share) == wanted
+
+
+@given(INTERVALS, INTERVALS)
+@settings(max_examples=200, deadline=None)
+def test_what_ran_is_that_of_every_moment(some: list[tuple[int, int]], more: list[tuple[int, int]]) -> None:
+    parts = [Running.of(*np.array(part, np.int64).reshape(-1, 2).T) for part in (some, more)]
+    moments = [sum(a <= moment < b for a, b in some + more) for moment in range(31)]
+    busy = [moment for moment, count in enumerate(moments) if count]
+    found = Running.together(parts)
+    assert (found.most, found.busy, found.covered) == (max(moments), sum(moments), len(busy))
+    assert found.length == (busy[-1] + 1 - busy[0] if busy else 0)
+
+
+def test_the_most_at_once_of_more_than_are_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mrdsl.profiling.running._AT_A_TIME", 3)
+    starts = np.arange(20)
+    assert Running.of(starts, starts + 7).most == 7
 
 
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.floats(0.0, 1.0))

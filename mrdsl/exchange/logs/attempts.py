@@ -1,4 +1,4 @@
-"""Attempts at tasks, a column a fact: some forty bytes each, however many a log has."""
+"""Attempts at tasks in some twenty bytes each, however many a log has."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _UNKNOWN = -1
+_TIMES = 4
 
 
 class TaskKind(StrEnum):
@@ -51,20 +52,26 @@ class Attempt:
 
 
 class Attempts(Sequence[Attempt]):
-    """A sequence of attempts; each is made anew when it is asked for."""
+    """A sequence of attempts; each is made anew when it is asked for.
 
-    __slots__ = ("_facts", "_hosts", "_names", "_times")
+    Times are held as distances from the first one, in four bytes where they are less than 24 days.
+    """
+
+    __slots__ = ("_begin", "_facts", "_hosts", "_names", "_times")
 
     def __init__(self, attempts: Iterable[Attempt]) -> None:
-        self._facts, self._hosts = bytearray(), array("l")
-        self._times = tuple(array("q") for _ in range(4))
+        self._facts = bytearray()
+        hosts, times = array("i"), array("q")
         numbers: dict[str, int] = {}
         for each in attempts:
             self._facts.append(_KINDS.index(each.kind) * len(_ENDS) + _ENDS.index(each.end))
-            self._hosts.append(numbers.setdefault(each.host, len(numbers)))
-            for column, time in zip(self._times, (each.start, each.finish, each.shuffled, each.sorted), strict=True):
-                column.append(_UNKNOWN if time is None else time)
+            hosts.append(numbers.setdefault(each.host, len(numbers)))
+            for time in (each.start, each.finish, each.shuffled, each.sorted):
+                times.append(_UNKNOWN if time is None else time)
         self._names = tuple(numbers)
+        self._hosts = hosts if len(numbers) > 1 else None
+        self._begin = min((time for time in times if time != _UNKNOWN), default=0)
+        self._times = small(_UNKNOWN if time == _UNKNOWN else time - self._begin for time in times)
 
     @classmethod
     def of(cls, attempts: Iterable[Attempt]) -> Attempts:
@@ -83,25 +90,33 @@ class Attempts(Sequence[Attempt]):
     def __getitem__(self, place: int | slice) -> Attempt | Sequence[Attempt]:
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
-        start, finish, shuffled, merged = (column[place] for column in self._times)
         kind, end = divmod(self._facts[place], len(_ENDS))
-        return Attempt(
-            _KINDS[kind],
-            _ENDS[end],
-            None if start == _UNKNOWN else start,
-            None if finish == _UNKNOWN else finish,
-            None if shuffled == _UNKNOWN else shuffled,
-            None if merged == _UNKNOWN else merged,
-            self._names[self._hosts[place]],
+        first = range(len(self))[place] * _TIMES
+        start, finish, shuffled, merged = (
+            None if time == _UNKNOWN else time + self._begin for time in self._times[first : first + _TIMES]
         )
+        return Attempt(_KINDS[kind], _ENDS[end], start, finish, shuffled, merged, self._host(place))
 
     def spans(self, kind: TaskKind) -> tuple[NDArray[np.int64], NDArray[np.int64], list[str]]:
         """Starts, ends and machines of the attempts of a kind whose both times are known, in milliseconds."""
-        starts, ends = (np.frombuffer(column, dtype=np.int64) for column in self._times[:2])
+        times = np.array(self._times, dtype=np.int64).reshape(-1, _TIMES)[:, :2]
         kinds = np.frombuffer(self._facts, dtype=np.uint8) // len(_ENDS)
-        chosen = (kinds == _KINDS.index(kind)) & (starts != _UNKNOWN) & (ends != _UNKNOWN)
-        hosts = [self._names[self._hosts[place]] for place in np.flatnonzero(chosen)]
-        return starts[chosen], ends[chosen], hosts
+        chosen = np.flatnonzero((kinds == _KINDS.index(kind)) & (times != _UNKNOWN).all(axis=1))
+        starts, ends = times[chosen].T + self._begin
+        return starts, ends, [self._host(int(place)) for place in chosen]
 
     def __iter__(self) -> Iterator[Attempt]:
         return map(self.__getitem__, range(len(self)))
+
+    def _host(self, place: int) -> str:
+        return self._names[0 if self._hosts is None else self._hosts[place]]
+
+
+def small(values: Iterable[int]) -> array[int]:
+    """Whole numbers in four bytes each where all of them fit, else in eight."""
+    held = values if isinstance(values, array) else array("q", values)
+    if held.typecode != "q":
+        return held
+    if max(held, default=0) < 2**31 and min(held, default=0) >= -(2**31):
+        return array("i", held)
+    return held

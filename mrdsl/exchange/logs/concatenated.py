@@ -15,7 +15,11 @@ from mrdsl.exchange.logs.formats import Pieces
 from mrdsl.exchange.logs.telling import Telling
 
 LARGEST = 512 * 2**20
-_TOKEN = re.compile(rb'["{}\[\]\\]')
+_LONGEST_STRAY = 2**16
+_BETWEEN = b" \t\r\n\x0b\x0c\x00,\xef\xbb\xbf"
+_OPENING = re.compile(rb"[{\[]")
+_BRACKET = re.compile(rb'(?:[^"{}\[\]]++|"[^"\\]*+(?:\\.[^"\\]*+)*+")*+([{}\[\]])', re.DOTALL)
+_IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 
 def objects(chunks: Pieces, source: str, telling: Telling) -> Iterator[tuple[int, Any]]:
@@ -23,12 +27,22 @@ def objects(chunks: Pieces, source: str, telling: Telling) -> Iterator[tuple[int
     scanner = _Scanner()
     for chunk in chunks:
         for start, text in scanner.feed(chunk):
+            _tell(scanner.strays, source, telling)
             yield from _parsed(start, text, source, telling)
+        _tell(scanner.strays, source, telling)
         if len(scanner.held) > LARGEST:
             telling.fail("broken-log", f"one object is larger than {LARGEST:,} bytes", source, scanner.line)
             return
-    if scanner.held.strip():
-        telling.warn("cut-log", "the last object is cut", source, scanner.start_line, "what came before it is used")
+    scanner.end()
+    _tell(scanner.strays, source, telling)
+    if scanner.depth:
+        telling.warn("cut-log", "the last object is cut", source, scanner.line, "what came before it is used")
+
+
+def _tell(strays: list[int], source: str, telling: Telling) -> None:
+    for line in strays:
+        telling.warn("broken-log", "this text is in no object", source, line, "the objects around it are used")
+    strays.clear()
 
 
 def _parsed(line: int, text: bytes, source: str, telling: Telling) -> Iterator[tuple[int, Any]]:
@@ -42,48 +56,88 @@ def _parsed(line: int, text: bytes, source: str, telling: Telling) -> Iterator[t
 
 
 class _Scanner:
-    """Where top-level objects begin and end; strings and escapes are respected."""
+    """Where top-level objects begin and end; strings and escapes are respected.
+
+    ``held`` begins with the object that is open, on ``line``. ``strays`` are the lines of texts outside of all objects,
+    but for what may stand between them.
+    """
 
     def __init__(self) -> None:
         self.held = bytearray()
         self.position = 0
-        self.begin: int | None = None
         self.depth = 0
         self.in_string = False
         self.line = 1
-
-    @property
-    def start_line(self) -> int:
-        """The line on which the object that is open, or else the rest, begins."""
-        return self.line + self.held.count(b"\n", 0, self.begin or 0)
+        self.strays: list[int] = []
+        self._within_stray = False
 
     def feed(self, chunk: Piece) -> Iterator[tuple[int, bytes]]:
         self.held += chunk
-        while match := _TOKEN.search(self.held, self.position):
-            token, at = match[0], match.start()
-            if token == b"\\":
-                if at + 2 > len(self.held):
-                    break
-                self.position = at + 2
-                continue
+        while (at := self._next_bracket()) is not None:
             self.position = at + 1
-            if token == b'"':
-                self.in_string = self.depth > 0 and not self.in_string
-            elif not self.in_string and token in b"{[":
-                self.begin = at if self.depth == 0 else self.begin
-                self.depth += 1
-            elif not self.in_string and self.depth > 0:
-                self.depth -= 1
+            if self.held[at] in b"{[":
                 if self.depth == 0:
-                    yield self.start_line, bytes(self.held[self.begin : self.position])
-                    self._drop(self.position)
+                    self._outside(at)
+                    self._within_stray = False
+                self.depth += 1
+                continue
+            self.depth -= 1
+            if self.depth == 0:
+                yield self.line, bytes(self.held[: self.position])
+                self._drop(self.position)
+        if not self.depth and len(self.held) > _LONGEST_STRAY:
+            self._outside(len(self.held))
+
+    def end(self) -> None:
+        """Nothing follows."""
+        if not self.depth:
+            self._outside(len(self.held))
+
+    def _outside(self, upto: int) -> None:
+        """Forgets what lies before and in no object."""
+        text = bytes(self.held[:upto])
+        if stray := text.strip(_BETWEEN):
+            if not self._within_stray:
+                self.strays.append(self.line + text.count(b"\n", 0, text.index(stray)))
+            self._within_stray = True
+        self._drop(upto)
+
+    def _next_bracket(self) -> int | None:
+        """Where the next bracket outside strings is that opens, or closes what is open; None behind the last one."""
+        if self.depth == 0:
+            found = _OPENING.search(self.held, self.position)
         else:
+            if self.in_string:
+                self._to_the_end_of_the_string()
+            found = None if self.in_string else _BRACKET.match(self.held, self.position)
+        if found is not None:
+            return found.end() - 1
+        if self.depth > 0 and not self.in_string:
+            self._to_the_last_string()
+        elif self.depth == 0:
             self.position = len(self.held)
-        self._drop(self.begin if self.begin is not None else 0)
+        return None
+
+    def _to_the_end_of_the_string(self) -> None:
+        """Behind the quote that ends the string; where there is none yet, so far that no escape is cut."""
+        found = _IN_STRING.match(self.held, self.position)
+        assert found is not None, "it may be empty"
+        self.position = found.end()
+        if self.held[self.position : self.position + 1] == b'"':
+            self.position += 1
+            self.in_string = False
+
+    def _to_the_last_string(self) -> None:
+        """Behind what holds no bracket outside strings: to the end, or into the string that has no end yet."""
+        while (quote := self.held.find(b'"', self.position)) >= 0:
+            self.position, self.in_string = quote + 1, True
+            self._to_the_end_of_the_string()
+            if self.in_string:
+                return
+        self.position = len(self.held)
 
     def _drop(self, upto: int) -> None:
-        """Forgets what lies before; the open object, if any, begins there."""
+        """Forgets what lies before."""
         self.line += self.held.count(b"\n", 0, upto)
         del self.held[:upto]
         self.position -= upto
-        self.begin = 0 if self.depth > 0 else None

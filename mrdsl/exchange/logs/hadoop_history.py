@@ -16,7 +16,7 @@ from typing import Any
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
 from mrdsl.exchange.logs.binary_history import binary_events
 from mrdsl.exchange.logs.formats import LogFormat, OpenedLog
-from mrdsl.exchange.logs.job_configuration import configuration_beside
+from mrdsl.exchange.logs.job_configuration import JOB_NAME, QUEUE, USER, configuration_beside, first_of
 from mrdsl.exchange.logs.opening import lines
 from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
@@ -183,7 +183,18 @@ def _counter(counters: Any, name: str) -> int | None:
 
 def _read(log: OpenedLog, telling: Telling) -> Iterator[MapReduceJob]:
     for job in read_history(lines(log.pieces()), log.name, telling):
-        yield replace(job, configuration=configuration_beside(log.name, job.job, telling))
+        yield _with_settings(job, configuration_beside(log.name, job.job, telling))
+
+
+def _with_settings(job: MapReduceJob, settings: Mapping[str, str]) -> MapReduceJob:
+    """The settings say who ran the job where its history does not, as old ones leave out the queue."""
+    return replace(
+        job,
+        name=job.name or first_of(settings, JOB_NAME),
+        user=job.user or first_of(settings, USER),
+        queue=job.queue or first_of(settings, QUEUE),
+        configuration=settings,
+    )
 
 
 FORMAT = LogFormat(is_history, _read)

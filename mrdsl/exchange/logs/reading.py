@@ -2,70 +2,20 @@
 
 from __future__ import annotations
 
-import glob
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from mrdsl.exchange.logs.expanding import MissingLibraryError, Piece, UnreadableLogError
+from mrdsl.exchange.logs.finding import STANDARD_INPUT, Log
 from mrdsl.exchange.logs.formats import OpenedLog
 from mrdsl.exchange.logs.opening import EXPANDED_AT_MOST, Readable, chunks, open_log
 from mrdsl.exchange.logs.records import MapReduceJob, Run
 from mrdsl.exchange.logs.telling import Telling
 from mrdsl.exchange.registry import LOGS
 
-STANDARD_INPUT = "-"
-_PART = re.compile(r"^events_(\d+)_")
 _HEAD = 65536
-_IGNORED = ("_conf.xml", ".crc", ".summary")
-
-
-@dataclass(frozen=True)
-class Log:
-    """One log: its parts in order, one but for rolled event logs, and the name that it goes by."""
-
-    name: str
-    parts: tuple[str, ...]
-
-    @property
-    def size(self) -> int:
-        """Bytes as they lie there; 0 for standard input, and for what is not there any more."""
-        return sum(Path(part).stat().st_size for part in self.parts if Path(part).is_file())
-
-
-def find_logs(paths: Sequence[str | Path], telling: Telling) -> tuple[Log, ...]:
-    """The logs that ``paths`` name: files, folders with all below them, globs, ``-``; in the order of their names."""
-    found: list[Log] = []
-    for each in paths:
-        text = str(each)
-        if text == STANDARD_INPUT:
-            found.append(Log(STANDARD_INPUT, (STANDARD_INPUT,)))
-            continue
-        places = [text] if Path(text).exists() else sorted(glob.glob(text, recursive=True))
-        if not places:
-            telling.fail("no-logs", f"there is nothing at `{text}`", text, 1, "name a file, a folder or a glob")
-        for place in places:
-            inside = _below(Path(place)) if Path(place).is_dir() else [Log(place, (place,))]
-            if not inside:
-                telling.fail("no-logs", f"the folder `{place}` holds no file", place, 1, "name a folder of logs")
-            found.extend(inside)
-    return tuple(dict.fromkeys(found))
-
-
-def _below(folder: Path) -> list[Log]:
-    logs: list[Log] = []
-    rolled: dict[Path, list[tuple[int, Path]]] = {}
-    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-        part = _PART.match(path.name)
-        if part and path.parent.name.startswith("eventlog_v2_"):
-            rolled.setdefault(path.parent, []).append((int(part[1]), path))
-        elif not path.name.startswith((".", "appstatus_")) and not path.name.endswith(_IGNORED):
-            logs.append(Log(str(path), (str(path),)))
-    logs += [Log(str(home), tuple(str(path) for _, path in sorted(parts))) for home, parts in rolled.items()]
-    return sorted(logs, key=lambda log: log.name)
 
 
 def read_logs(

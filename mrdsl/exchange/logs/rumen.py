@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import intern
 from typing import Any
 
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
@@ -29,7 +30,7 @@ def read_rumen(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapRed
             telling.warn("broken-log", "this object is no job of Rumen", source, line)
             continue
         finished = moment(document.get("finishTime"))
-        status = str(document.get("outcome") or "")
+        status = _text(document.get("outcome"))
         if finished is None:
             message = f"{document['jobID']} has no end"
             telling.warn("cut-log", message, source, line, "its attempts that ended are used for nothing")
@@ -77,7 +78,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return intern(value) if isinstance(value, str) else ""
 
 
 FORMAT = LogFormat(

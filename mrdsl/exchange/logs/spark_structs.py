@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -104,9 +105,10 @@ class Event(Struct, gc=False):
         """``Spark Properties`` of an environment: an object, or pairs in some versions."""
         found = self.spark_properties
         if isinstance(found, dict):
-            return {str(key): str(value) for key, value in found.items()}
+            return {intern(str(key)): intern(str(value)) for key, value in found.items()}
         if isinstance(found, list):
-            return {str(pair[0]): str(pair[1]) for pair in found if isinstance(pair, list) and len(pair) == 2}
+            pairs = (pair for pair in found if isinstance(pair, list) and len(pair) == 2)
+            return {intern(str(key)): intern(str(value)) for key, value in pairs}
         return {}
 
 

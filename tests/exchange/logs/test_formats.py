@@ -23,8 +23,9 @@ from mrdsl.exchange.logs.ahead import ahead
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, Attempts, TaskKind
 from mrdsl.exchange.logs.concatenated import objects
 from mrdsl.exchange.logs.expanding import PIECE, UnreadableLogError
+from mrdsl.exchange.logs.finding import find_logs
 from mrdsl.exchange.logs.opening import chunks, numbered
-from mrdsl.exchange.logs.reading import find_logs, read_logs
+from mrdsl.exchange.logs.reading import read_logs
 from mrdsl.exchange.logs.records import LATEST, MapReduceJob, SparkApplication
 from mrdsl.exchange.logs.telling import Telling
 
@@ -173,14 +174,23 @@ def test_a_cut_binary_history_keeps_what_came_before(tmp_path: Path) -> None:
 
 def test_comments_and_the_configuration_beside(tmp_path: Path) -> None:
     settings_file = tmp_path / "job_1_0001_conf.xml"
-    settings_file.write_text("<configuration><property><name>a.b</name><value>7</value></property></configuration>")
+    kept = "".join(
+        f"<property><name>{name}</name><value>{value}</value></property>"
+        for name, value in (("a.b", "7"), ("mapreduce.job.queuename", "night"), ("mapreduce.map.memory.mb", "2048"))
+    )
+    settings_file.write_text(f"<configuration>{kept}</configuration>")
     (job,), _ = read(tmp_path, b"<!--\n a licence\n-->\n" + as_json(EVENTS))
-    assert job.configuration == {"a.b": "7"}
+    assert job.configuration == {"mapreduce.job.queuename": "night", "mapreduce.map.memory.mb": "2048"}
+    assert job.queue == "root.night"
+    (old,), _ = read(tmp_path, as_json(EVENTS).replace(b"jobQueueName", b"untold"))
+    assert old.queue == "night"
     for text, reason in (
         ('<!DOCTYPE x [<!ENTITY e "x">]><configuration/>', "it declares entities"),
         ("<configuration>\n<property>", "no element found"),
+        ('<?xml version="1.0" encoding="none"?><configuration/>', "unknown encoding"),
+        ("<configuration/>".encode("utf-16"), "it is no text of UTF-8"),
     ):
-        settings_file.write_text(text)
+        settings_file.write_bytes(text.encode() if isinstance(text, str) else text)
         (job,), told = read(tmp_path, as_json(EVENTS))
         assert job.configuration == {}
         assert [reason in message.message for message in told] == [True]
@@ -301,6 +311,19 @@ def test_objects_behind_each_other_survive_any_cutting(documents: list[Any], siz
     assert [document for _, document in found] == documents
     assert [line for line, _ in found] == [1 + i for i in range(len(documents))]
     assert telling.diagnostics() == ()
+
+
+@pytest.mark.parametrize("size", [1, 7, 10**6])
+def test_text_between_objects_is_told_with_its_line(size: int) -> None:
+    """Brackets and quotes in strings open and close nothing; commas, line ends and a byte-order mark are no text."""
+    data = b'\xef\xbb\xbf{"a": "}{\\"["},\n{"a": [1]}\n\nlost"}\n  {"a": {}}\n tail'
+    telling = Telling()
+    found = list(objects((data[at : at + size] for at in range(0, len(data), size)), "x", telling))
+    assert found == [(1, {"a": '}{"['}), (2, {"a": [1]}), (5, {"a": {}})]
+    assert [(told.message, told.span and told.span.line) for told in telling.diagnostics()] == [
+        ("this text is in no object", 4),
+        ("this text is in no object", 6),
+    ]
 
 
 @pytest.mark.parametrize(
