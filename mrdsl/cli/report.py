@@ -12,7 +12,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
-from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import OutputFile, Outputs
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
@@ -41,8 +41,10 @@ from mrdsl.spec.options import SIMULATION
     help="Seconds for what promises are worth, and again for what-if curves; 0 leaves both out.",
 )
 def report(output: Path, force: bool, runs: int | None, spend: float, **options: Any) -> int:
-    """Solve the spec in FILE and write a report of the plan: one page for a browser, or Markdown."""
-    from mrdsl.explain.report import Made
+    """Solve the spec in FILE and write a report of the plan: one page for a browser, or Markdown.
+
+    FILE may be a saved plan, which is not made again.
+    """
     from mrdsl.explain.report import report as run
     from mrdsl.explain.what_if import How
     from mrdsl.reporting.written import check_ending, written
@@ -52,16 +54,17 @@ def report(output: Path, force: bool, runs: int | None, spend: float, **options:
     check_ending(output)
     outputs = Outputs({"-o": output}, force)
     outputs.check(options["file"], options["data"])
-    loaded = load_spec(options["file"], options["defines"], options["data"], options["seed"], options["allow_outside"])
+    opened = open_input(options["file"], options)
+    loaded = opened.loaded
     outputs.check(*loaded.files)
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     limits = Limits(time=options["time_limit"], gap=options["gap"])
     how = How(options["solver"], options["formulation"], options["relax"], limits, spend)
-    made = Made(shlex.join(["mrdsl", *sys.argv[1:]]), loaded.files)
+    command = shlex.join(["mrdsl", *sys.argv[1:]])
     settings = Settings(runs=runs) if runs is not None else None
     with kept():
-        whole, result = run(loaded.spec, how, made, runs=settings, known=loaded.diagnostics)
+        whole, result = run(loaded.spec, how, command, plan=opened.plan, runs=settings, known=loaded.diagnostics)
     outputs.write("-o", written(whole, output))
     print_diagnostics(result.diagnostics, loaded.texts)
     return exit_code(result)

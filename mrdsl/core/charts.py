@@ -58,6 +58,11 @@ class BarChart:
         return Table("", (self.x_label or "", *heads), list(zip(self.groups, *self.series.values(), strict=True)))
 
 
+def parts_chart(title: str, parts: Mapping[str, float], label: str) -> BarChart:
+    """What a sum consists of: a bar per part."""
+    return BarChart(title, tuple(parts), {label: list(parts.values())}, y_label=label, horizontal=True)
+
+
 @dataclass(frozen=True)
 class Interval:
     """Several values of one thing on one axis, and the limit that they should keep; None for what is not known."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from mrdsl.contracts.family import Family
 from mrdsl.core.charts import GanttChart
 from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Result, Table, Termination
 from mrdsl.core.version import __version__
 from mrdsl.explain.infeasibility import explain
@@ -29,24 +29,22 @@ BARS = 600
 """How many bars of a Gantt chart a report shows."""
 
 
-@dataclass(frozen=True)
-class Made:
-    """How a report was made: the command, and the files that the spec read besides its own text."""
-
-    command: str
-    files: tuple[Path, ...] = ()
-
-
 def report(
-    spec: Spec, how: How, made: Made, *, runs: Settings | None = None, known: Iterable[Diagnostic] = ()
+    spec: Spec,
+    how: How,
+    command: str,
+    *,
+    plan: Result | None = None,
+    runs: Settings | None = None,
+    known: Iterable[Diagnostic] = (),
 ) -> tuple[Report, Result]:
-    """Solves the spec and tells all that is known of the plan, or why there is none; with ``runs``, runs it besides.
+    """All that is known of the spec's plan, or why there is none; ``plan`` is a saved one, else the spec is solved.
 
-    ``known`` are the diagnostics of reading the spec. ``how.seconds`` is spent on reasons and again on curves. Raises
-    MrdslError as ``solve`` does.
+    ``command`` is what repeats it, ``known`` the diagnostics of reading the spec; with ``runs`` the plan is run, too.
+    ``how.seconds`` is spent on reasons and again on curves. Raises MrdslError as ``solve`` does.
     """
     family = find_family(spec)
-    result = solve(spec, how.solver, how.formulation, how.relax, how.limits)
+    result = plan or solve(spec, how.solver, how.formulation, how.relax, how.limits)
     observed = observe(spec, result, runs) if runs is not None and result.plan is not None else None
     seen = observed if observed is not None and type(observed.plan) is type(result.plan) else result
     diagnostics = _each_once((*known, *result.diagnostics, *(observed.diagnostics if observed is not None else ())))
@@ -56,9 +54,9 @@ def report(
     else:
         sections = [*_plan(seen, shown), *_observed(result, observed, seen), *_reasons(spec, family, result, how)]
     sections += _remarks(shown, diagnostics)
-    sections += [_listing(spec, diagnostics), _repeat(spec, result, made)]
+    sections += [_listing(spec, diagnostics), _repeat(spec, result, command)]
     title = spec.title or f"{spec.problem.capitalize()} plan"
-    proof = " ".join(status_text(result).split("\n")).strip()
+    proof = "; ".join(status_text(result).split("\n")).strip("; ")
     proof = f"{proof[:1].upper()}{proof[1:]}."
     return Report(title, shown.decision, proof, tuple(s for s in sections if s.parts)), result
 
@@ -132,21 +130,28 @@ def _listing(spec: Spec, diagnostics: tuple[Diagnostic, ...]) -> Section:
     return Section("Spec", (Listing(spec.file, spec.text, marks(diagnostics, spec.file)),))
 
 
-def _repeat(spec: Spec, result: Result, made: Made) -> Section:
+def _repeat(spec: Spec, result: Result, command: str) -> Section:
     """Versions, seed, command and the fingerprints of all that was read."""
     solver = " ".join(filter(None, (result.solver.get("name"), result.solver.get("version"))))
     rows = [
-        ("command", made.command),
+        ("command", command),
         ("mrdsl", __version__),
         ("Python", platform.python_version()),
         ("solver", solver),
         ("formulation", result.formulation),
         ("seed", None if result.seed is None else str(result.seed)),
         *((f"param {name}", str(value)) for name, value in spec.given.items()),
-        (f"SHA-256 of {spec.file}" if spec.file else "SHA-256 of the spec", _print(spec.text.encode())),
-        *((f"SHA-256 of {path.name}", _print(path.read_bytes())) for path in made.files if path.is_file()),
+        *([("SHA-256 of the spec", _print(spec.text.encode()))] if not spec.files else []),
+        *((f"SHA-256 of {Path(read.path).name}", read.sha256 or _print_of(read.path)) for read in spec.files),
     ]
     return Section("To repeat it", (Table("", ("what", "value"), [row for row in rows if row[1]]),))
+
+
+def _print_of(path: str) -> str:
+    try:
+        return _print(read_bytes(path))
+    except UnreadableError:
+        return ""
 
 
 def _print(content: bytes) -> str:

@@ -102,18 +102,23 @@ def _deadlines(spec: Spec) -> tuple[FactNumber, ...]:
 
 
 def _prices(spec: Spec) -> tuple[FactNumber, ...]:
-    paths = _price_paths(type(spec.facts), "", False)
-    found = (number for path in paths for number in numbers_at(spec.facts, path))
-    return tuple(number for number in found if value_at(spec.facts, number) > 0.0)
+    """What is paid by time; where nothing is, what is paid by the piece."""
+    for kind in ("price", "money"):
+        paths = _paths(type(spec.facts), kind, "", False)
+        numbers = (number for path in paths for number in numbers_at(spec.facts, path))
+        found = tuple(number for number in numbers if value_at(spec.facts, number) > 0.0)
+        if found:
+            return found
+    return ()
 
 
-def _price_paths(node: type[Node], before: str, repeated: bool) -> Iterator[str]:
-    """The items that are prices, through at most one repeated block."""
+def _paths(node: type[Node], kind: str, before: str, repeated: bool) -> Iterator[str]:
+    """The items of a kind, through at most one repeated block."""
     for name, declared in declarations(node).items():
-        if isinstance(declared, Item) and declared.kind == "price" and declared.form == "quantity":
+        if isinstance(declared, Item) and declared.kind == kind and declared.form == "quantity":
             yield f"{before}{name}"
         elif isinstance(declared, Block) and not (declared.repeated and (repeated or before)):
-            yield from _price_paths(declared.node, f"{before}{name}.", repeated or declared.repeated)
+            yield from _paths(declared.node, kind, f"{before}{name}.", repeated or declared.repeated)
 
 
 def _value(spec: Spec, numbers: tuple[FactNumber, ...], factor: float, how: How) -> float | None:

@@ -10,7 +10,7 @@ import pytest
 
 from mrdsl.core.charts import BarChart, IntervalChart, LineChart
 from mrdsl.core.result import Table
-from mrdsl.explain.report import Made, report
+from mrdsl.explain.report import report
 from mrdsl.explain.what_if import FACTORS, How, curves
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.planning.solve_spec import solve
@@ -19,7 +19,7 @@ from mrdsl.reporting.report import Listing, Part, Report
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "models" / "capacity" / "reference.mrspec"
-MADE = Made("mrdsl report night.mrspec -o night.html")
+COMMAND = "mrdsl report night.mrspec -o night.html"
 SMALL = """problem capacity
 vm m { on_demand { price = 1 USD/h } }
 class a {
@@ -40,7 +40,7 @@ def parts(whole: Report, title: str) -> tuple[Part, ...]:
 def capacity() -> Report:
     loaded = load_file(REFERENCE)
     assert loaded.spec is not None
-    return report(loaded.spec, PLAIN, MADE, known=loaded.diagnostics)[0]
+    return report(loaded.spec, PLAIN, COMMAND, known=loaded.diagnostics)[0]
 
 
 def test_the_decision_is_what_the_plan_says(capacity: Report) -> None:
@@ -55,7 +55,7 @@ def test_the_cost_splits_into_what_the_plan_pays(capacity: Report) -> None:
     split, beside, jobs = parts(capacity, "At a glance")
     assert isinstance(split, BarChart)
     assert split.groups == ("m5 on demand", "m5 reserved", "rejected sort")
-    assert split.series["cost"] == pytest.approx([533 * 0.192, 40 * 0.121, 2 * 2.5])
+    assert split.series["cost [USD]"] == pytest.approx([533 * 0.192, 40 * 0.121, 2 * 2.5])
     assert isinstance(beside, IntervalChart)
     twitter = beside.rows[0]
     assert (twitter.limit, twitter.values["average"]) == (900.0, pytest.approx(900.0, rel=1e-6))
@@ -74,9 +74,9 @@ def test_what_repeats_it_names_command_versions_and_fingerprints(capacity: Repor
     (told,) = parts(capacity, "To repeat it")
     assert isinstance(told, Table)
     said = dict(told.rows)
-    assert said["command"] == MADE.command
+    assert said["command"] == COMMAND
     assert said["solver"].startswith("highs ")
-    assert said[f"SHA-256 of {REFERENCE}"] == hashlib.sha256(REFERENCE.read_bytes()).hexdigest()
+    assert said["SHA-256 of reference.mrspec"] == hashlib.sha256(REFERENCE.read_bytes()).hexdigest()
 
 
 def test_curves_are_what_solving_again_gives() -> None:
@@ -99,14 +99,14 @@ def test_curves_are_what_solving_again_gives() -> None:
 def test_time_that_runs_out_is_told(capacity: Report) -> None:
     spec = load_file(REFERENCE).spec
     assert spec is not None
-    (said,) = [part for part in parts(report(spec, How(seconds=1e-9), MADE)[0], "What if") if isinstance(part, str)]
+    (said,) = [part for part in parts(report(spec, How(seconds=1e-9), COMMAND)[0], "What if") if isinstance(part, str)]
     assert re.fullmatch(r"[01] of 35 points were computed in 1e-09 s; `--spend` gives more time\.", said)
 
 
 def test_a_spec_without_a_plan_says_what_excludes_what() -> None:
     spec = load_text(f"{SMALL}subject to {{ vms <= 2 }}\n").spec
     assert spec is not None
-    whole, result = report(spec, How(seconds=20.0), MADE)
+    whole, result = report(spec, How(seconds=20.0), COMMAND)
     assert result.plan is None
     assert whole.decision == "There is no plan that keeps every promise."
     assert any("exclude each other" in part.title for part in parts(whole, "Why") if isinstance(part, Table))

@@ -14,10 +14,18 @@ if TYPE_CHECKING:
     from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Plan, Table
+    from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.bounds.plan import BoundsPlan
+    from mrdsl.reporting.report import Shown
     from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """What ``mrdsl report`` says and draws."""
+    from mrdsl.families.bounds.report import report as answer
+
+    return answer(spec, result)
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:

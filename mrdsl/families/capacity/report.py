@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart
+from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, parts_chart
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import CapacityFacts
@@ -44,13 +44,7 @@ def _charts(spec: Spec, plan: CapacityPlan) -> list[Chart]:
     }
     named = list(zip(plan.names, range(SHOWN), strict=False))
     return [
-        BarChart(
-            "Where the cost comes from",
-            tuple(parts),
-            {"cost": list(parts.values())},
-            y_label=f"cost [{spec.currency}]",
-            horizontal=True,
-        ),
+        parts_chart("Where the cost comes from", parts, f"cost [{spec.currency}]"),
         IntervalChart(
             "Deadlines beside estimates of completion",
             "time [s]",

@@ -50,6 +50,7 @@ FAMILY = Family(
     check=check,
     impossible=find_impossible,
     choose=hooks.choose,
+    report=hooks.report,
     verify=hooks.verify,
     measure=hooks.measure,
     quantity=hooks.quantity,

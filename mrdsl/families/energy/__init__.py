@@ -51,6 +51,7 @@ FAMILY = Family(
     check=check,
     infeasible=hooks.infeasible,
     choose=hooks.choose,
+    report=hooks.report,
     verify=hooks.verify,
     measure=hooks.measure,
     quantity=hooks.quantity,

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.energy.plan import EnergyPlan
+    from mrdsl.reporting.report import Shown
     from mrdsl.spec.spec import Spec
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """What ``mrdsl report`` says and draws."""
+    from mrdsl.families.energy.report import report as answer
+
+    return answer(spec, result)
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:

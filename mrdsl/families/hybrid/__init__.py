@@ -17,6 +17,7 @@ FAMILY = Family(
     promises=(Promise("queues.delay", 1),),
     check=check,
     choose=hooks.choose,
+    report=hooks.report,
     verify=hooks.verify,
     measure=hooks.measure,
     why=hooks.why,

@@ -17,8 +17,16 @@ if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Limits, Plan, Result, Table
     from mrdsl.families.joint.plan import JointPlan
+    from mrdsl.reporting.report import Shown
     from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """What ``mrdsl report`` says and draws."""
+    from mrdsl.families.joint.report import report as answer
+
+    return answer(spec, result)
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:

@@ -36,6 +36,7 @@ FAMILY = Family(
     ),
     check=check,
     choose=hooks.choose,
+    report=hooks.report,
     verify=hooks.verify,
     measure=hooks.measure,
     quantity=hooks.quantity,

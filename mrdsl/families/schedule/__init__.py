@@ -26,6 +26,7 @@ FAMILY = Family(
     check=check,
     impossible=never_in_time,
     choose=hooks.choose,
+    report=hooks.report,
     verify=hooks.verify,
     measure=hooks.measure,
     why=hooks.why,
