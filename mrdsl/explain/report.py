@@ -25,7 +25,7 @@ from mrdsl.reporting.text import status_text
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec
 
-BARS = 600
+BARS = 300
 """How many bars of a Gantt chart a report shows."""
 
 

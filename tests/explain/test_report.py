@@ -45,7 +45,7 @@ def capacity() -> Report:
 
 def test_the_decision_is_what_the_plan_says(capacity: Report) -> None:
     assert capacity.decision == (
-        "Rent m5, 533 on demand and 40 reserved: 112.176 USD for 1 h, and 34 of 36 jobs are admitted."
+        "Rent 533 m5 on demand, 40 m5 reserved: 112.176 USD for 1 h, and 34 of 36 jobs are admitted."
     )
     assert "proven: bound 112.176" in capacity.proof
 
@@ -114,7 +114,7 @@ def test_a_spec_without_a_plan_says_what_excludes_what() -> None:
 
 def test_markdown_shows_names_as_they_are(capacity: Report) -> None:
     text = markdown(capacity)
-    assert text.startswith("# Nightly analytics on rented machines\n\n**Rent m5")
+    assert text.startswith("# Nightly analytics on rented machines\n\n**Rent 533 m5")
     assert "| twitter | 10 | 0 | 257 |" in text
     assert ">  15 |   deadline = 15 min" in text
     hostile = Report("<script>x</script> | `a`", "*b*", "", ())

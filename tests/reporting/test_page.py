@@ -29,7 +29,11 @@ def hostile() -> Report:
         Graph(EVIL, (GraphNode("a", EVIL, (EVIL,), EVIL), GraphNode("b", "b")), (("a", "b"),)),
     )
     listing = Listing(EVIL, f"{EVIL}\nproblem capacity", {1: [EVIL]})
-    sections = (Section("Charts", charts), Section("Words", (EVIL, Table(EVIL, (EVIL,), [(EVIL,)]), listing)))
+    sections = (
+        Section("Drawings", charts),
+        Section("Drawings", ()),
+        Section("Words", (EVIL, Table(EVIL, (EVIL,), [(EVIL,)]), listing)),
+    )
     return Report(EVIL, EVIL, EVIL, sections)
 
 
@@ -65,6 +69,13 @@ def test_names_stay_names(made: str) -> None:
     assert "\x1b" not in made
 
 
+def test_every_id_is_there_once(made: str) -> None:
+    elements = Elements()
+    elements.feed(made)
+    ids = [given["id"] for _, given in elements.tags if "id" in given]
+    assert len(ids) == len(set(ids))
+
+
 def test_nothing_is_fetched_and_only_the_pages_own_scripts_run(made: str) -> None:
     elements = Elements()
     elements.feed(made)
@@ -83,7 +94,7 @@ def test_nothing_is_fetched_and_only_the_pages_own_scripts_run(made: str) -> Non
 
 
 def test_what_the_script_draws_is_json_without_markup(made: str) -> None:
-    text = re.findall(r'<script type="application/json" id="charts">(.*?)</script>', made)[0]
+    text = re.findall(r'<script type="application/json" id="drawings">(.*?)</script>', made)[0]
     assert not set("<>&") & set(text)
     document = json.loads(text)
     assert len(document["drawings"]) == 5

@@ -6,6 +6,7 @@ from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, parts_ch
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.instance import prices_of
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.reporting.report import Shown
 from mrdsl.reporting.text import cell_text
@@ -19,9 +20,17 @@ def report(spec: Spec, result: Result) -> Shown:
     return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec))
 
 
+def _bought(plan: CapacityPlan) -> dict[str, float]:
+    """How many VMs of which type are rented in which way."""
+    if plan.mix is None:
+        found = {f"{plan.vm} on demand": plan.on_demand, f"{plan.vm} reserved": plan.reserved}
+    else:
+        found = {" ".join(filter(None, (b.vm, b.way.replace("_", " "), b.term))): b.vms for b in plan.mix.bought}
+    return {name: float(count) for name, count in found.items() if count}
+
+
 def _decision(spec: Spec, plan: CapacityPlan) -> str:
-    parts = [(plan.on_demand, "on demand"), (plan.reserved, "reserved")]
-    rented = " and ".join(f"{cell_text(float(count))} {how}" for count, how in parts if count) or "none"
+    rented = ", ".join(f"{cell_text(count)} {name}" for name, count in _bought(plan).items()) or "nothing"
     jobs = plan.admitted.sum() + plan.rejected.sum()
     admitted = (
         "every job is admitted"
@@ -30,21 +39,24 @@ def _decision(spec: Spec, plan: CapacityPlan) -> str:
     )
     facts: CapacityFacts = spec.facts
     period = show(facts.period, "time")
-    return f"Rent {plan.vm}, {rented}: {show(plan.total, 'money', spec.currency)} for {period}, and {admitted}."
+    return f"Rent {rented}: {show(plan.total, 'money', spec.currency)} for {period}, and {admitted}."
+
+
+def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
+    """What the plan's cost consists of."""
+    away = {f"rejected {name}": float(p) for name, p in zip(plan.names, plan.penalty, strict=True) if p}
+    if plan.mix is not None:
+        return {"VMs": plan.vm_cost, **away}
+    prices = prices_of(spec.facts)
+    vms = {"on demand": plan.on_demand * prices.on_demand, "reserved": plan.reserved * prices.reserved}
+    return {**{f"{plan.vm} {how}": cost for how, cost in vms.items() if cost}, **away}
 
 
 def _charts(spec: Spec, plan: CapacityPlan) -> list[Chart]:
-    vm = spec.facts.vms[0]
-    hours = spec.facts.period
-    reserved = plan.reserved * vm.reserved.price * hours if vm.reserved is not None else 0.0
-    parts = {
-        f"{plan.vm} on demand": plan.on_demand * vm.on_demand.price * hours,
-        f"{plan.vm} reserved": reserved,
-        **{f"rejected {n}": float(p) for n, p in zip(plan.names, plan.penalty, strict=True) if p},
-    }
     named = list(zip(plan.names, range(SHOWN), strict=False))
     return [
-        parts_chart("Where the cost comes from", parts, f"cost [{spec.currency}]"),
+        parts_chart("Where the cost comes from", _cost(spec, plan), f"cost [{spec.currency}]"),
+        *([parts_chart("VMs by type and way", _bought(plan), "VMs")] if plan.mix is not None else []),
         IntervalChart(
             "Deadlines beside estimates of completion",
             "time [s]",
@@ -70,7 +82,7 @@ def _times(plan: CapacityPlan, index: int) -> dict[str, float | None]:
 
 def _assumptions(spec: Spec) -> tuple[str, ...]:
     return (
-        f"VMs are paid for {show(spec.facts.period, 'time')}; a VM of one kind is as good as another.",
+        f"VMs are paid for {show(spec.facts.period, 'time')}; what is paid for in any case is no part of the cost.",
         "A class's deadline is met by the estimate that its guarantee names (the average where it names none): single "
         "jobs may take longer than the average, and up to the upper estimate.",
         "Jobs of a class share their slots evenly; slots are counted in fractions, VMs whole.",

@@ -81,13 +81,14 @@ def _axes(size: tuple[float, float], x: str = "x", y: str = "y") -> Mapping[str,
 
 
 def _edges(arrows: list[dict[str, Any]], size: tuple[float, float]) -> list[Any]:
-    base = chart_of(arrows)
+    """Plain arrows, then strong ones, then their tips; a layer without marks would have no name for its reader."""
+    looks = ((False, {"strokeWidth": 1.1}), (True, {"strokeWidth": 2, "stroke": LIMIT}))
+    groups = [([arrow for arrow in arrows if arrow["marked"] == flag], look) for flag, look in looks]
     lines = [
-        base.transform_filter(f"datum.marked == {flag}").mark_rule(**look).encode(**_axes(size), x2="x2", y2="y2")
-        for flag, look in (("false", {"strokeWidth": 1.1}), ("true", {"strokeWidth": 2, "stroke": LIMIT}))
+        chart_of(group).mark_rule(**look).encode(**_axes(size), x2="x2", y2="y2") for group, look in groups if group
     ]
-    tips = base.mark_point(shape="triangle-right", filled=True, size=60, opacity=1)
-    return [*lines, tips.encode(**_axes(size, "x2", "y2"))]
+    tips = chart_of(arrows).mark_point(shape="triangle-right", filled=True, size=60, opacity=1)
+    return [*lines, *([tips.encode(**_axes(size, "x2", "y2"))] if arrows else [])]
 
 
 def _boxes(rows: list[dict[str, Any]], size: tuple[float, float], graph: Graph) -> list[Any]:

@@ -39,8 +39,8 @@ def page(report: Report) -> str:
 
     charts: dict[str, Chart] = {}
     sections = [
-        {"title": printable(s.title), "key": _key(s.title), "parts": [_part(part, charts) for part in s.parts]}
-        for s in report.sections
+        {"title": printable(s.title), "key": _key(number, s.title), "parts": [_part(part, charts) for part in s.parts]}
+        for number, s in enumerate(report.sections, 1)
     ]
     script = bundle() if charts else ""
     frame = Environment(autoescape=True).from_string(TEMPLATE)
@@ -132,5 +132,6 @@ def _lines(listing: Listing) -> list[dict[str, Any]]:
     ]
 
 
-def _key(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "section"
+def _key(number: int, title: str) -> str:
+    """An id that no other element has."""
+    return f"section-{number}-{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')[:40]}"

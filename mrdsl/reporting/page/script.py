@@ -3,7 +3,7 @@
 SCRIPT = """
 "use strict";
 (() => {
-  const charts = JSON.parse(document.getElementById("charts").textContent);
+  const charts = JSON.parse(document.getElementById("drawings").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const actions = { export: true, source: false, compiled: false, editor: false };
   async function draw() {

@@ -35,8 +35,8 @@ footer{margin-top:3rem;color:var(--soft);font-size:.85rem}
 .vega-embed details:not([open])>:not(summary){display:none}
 @media print{
 body{max-width:none;font-size:10pt}
-nav,.skip,.live,footer,details:not([open]){display:none}
-.drawn .still{display:block}
+nav,.skip,figure .live,footer,details:not([open]){display:none}
+figure.drawn .still{display:block}
 .scroll{overflow:visible}
 pre{white-space:pre-wrap}
 figure,tr{break-inside:avoid}

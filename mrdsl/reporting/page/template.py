@@ -64,7 +64,7 @@ TEMPLATE = """\
 {% endif %}{% endfor %}</section>
 {% endfor %}</main>
 <footer><p>Made by mrdsl {{ version }}. This page needs no network.</p></footer>
-{% if charts %}<script type="application/json" id="charts">{{ charts }}</script>
+{% if charts %}<script type="application/json" id="drawings">{{ charts }}</script>
 <script>{{ bundle }}</script>
 <script>{{ script }}</script>
 {% endif %}</body>

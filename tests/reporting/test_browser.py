@@ -1,0 +1,128 @@
+"""Every family's report in a real browser: it draws, leaves the console silent, asks for nothing, serves everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mrdsl.core.result import Result
+from mrdsl.explain.report import report
+from mrdsl.explain.what_if import How
+from mrdsl.families import SHIPPED
+from mrdsl.language.loading import load_file
+from mrdsl.reporting.page import page
+from tests.reporting.browser import (
+    browser,
+    by_role,
+    drawn,
+    emulate,
+    faults,
+    missing,
+    open_page,
+    requests,
+    until,
+)
+from tests.reporting.test_page import hostile
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is one")
+ROOT = Path(__file__).resolve().parents[2]
+CURVES = {"capacity": 60.0}
+"""What-if curves are those of one family, for as long as they take."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("browser")
+
+
+@pytest.fixture(scope="module")
+def driver(folder: Path) -> Iterator[Any]:
+    with browser(folder / "profile") as started:
+        yield started
+
+
+def made(folder: Path, family: str) -> tuple[Path, str]:
+    """The page of a family's reference spec, and its decision."""
+    loaded = load_file(ROOT / "models" / family / "reference.mrspec")
+    assert loaded.spec is not None
+    whole, result = report(loaded.spec, How(seconds=CURVES.get(family, 0.0)), "mrdsl report", known=loaded.diagnostics)
+    assert isinstance(result, Result)
+    path = folder / f"{family}.html"
+    path.write_text(page(whole), encoding="utf-8")
+    return path, whole.decision
+
+
+@pytest.mark.parametrize("family", SHIPPED)
+def test_a_report_is_opened(driver: Any, folder: Path, family: str) -> None:
+    path, decision = made(folder, family)
+    open_page(driver, path)
+    assert driver.get_log("browser") == []
+    assert requests(driver) == [path.as_uri()]
+    assert decision in by_role(driver, "region")["Decision"]
+    assert list(by_role(driver, "main")) == [""]
+    assert list(by_role(driver, "navigation")) == ["Sections"]
+    charts = driver.execute_script("return document.querySelectorAll('figure').length")
+    assert charts >= 1
+    assert driver.execute_script("return document.querySelectorAll('figure.drawn .live svg.marks').length") == charts
+    assert faults(driver) == []
+    emulate(driver, "dark")
+    drawn(driver, "dark")
+    assert family != "capacity" or faults(driver) == []
+    assert driver.get_log("browser") == []
+
+
+def test_tooltips_answer_legends_filter_and_keys_work(driver: Any, folder: Path) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    path, _ = made(folder, "capacity")
+    open_page(driver, path)
+    driver.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
+    assert driver.switch_to.active_element.text == "Skip to the report"
+    driver.switch_to.active_element.send_keys(Keys.ENTER)
+    until(lambda: driver.current_url.endswith("#content"), "the skip link")
+    summary = driver.find_element(By.CSS_SELECTOR, "#chart-1 > details > summary")
+    driver.execute_script("arguments[0].focus()", summary)
+    driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert "102.336" in driver.find_element(By.CSS_SELECTOR, "#chart-1 > details table").text
+
+    def marks() -> list[Any]:
+        return list(driver.find_elements(By.CSS_SELECTOR, "#chart-3 .mark-rect.role-mark path"))
+
+    bars = marks()
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", bars[0])
+    ActionChains(driver).move_to_element(bars[0]).perform()
+    shown = until(
+        lambda: driver.execute_script("return document.querySelector('#vg-tooltip-element.visible')?.innerText"),
+        "a tooltip",
+    )
+    assert "twitter" in shown
+    assert "admitted" in shown
+    before = len(bars)
+    symbol = driver.find_elements(By.CSS_SELECTOR, "#chart-3 .role-legend .mark-symbol path")[1]
+    ActionChains(driver).move_to_element(symbol).click().perform()
+    until(lambda: 0 < len(marks()) < before, "the legend's filter")
+
+
+def test_paper_gets_pictures(driver: Any, folder: Path) -> None:
+    path, _ = made(folder, "bounds")
+    open_page(driver, path, "dark")
+    emulate(driver, "dark", "print")
+    shown = "return getComputedStyle(document.querySelector(arguments[0])).display"
+    assert driver.execute_script(shown, "figure .still") != "none"
+    assert driver.execute_script(shown, "figure .live") == "none"
+    assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_names_that_are_markup_do_nothing(driver: Any, folder: Path) -> None:
+    path = folder / "hostile.html"
+    path.write_text(page(hostile()), encoding="utf-8")
+    open_page(driver, path)
+    assert driver.get_log("browser") == []
+    assert requests(driver) == [path.as_uri()]
+    assert driver.execute_script("return document.querySelectorAll('img[src=x], [onerror]').length") == 0
+    assert driver.execute_script("return document.querySelector('h1').textContent").startswith("</script><script>")
