@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from mrdsl.contracts.study import Bench
     from mrdsl.core.answer import Answer
+    from mrdsl.core.linear_program import Array, LinearProgram
     from mrdsl.core.result import Limits, Plan, Result, Table
     from mrdsl.exchange.registry import Writer
     from mrdsl.reporting.report import Shown
@@ -43,6 +44,15 @@ class Needs:
 
 
 @dataclass(frozen=True)
+class ArrayForm:
+    """A formulation in arrays: the program, what its rows are called, and the plan at a point of it."""
+
+    program: LinearProgram
+    row_name: Callable[[int], str]
+    decode: Callable[[Array], Plan]
+
+
+@dataclass(frozen=True)
 class Formulation:
     """One way of writing the family's problem as a Pyomo model.
 
@@ -50,6 +60,8 @@ class Formulation:
     objective, whose value is the goal's, constants included. ``decode(spec, model, relax)``: the plan in the values
     that a solver left in the model. Where one model is not enough (cuts, one model per period),
     ``run(spec, relax, limits, solve)`` replaces build, solve and decode.
+    ``arrays(spec, relax)``: the linear program that ``build`` comes to, without Pyomo, or None where the spec has
+    more than the formulation's plain form; tests hold that both are the same.
     ``known(spec, relax)``: a plan with a proven bound, found cheaply without a solver, or None: a claim that it
     contradicts is withdrawn. The function's name says the method.
     """
@@ -60,6 +72,7 @@ class Formulation:
     build: Callable[[Spec, bool], Any] | None = None
     decode: Callable[[Spec, Any, bool], Plan] | None = None
     run: Callable[[Spec, bool, Limits, SolveModel], Result] | None = None
+    arrays: Callable[[Spec, bool], ArrayForm | None] | None = None
     known: Callable[[Spec, bool], Result | None] | None = None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from mrdsl.contracts.family import Family, Formulation, GoalKind
+from mrdsl.contracts.family import ArrayForm, Family, Formulation, GoalKind, Needs
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
 from mrdsl.core.finiteness import finite
@@ -17,6 +17,7 @@ from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
 from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back, failure
+from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.request import DEFAULT_GAP
@@ -133,7 +134,7 @@ class _Run:
 
     def _refuse_early(self, chosen: Formulation) -> None:
         """Before anything is built: a solver that cannot do what the formulation needs."""
-        from mrdsl.solving.checked_answer import refuse_what_it_cannot
+        from mrdsl.solving.array_answer import refuse_what_it_cannot
 
         if self.choice.solver is not None:
             needs = chosen.needs(self.spec, self.relax)
@@ -177,13 +178,18 @@ class _Run:
         return solve_model(model, "highs", replace(limits or Limits(), time=min(times, default=None)))
 
     def _single_model(self, chosen: Formulation) -> Result:
-        from mrdsl.solving.checked_answer import refuse_what_it_cannot, solve_model
+        from mrdsl.solving.array_answer import refuse_what_it_cannot
 
         choice = self.choice
         assert choice.solver is not None
         needs = chosen.needs(self.spec, self.relax)
         refuse_what_it_cannot(choice.solver, needs, choice.span)
         started = time.perf_counter()
+        form = self._array_form(chosen, needs)
+        if form is not None:
+            return self._in_arrays(chosen, form, choice.solver, started)
+        from mrdsl.solving.checked_answer import solve_model
+
         model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
         built = time.perf_counter()
         answer = solve_model(model, choice.solver, choice.limits, needs, memory=self.memory, span=choice.span)
@@ -191,6 +197,24 @@ class _Run:
         answer = self._compared(chosen, answer)
         self.doubts.extend(doubts_of(answer, choice.span))
         return _decoded(self.spec, chosen, model, answer, self.relax, choice.span)
+
+    def _array_form(self, chosen: Formulation, needs: Needs) -> ArrayForm | None:
+        """The formulation's arrays where nothing asks for a Pyomo model."""
+        solver, asked = self.choice.solver, self.model is not None or self.memory is not None
+        if chosen.arrays is None or asked or needs.duals or self.spec.constraints:
+            return None
+        return None if solver is None or solver.pyomo is not None else chosen.arrays(self.spec, self.relax)
+
+    def _in_arrays(self, chosen: Formulation, form: ArrayForm, solver: SolverFile, started: float) -> Result:
+        from mrdsl.solving.array_answer import solve_arrays
+
+        built = time.perf_counter()
+        answer, point = solve_arrays(form.program, form.row_name, solver, self.choice.limits, self.choice.span)
+        self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
+        answer = self._compared(chosen, answer)
+        self.doubts.extend(doubts_of(answer, self.choice.span))
+        plan = None if point is None or answer.solution is SolutionStatus.NONE else form.decode(point)
+        return _result_of(answer, plan, self.choice.span)
 
     def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
@@ -228,13 +252,17 @@ def decoded_outcome(spec: Spec, model: Any, answer: Answer, formulation: str | N
 def _decoded(
     spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None
 ) -> Result:
-    diagnostics: tuple[Diagnostic, ...] = ()
-    if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
-        diagnostics = (failure(answer.solver, answer.message, span),)
     plan = None
     if answer.solution is not SolutionStatus.NONE:
         assert formulation.decode is not None, "a formulation that is one model says how its plan is read"
         plan = formulation.decode(spec, model, relax)
+    return _result_of(answer, plan, span)
+
+
+def _result_of(answer: Answer, plan: Plan | None, span: Span | None) -> Result:
+    diagnostics: tuple[Diagnostic, ...] = ()
+    if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
+        diagnostics = (failure(answer.solver, answer.message, span),)
     return Result(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics, answer.size)
 
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from mrdsl.contracts.family import Needs
 from mrdsl.core.answer import Answer, Reply
-from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import Array, LinearProgram, Names
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.source import Span
-from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import flat, registry
+from mrdsl.solving.array_answer import checked_point, refuse_what_it_cannot, refused_point, with_gap
 from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values, scaled_goal
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.nonlinear_file import NonlinearModel, nonlinear_model, variables_of
 from mrdsl.solving.programs import in_worker, options_of, solve_program, through_pyomo
-from mrdsl.solving.request import DEFAULT_GAP, Request
+from mrdsl.solving.request import Request
 
 
 def solve_model(
@@ -43,7 +40,7 @@ def solve_model(
     """
     declared = registry.find(solver, span) if isinstance(solver, str) else solver
     needs = needs or Needs("LP")
-    limits = _with_gap(limits or Limits())
+    limits = with_gap(limits or Limits())
     program = linear_program(model)
     kind = program[0].kind if program else None
     nonlinear = None if program else nonlinear_model(model)
@@ -58,21 +55,6 @@ def solve_model(
     if answer.solution is not SolutionStatus.NONE:
         fill_the_unused(model)
     return answer
-
-
-def refuse_what_it_cannot(solver: SolverFile, needs: Needs, span: Span | None = None) -> None:
-    """Raises MrdslError ``unable-solver`` where the needs exceed what the solver's file states."""
-    lacks = "" if needs.kind in solver.solves else f"cannot solve a model of kind {needs.kind}"
-    if needs.duals and "duals" not in solver.offers:
-        lacks = lacks or "gives no shadow prices"
-    if lacks:
-        others = ", ".join(registry.solving(needs.kind, needs.duals)) or "none of the known solvers"
-        hint = f"these can: {others}"
-        raise MrdslError([error("unable-solver", f"{solver.title or solver.name} {lacks}", span, hint)], exit_code=2)
-
-
-def _with_gap(limits: Limits) -> Limits:
-    return replace(limits, gap=DEFAULT_GAP) if limits.gap is None else limits
 
 
 @dataclass
@@ -98,16 +80,12 @@ def judge(
     solver: str, solver_version: str | None, reply: Reply, program: LinearProgram, names: Names, limits: Limits
 ) -> Answer:
     """A reply, checked against the program; its point, if it holds, is loaded into the Pyomo variables."""
-    limits = _with_gap(limits)
-    point = None
-    if reply.values is not None:
-        worst, row = program.violation(reply.values)
-        if worst > FEASIBILITY * 10:
-            where = names.constraints[row].name if row is not None else None
-            return _refused(solver, solver_version, worst, where)
-        values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
-        load_values(names.variables, values)
-        point = Point(values, program.objective(values), program.goal_size(values))
+    limits = with_gap(limits)
+    point, refused = checked_point(solver, solver_version, reply, program, lambda row: str(names.constraints[row].name))
+    if refused is not None:
+        return refused
+    if point is not None:
+        load_values(names.variables, point.values)
     duals = _duals(reply, names)
     return answer_of(solver, solver_version, reply, point, limits, program.maximize, duals)
 
@@ -134,7 +112,7 @@ def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, li
     if reply.values is not None:
         worst, row, value = model.load_checked(reply.values)
         if value is None:
-            return _refused(solver.name, version(solver), worst, row)
+            return refused_point(solver.name, version(solver), worst, row)
         point = Point(reply.values, value, model.goal_size())
     return answer_of(solver.name, version(solver), reply, point, limits, model.maximize, {})
 
@@ -143,9 +121,3 @@ def _duals(reply: Reply, names: Names) -> dict[str, float]:
     if reply.duals is None:
         return {}
     return {c.name: float(d) for c, d in zip(names.constraints, reply.duals, strict=True)}
-
-
-def _refused(solver: str, solver_version: str | None, worst: float, row: str | None) -> Answer:
-    where = f"the constraint {row}" if row else "a bound or a whole number"
-    message = f"its solution violates {where} by {worst:.2g} (relative)"
-    return Answer(Termination.ERROR, SolutionStatus.NONE, None, None, solver, solver_version, message)

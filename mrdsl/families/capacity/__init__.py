@@ -30,6 +30,7 @@ FAMILY = Family(
             _linear,
             build=hooks.build_p2,
             decode=hooks.decode_p2,
+            arrays=hooks.arrays_p2,
             known=hooks.direct,
         ),
         Formulation(

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from pyomo.environ import ConcreteModel
 
+    from mrdsl.contracts.family import ArrayForm
     from mrdsl.contracts.operated import Operated
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
@@ -72,6 +73,13 @@ def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
     from mrdsl.families.capacity.models.linear import build
 
     return build(spec, relax)
+
+
+def arrays_p2(spec: Spec, relax: bool) -> ArrayForm | None:
+    """``P2`` in arrays, None where it has more than the plain form."""
+    from mrdsl.families.capacity.models.plain_arrays import arrays
+
+    return arrays(spec, relax)
 
 
 def decode_p2(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:

@@ -12,17 +12,14 @@ from typing import Any
 import pyomo.core as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.models import mixed
-from mrdsl.families.capacity.plan import CapacityPlan, plan_of
+from mrdsl.families.capacity.models.plain_arrays import all_fit_one_vm, plan_at, solver_hints
+from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.shape import is_plain
 from mrdsl.families.capacity.spans import ModelSpans
 from mrdsl.spec.spec import Spec
-
-PRESOLVE_PAYS_UP_TO = 2_000
-"""HiGHS's presolve takes time quadratic in the one dense row (100,000 columns: minutes), in vain; see benchmarks."""
 
 
 def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
@@ -47,12 +44,11 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
             0.0,
         )
     )
-    if not relax and float(gamma @ instance.expected) <= 1.0:
+    if not relax and all_fit_one_vm(instance, gamma):
         _any_vm(model, instance)
     add_cost(model, instance)
     add_quantities(model, instance, fixed_completion(model, spec, instance))
-    if len(instance) > PRESOLVE_PAYS_UP_TO:
-        model.solver_hints = {"highs": {"presolve": "off"}}
+    model.solver_hints = solver_hints(instance)
     return model
 
 
@@ -63,12 +59,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     """
     if not is_plain(spec.facts):
         return mixed.decode(spec, model, relax)
-    instance, (on_demand, reserved), jobs = instance_of(spec), vm_numbers(model), job_numbers(model)
-    if not relax:
-        on_demand, reserved, *jobs = (float(round(number)) for number in (on_demand, reserved, *jobs))
-    taken = sum(each * count for each, count in zip(instance.vms_per_job().tolist(), jobs, strict=True) if count)
-    on_demand += max((taken if relax else ceiling(taken)) - on_demand - reserved, 0.0)
-    return plan_of(instance, (on_demand, reserved), jobs, relax)
+    return plan_at(instance_of(spec), vm_numbers(model), job_numbers(model), relax)
 
 
 def _any_vm(model: pyo.ConcreteModel, instance: Instance) -> None:
