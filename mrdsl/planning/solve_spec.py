@@ -15,8 +15,9 @@ from mrdsl.core.finiteness import finite
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import diagnose, find_family
+from mrdsl.planning.answers import doubts_of, result_of
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
-from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back, failure
+from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.interruption import is_kept
@@ -214,7 +215,7 @@ class _Run:
         answer = self._compared(chosen, answer)
         self.doubts.extend(doubts_of(answer, self.choice.span))
         plan = None if point is None or answer.solution is SolutionStatus.NONE else form.decode(point)
-        return _result_of(answer, plan, self.choice.span)
+        return result_of(answer, plan, self.choice.span)
 
     def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
@@ -235,15 +236,6 @@ class _Run:
         return verified(self.spec, self.family, outcome, self.relax)
 
 
-def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
-    """The claims of a solver that were withdrawn, as warnings."""
-    hint = "the plan was checked and stands, that it is the best is not known; compare with another solver"
-    return tuple(
-        warning("contradicted-claim", f"{answer.solver} {answer.version or ''}: {doubt}", span, hint)
-        for doubt in answer.doubts
-    )
-
-
 def decoded_outcome(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
     """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
     return _decoded(spec, formulation_named(find_family(spec), formulation), model, answer, relax, None)
@@ -256,14 +248,7 @@ def _decoded(
     if answer.solution is not SolutionStatus.NONE:
         assert formulation.decode is not None, "a formulation that is one model says how its plan is read"
         plan = formulation.decode(spec, model, relax)
-    return _result_of(answer, plan, span)
-
-
-def _result_of(answer: Answer, plan: Plan | None, span: Span | None) -> Result:
-    diagnostics: tuple[Diagnostic, ...] = ()
-    if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
-        diagnostics = (failure(answer.solver, answer.message, span),)
-    return Result(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics, answer.size)
+    return result_of(answer, plan, span)
 
 
 def verified(spec: Spec, family: Family, outcome: Result, relax: bool) -> Result:
