@@ -123,6 +123,12 @@ def _solvers() -> click.Command:
     return solvers
 
 
+def _schema() -> click.Command:
+    from mrdsl.cli.schema import schema
+
+    return schema
+
+
 def _sweep() -> click.Command:
     from mrdsl.cli.sweep import sweep
 
@@ -154,6 +160,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "read": _read,
     "profile": _profile,
     "solvers": _solvers,
+    "schema": _schema,
     "sweep": _sweep,
     "experiment": _experiment,
 }

@@ -38,6 +38,7 @@ def experiment(name: str | None, output: Path | None, force: bool, settings: tup
         )
     from mrdsl import api
     from mrdsl.core.writer import claimed, overwriting
+    from mrdsl.planning.studies import run_study
     from mrdsl.reporting.text import print_tables
 
     study = known[name]
@@ -46,7 +47,7 @@ def experiment(name: str | None, output: Path | None, force: bool, settings: tup
     refuse_folder(folder, force=force, inputs=[Path(value) for value in options.values() if isinstance(value, str)])
     with claimed(folder), overwriting(force):
         signal.signal(signal.SIGINT, _stop)
-        for table in study.run(folder, api, **options):
+        for table in run_study(study, folder, api, options):
             click.echo(print_tables([table]))
 
 

@@ -23,7 +23,7 @@ from mrdsl.spec.encoding import encoded
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Constraint, FileRead, Goal, Method, Spec
 
-_PLAIN: Mapping[str, Any] = {
+PLAIN: Mapping[str, Any] = {
     "title": str,
     "goal": Goal | None,
     "constraints": tuple[Constraint, ...],
@@ -37,13 +37,14 @@ _PLAIN: Mapping[str, Any] = {
     "span": Span | None,
     "spans": Mapping[str, Span],
 }
+"""What a spec has besides its family and its facts, and of what types."""
 
 
 def spec_document(spec: Spec) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A spec and the files behind it as plain JSON values."""
     collected = Collected(spec)
     facts = encoded(spec.facts, collected.number)
-    found = {"problem": spec.problem, **{key: encoded(getattr(spec, key), collected.number) for key in _PLAIN}}
+    found = {"problem": spec.problem, **{key: encoded(getattr(spec, key), collected.number) for key in PLAIN}}
     return {**found, "facts": facts}, collected.documents()
 
 
@@ -51,9 +52,9 @@ def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:
     """The spec that a document says, held against its family's declarations. Raises MalformedError, MrdslError."""
     if not isinstance(document, Mapping):
         raise MalformedError(path, "is no object")
-    unknown = next((key for key in document if key not in {*_PLAIN, "problem", "facts"}), None)
+    unknown = next((key for key in document if key not in {*PLAIN, "problem", "facts"}), None)
     if unknown is not None:
-        raise MalformedError(f"{path}.{unknown}", "is unknown", did_you_mean(str(unknown), _PLAIN, "known: "))
+        raise MalformedError(f"{path}.{unknown}", "is unknown", did_you_mean(str(unknown), PLAIN, "known: "))
     problem = document.get("problem")
     family = family_named(problem) if isinstance(problem, str) else None
     if family is None:
@@ -61,9 +62,7 @@ def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:
     places: dict[int, str] = {}
     decoder = Decoder(finder(files, places))
     facts: Node = decoder.instance(family.facts, document.get("facts"), f"{path}.facts")
-    given = {
-        key: decoder.value(kind, document[key], f"{path}.{key}") for key, kind in _PLAIN.items() if key in document
-    }
+    given = {key: decoder.value(kind, document[key], f"{path}.{key}") for key, kind in PLAIN.items() if key in document}
     read = tuple(FileRead(f.path, f.size, 0, f.sha256, places.get(i, "")) for i, f in enumerate(files))
     spec = Spec(problem=family.name, facts=facts, files=read, **given)
     wrong = schema_mistakes(spec, family)

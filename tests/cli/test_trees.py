@@ -47,6 +47,7 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("why saved.json --no-worth", 0, []),
     ("solve saved.json", 0, []),
     ("verify saved.json", 0, []),
+    ("schema energy -o schema.json", 0, ["schema.json"]),
     ("diff saved.json q.mrspec", 0, []),
     ("diff makespan.mrspec makespan.mrspec -o none.json", 0, ["none.json"]),
     ("compare q.mrspec q.mrspec -o both.json", 0, ["both.json"]),

@@ -270,3 +270,15 @@ def test_a_plan_of_an_older_version_is_read(monkeypatch: pytest.MonkeyPatch) -> 
     back = mrdsl.Result.from_json(today)
     assert (back.title, back.solution) == ("Nightly (capacity)", "optimal")
     assert verify(read_saved(today)).found == ()
+
+
+def test_a_plan_that_was_written_under_the_first_version_is_read() -> None:
+    """This file is never written anew: Johnson's order of two jobs, which takes 24 s (003, 5.3)."""
+    text = (Path(__file__).parent / "data" / "plan-format-1.json").read_text(encoding="utf-8")
+    found = verify(read_saved(text))
+    assert found.kept
+    assert {d.code for d in found.found} == {"file-changed"}
+    assert (found.result.value, found.result.solution) == (24.0, "optimal")
+    plan: Any = found.result.plan
+    assert plan.pools[0].order == ("J2", "J1")
+    assert mrdsl.solve(found.result.spec).value == 24.0
