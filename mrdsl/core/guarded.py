@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import subprocess
 import sys
@@ -43,7 +42,7 @@ def scratch_folder() -> Iterator[Path]:
 
     The guard knows it before it is made and until it is gone.
     """
-    folder = Path(temporary_place(), f"mrdsl-{secrets.token_hex(16)}")
+    folder = Path(temporary_place(), f"mrdsl-{os.urandom(16).hex()}")
     _tell(f"+d {folder}")
     try:
         folder.mkdir(mode=0o700)

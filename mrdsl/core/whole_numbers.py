@@ -66,9 +66,13 @@ def _near(value: float, otherwise: Callable[[float], int]) -> float:
     """The whole number that ``value`` is but for noise, else what ``otherwise`` makes of it; without numpy."""
     if not math.isfinite(value):
         return value
+    whole = round(value)
+    away = abs(value - whole)
+    if not away:
+        return float(whole)
     size = abs(value)
     noise = max(min(NOISE * max(size, 1.0), MOST_NOISE), 4.0 * math.ulp(size))
-    return float(round(value)) if abs(value - round(value)) <= noise else float(otherwise(value))
+    return float(whole) if away <= noise else float(otherwise(value))
 
 
 def _is_whole(array: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import secrets
 import shutil
 import stat
 import sys
@@ -215,7 +214,7 @@ class _Waiting:
 
     def _neighbour(self) -> IO[bytes]:
         path = self.place.path
-        name = f".{os.fsdecode(os.fsencode(path.name)[:_NAME])}.{secrets.token_hex(8)}.new"
+        name = f".{os.fsdecode(os.fsencode(path.name)[:_NAME])}.{os.urandom(8).hex()}.new"
         mode = 0o666 if self.place.before is None else 0o600
         neighbour = path.with_name(name)
         handle = os.open(neighbour, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)

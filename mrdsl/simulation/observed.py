@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.result import Table, plain
-from mrdsl.simulation.engine.scenario import Scenario, Seen
-from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.statistics import Kept, kept_within, summarize
 from mrdsl.spec.simulated import Run
+
+if TYPE_CHECKING:
+    from mrdsl.simulation.engine.scenario import Scenario, Seen
+    from mrdsl.simulation.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.tolerances import ROUNDING
-from mrdsl.core.whole_numbers import begun, floor
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.cluster import Floats, Ints, Machines
 from mrdsl.families.energy.methods.attempts import Attempt, DealtJob, each_attempt
@@ -31,7 +31,7 @@ def move_late_tasks(draft: Draft, steps: int = 10) -> Draft:
         if not attempt.placed or _cost(machines, own, attempt) <= own.job.budget * (1 + ROUNDING):
             return [attempt]
         orders = [ordered(-cost)[np.isfinite(cost[ordered(-cost)])] for cost in machine_cost(machines, own)]
-        moved = (_move(machines, own, attempt, orders, step / steps) for step in range(1, steps + 1))
+        moved = (_move(machines, own, attempt, orders, step, steps) for step in range(1, steps + 1))
         return [one for one in moved if one is not None]
 
     return each_attempt(draft, move)
@@ -56,17 +56,19 @@ class _Side:
     def longest(self) -> float:
         return max((self.busy(vm) for vm in self.order), default=0.0)
 
-    def late(self, vm: int, share: float) -> int:
-        """Tasks that start in the last ``share`` of the VM's running time."""
-        rounds = ceil(self.counts[vm] / self.slots[vm])
-        first = int(begun(rounds * (1 - share)))
+    def late(self, vm: int, step: int, steps: int) -> int:
+        """Tasks that start in the last ``step`` of ``steps`` equal parts of the VM's running time."""
+        rounds = -(-self.counts[vm] // self.slots[vm])
+        first = -(-rounds * (steps - step) // steps)
         return max(0, self.counts[vm] - first * self.slots[vm])
 
-    def move_pass(self, share: float, room: float) -> bool:
+    def move_pass(self, step: int, steps: int, room: float) -> bool:
         """One walk along the VMs; ``room`` is what the other phase leaves for this one."""
         moved = False
         for here, there in zip(self.order, self.order[1:], strict=False):
-            late = self.late(here, share)
+            late = self.late(here, step, steps) if self.counts[here] else 0
+            if not late:
+                continue
             able = int(floor(room / self.time[there])) * self.slots[there] - self.counts[there]
             count = max(0, min(late, able))
             self.counts[here] -= count
@@ -75,7 +77,9 @@ class _Side:
         return moved
 
 
-def _move(machines: Machines, own: DealtJob, attempt: Attempt, orders: list[Ints], share: float) -> Attempt | None:
+def _move(
+    machines: Machines, own: DealtJob, attempt: Attempt, orders: list[Ints], step: int, steps: int
+) -> Attempt | None:
     job = own.job
     assert attempt.maps is not None
     assert attempt.reduces is not None
@@ -83,8 +87,8 @@ def _move(machines: Machines, own: DealtJob, attempt: Attempt, orders: list[Ints
     reduces = _side(orders[1], machines.reduce_slots[own.types], job.reduce_time[own.types], attempt.reduces)
     room = attempt.room if np.isfinite(attempt.room) else maps.longest() + reduces.longest()
     while _cost(machines, own, attempt) > job.budget * (1 + ROUNDING):
-        moved = maps.move_pass(share, room - reduces.longest())
-        moved = reduces.move_pass(share, room - maps.longest()) or moved
+        moved = maps.move_pass(step, steps, room - reduces.longest())
+        moved = reduces.move_pass(step, steps, room - maps.longest()) or moved
         if not moved:
             return None
         attempt = replace(attempt, maps=np.array(maps.counts), reduces=np.array(reduces.counts))
