@@ -1,6 +1,6 @@
 """The engine against the same model written plainly on simpy, a million tasks, and what memory follows.
 
-    python benchmarks/engine_speed.py            # all, medians of 3
+    python benchmarks/engine_speed.py            # all, medians of 5
     python benchmarks/engine_speed.py peer       # stages, a shuffle, two VM types, 30 users on 300 slots
     python benchmarks/engine_speed.py million    # a million tasks drawn, and equal; a fifth of it with faults
     python benchmarks/engine_speed.py memory     # peak memory at ever more jobs
@@ -21,7 +21,7 @@ from statistics import median
 
 import numpy as np
 
-REPEATS = 3
+REPEATS = 5
 USERS = 30
 FAST, SLOW = (25, 4, 1.3), (50, 4, 1.0)  # VMs, slots, speed
 
@@ -152,8 +152,8 @@ def on_simpy(jobs):
 
 
 CASES = {
-    "engine": lambda: engine(1500),
-    "simpy": lambda: on_simpy(1500),
+    **{f"engine {jobs}": (lambda jobs=jobs: engine(jobs)) for jobs in (600, 1500)},
+    **{f"simpy {jobs}": (lambda jobs=jobs: on_simpy(jobs)) for jobs in (600, 1500)},
     "drawn": lambda: engine(3425),
     "equal": lambda: engine(3425, fixed=True),
     "alike": lambda: engine(3425, fixed=True, alike=True),
@@ -169,14 +169,16 @@ def measure(case):
 
 
 def show(case, repeats=REPEATS):
-    runs = [measure(case) for _ in range(repeats)]
+    tell(case, [measure(case) for _ in range(repeats)])
+
+
+def tell(case, runs):
     tasks, _, mean, peak = runs[0]
     seconds = median(run[1] for run in runs)
     print(
         f"{case:10} {tasks:10,} tasks {seconds:7.2f} s {1e6 * seconds / tasks:6.2f} µs a task, "
         f"mean completion {mean:.1f} s, peak {peak:.0f} MB"
     )
-    return tasks / seconds
 
 
 def main() -> None:
@@ -185,7 +187,12 @@ def main() -> None:
         return
     asked = sys.argv[1:] or ["peer", "million", "memory"]
     if "peer" in asked:
-        print(f"ratio      {show('engine') / show('simpy'):.1f}")
+        pairs = [(measure(f"engine {jobs}"), measure(f"simpy {jobs}")) for _ in range(REPEATS) for jobs in (600, 1500)]
+        for jobs, mine in ((600, pairs[::2]), (1500, pairs[1::2])):
+            for name, runs in (("engine", [a for a, _ in mine]), ("simpy", [b for _, b in mine])):
+                tell(f"{name} {jobs}", runs)
+            ratios = [b[1] / b[0] / (a[1] / a[0]) for a, b in mine]
+            print(f"ratio {median(ratios):.1f}, of pairs in turn {', '.join(f'{each:.1f}' for each in ratios)}")
     for part, cases in (
         ("million", ("drawn", "alike", "equal", "faults")),
         ("memory", ("jobs 400", "jobs 1600", "jobs 6400")),

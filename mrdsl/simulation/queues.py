@@ -6,7 +6,7 @@ jobs waiting.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
 from typing import Generic, Protocol, TypeVar
@@ -58,6 +58,13 @@ class Order(Protocol[C]):
         """How many further slots, at most so many, the job gets that has just got one, until it is another's turn.
 
         Its counts are brought up to date.
+        """
+
+    def deal(self, slots: int, room: Callable[[C], int]) -> list[tuple[C, int]]:
+        """Who gets so many slots, and how many: jobs in the order in which each gets its first one.
+
+        At least one is dealt where anybody waits, but not all where a job has got the ``room`` that it has (at least
+        1): it may then be told anew. Counts are brought up to date.
         """
 
 
@@ -177,6 +184,44 @@ class FewestRunning(Generic[C]):
             count += 1
         return count
 
+    def deal(self, slots: int, room: Callable[[C], int]) -> list[tuple[C, int]]:
+        """All jobs at the lowest level rise to the next one together, until slots or a job's room run out."""
+        dealt: dict[C, list[int]] = {}
+        group: list[C] = []
+        while slots:
+            above = self._join(group, dealt, slots, room)
+            if not group:
+                break
+            least = min(dealt[job][1] for job in group)
+            step = int(min(slots // len(group), least, above - group[0].running))
+            rising = group if step else sorted(group, key=_number)[:slots]
+            for job in rising:
+                dealt[job][0] += step or 1
+                dealt[job][1] -= step or 1
+                job.running += step or 1
+                job.pending -= step or 1
+            slots -= (step or 1) * len(rising)
+            if not step or any(not dealt[job][1] for job in rising):
+                break
+        for job in dealt:
+            if job.pending:
+                self.put(job)
+        return [(job, count) for job, (count, _) in dealt.items() if count]
+
+    def _join(self, group: list[C], dealt: dict[C, list[int]], slots: int, room: Callable[[C], int]) -> float:
+        """Takes jobs into the group that have as few running tasks as those in it; the level of the next others."""
+        heap, joined = self.heap, 0
+        job = self.best()
+        while job is not None and joined < slots and (not group or job.running == group[0].running):
+            heappop(heap)
+            job.queued.discard(job.running)
+            if job not in dealt:
+                dealt[job] = [0, int(min(room(job), job.pending, job.limit - job.running))]
+                group.append(job)
+                joined += 1
+            job = self.best()
+        return inf if job is None else job.running
+
 
 class OldestFirst(Generic[C]):
     """First come, first served: the job submitted first."""
@@ -220,12 +265,21 @@ class OldestFirst(Generic[C]):
             best.pending -= 1
         return best
 
+    def deal(self, slots: int, room: Callable[[C], int]) -> list[tuple[C, int]]:
+        """The oldest gets what it may use."""
+        job = self.take()
+        return [] if job is None else [(job, 1 + self.more(job, min(slots, room(job)) - 1))]
+
     def more(self, job: C, most: int) -> int:
         """The oldest gets what it may use."""
         count = int(min(most, job.pending, max(job.limit - job.running, 0)))
         job.running += count
         job.pending -= count
         return count
+
+
+def _number(job: Claimant) -> int:
+    return job.number
 
 
 class Queue(Generic[C]):

@@ -15,6 +15,9 @@ from mrdsl.simulation.engine.state import Pool, Presence, Running, StageRun
 from mrdsl.simulation.engine.world import Attempt
 from mrdsl.simulation.queues import Queue, next_queue
 
+MANY = 4
+"""So many idle slots are dealt out together."""
+
 
 class Engine(Flow):
     """One run in which nothing goes wrong; :class:`~mrdsl.simulation.engine.faults.FaultyEngine` knows the rest.
@@ -74,11 +77,17 @@ class Engine(Flow):
         count = len(events)
         if (count > 1 and events[1][0] <= now) or (count > 2 and events[2][0] <= now):
             return False
-        presence.running -= 1
-        taker = presence.queue.order.swap(presence)
-        if taker is None:
-            presence.running += 1
-            return False
+        order = presence.queue.order
+        if presence.pending and order.continues(presence):
+            taker = presence
+            presence.pending -= 1
+        else:
+            presence.running -= 1
+            found = order.swap(presence)
+            if found is None:
+                presence.running += 1
+                return False
+            taker = found
         run.left -= 1
         run.ended = True
         if taker is not presence or taker.ready[0] is not run:
@@ -134,46 +143,54 @@ class Engine(Flow):
 
     def _dispatch_plain(self, pool: Pool) -> None:
         """The same where one queue without a limit has the pool, and nobody asks for single tasks."""
-        queue, now, free = pool.queues[0], self.now, self.free
-        order, together = queue.order, self.together
-        while pool.idle:
-            presence = order.take()
-            if presence is None:
-                return
-            run = presence.ready[0]
-            block = run.block
-            assert block is not None
-            for group in pool.groups:
-                if free[group]:
-                    break
-            slots, count, task = [free[group].pop()], 1, None
-            if block.equal:
-                task = together.get((id(run), group))
-                if run.fresh > 1 and free[group]:
-                    count += order.more(presence, min(run.fresh - 1, len(free[group])))
-                    slots += [free[group].pop() for _ in range(count - 1)]
-            queue.running += count
-            pool.idle -= count
-            if task is not None:
-                task.count += count
-                task.slots += slots
-                self.busy[presence.kind] += count * task.duration if not run.waiting else 0.0
-            else:
-                task = Running(run, group, slots, run.begun, now, count)
-                if block.equal:
-                    together[id(run), group] = task
-                if run.waiting:
-                    run.early.append(task)
+        queue, free = pool.queues[0], self.free
+        order = queue.order
+        for group in pool.groups:
+            while free[group]:
+                many = len(free[group])
+                if many >= MANY and self.deals:
+                    shares = order.deal(many, _alike)
                 else:
-                    self._goes(task, self._duration(task, run))
-            run.begun += count
-            run.fresh -= count
-            if run.job.started < 0.0:
-                run.job.started = now
-            if not run.fresh:
-                presence.ready.pop(0)
-                if run.watched:
-                    self._look_at_children(run)
+                    presence = order.take()
+                    if presence is None:
+                        return
+                    more = min(_alike(presence), many) - 1
+                    shares = [(presence, 1 + order.more(presence, more) if more else 1)]
+                if not shares:
+                    return
+                for presence, count in shares:
+                    queue.running += count
+                    pool.idle -= count
+                    self._hand_out(presence, group, count)
+
+    def _hand_out(self, presence: Presence, group: int, count: int) -> None:
+        """Starts so many tasks of a job's first stage that has some: they are one event where they are equal."""
+        run, free = presence.ready[0], self.free[group]
+        block = run.block
+        assert block is not None
+        slots = free[-count:]
+        del free[-count:]
+        task = self.together.get((id(run), group)) if block.equal else None
+        if task is not None:
+            task.count += count
+            task.slots += slots
+            self.busy[presence.kind] += count * task.duration if not run.waiting else 0.0
+        else:
+            task = Running(run, group, slots, run.begun, self.now, count)
+            if block.equal:
+                self.together[id(run), group] = task
+            if run.waiting:
+                run.early.append(task)
+            else:
+                self._goes(task, self._duration(task, run))
+        run.begun += count
+        run.fresh -= count
+        if run.job.started < 0.0:
+            run.job.started = self.now
+        if not run.fresh:
+            presence.ready.pop(0)
+            if run.watched:
+                self._look_at_children(run)
 
     def _dispatch(self, pool: Pool) -> None:
         queues, free = pool.queues, self.free
@@ -275,3 +292,9 @@ class Engine(Flow):
                     outcome,
                 )
             )
+
+
+def _alike(presence: Presence) -> int:
+    """How many tasks of a job may be handed out as one."""
+    run = presence.ready[0]
+    return run.fresh if run.block is not None and run.block.equal else 1

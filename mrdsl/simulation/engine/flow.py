@@ -65,6 +65,7 @@ class Flow:
         self.together: dict[tuple[int, int], Running] = {}
         alone = all(len(p.queues) == 1 and p.queues[0].limit == inf for p in self.pools)
         self.plain = record is None and alone and not masters
+        self.deals = all(stage.slowstart >= 1.0 for kind in kinds for stage in kind.stages)
 
     def _install(self, group: int, machines: Machines) -> None:
         first = len(self.vm_of)
