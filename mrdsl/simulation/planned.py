@@ -9,8 +9,9 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, error, note, warning
 from mrdsl.simulation.described import MAP, REDUCE, class_of, faults_of, submitters_of
-from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, load_of
+from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen, load_of
 from mrdsl.simulation.engine.world import Machines
+from mrdsl.simulation.observed import Observed, observed_classes, observed_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.simulated import Simulation
 
@@ -19,13 +20,17 @@ from mrdsl.spec.simulated import Simulation
 class Held:
     """A class, how many jobs of it run at once, and its whole slots: for map tasks or tasks of stages, for reduces.
 
-    ``per_vm``: how many of each a VM has.
+    ``per_vm``: how many of each a VM has; ``speed`` divides the work of its tasks, and it goes at the rate
+    ``interruptions``. ``node`` has a name of its own where a class is held in several places; ``name`` is the class's.
     """
 
     node: Any
     users: int
     slots: tuple[int, int]
     per_vm: tuple[int, int]
+    name: str
+    speed: float = 1.0
+    interruptions: float = 0.0
 
 
 def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]:
@@ -45,7 +50,7 @@ def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) ->
     for each in group:
         node, jobs = each.node, each.users * (settings.jobs or rules.jobs_per_user)
         classes.append(class_of(node, submitters_of(node, each.users, settings.what_if.burst), rules, jobs))
-        machines += [m for pool in (MAP, REDUCE) for m in _machines(pool, each.slots[pool], max(1, each.per_vm[pool]))]
+        machines += [m for pool in (MAP, REDUCE) for m in _machines(each, pool)]
     losses = rules.losses
     shares = rules.scheduler == "fair" or (rules.scheduler == "capacity" and len(group) > 1)
     return Scenario(
@@ -58,12 +63,12 @@ def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) ->
     )
 
 
-def _machines(pool: int, slots: int, per_vm: int) -> Iterator[Machines]:
+def _machines(held: Held, pool: int) -> Iterator[Machines]:
     """Whole VMs, and one for the slots that are left."""
-    if slots // per_vm:
-        yield Machines(slots // per_vm, per_vm, pool)
-    if slots % per_vm:
-        yield Machines(1, slots % per_vm, pool)
+    slots, per_vm = held.slots[pool], max(1, held.per_vm[pool])
+    for vms, each in ((slots // per_vm, per_vm), (1, slots % per_vm)):
+        if vms and each:
+            yield Machines(vms, each, pool, held.speed, interruptions=held.interruptions)
 
 
 def _queues(rules: Simulation, slots: Sequence[int]) -> tuple[QueueRule, ...]:
@@ -102,11 +107,36 @@ def check_load(scenario: Scenario, node: Any, hint: str) -> Iterator[Diagnostic]
         )
 
 
+def observed_of_classes(
+    groups: Sequence[Sequence[Held]], scenarios: Sequence[Scenario], seen: Sequence[Sequence[Seen]]
+) -> dict[str, Observed]:
+    """What was seen of every class.
+
+    Where it is held in several places: its jobs of all of them, run by run, and its mean use of their slots.
+    """
+    parts: dict[str, list[tuple[Held, Observed, list[tuple[float, ...]]]]] = {}
+    for group, scenario, runs in zip(groups, scenarios, seen, strict=True):
+        observed = observed_classes(scenario, runs, [each.node.deadline for each in group])
+        for place, (each, found) in enumerate(zip(group, observed, strict=True)):
+            if found is not None:
+                parts.setdefault(each.name, []).append((each, found, [run.times[place] for run in runs]))
+    classes = {}
+    for name, mine in parts.items():
+        classes[name] = mine[0][1]
+        if len(mine) > 1:
+            slots = [sum(each.slots) for each, _, _ in mine]
+            use = sum(count * found.utilisation for count, (_, found, _) in zip(slots, mine, strict=True)) / sum(slots)
+            together = [sum(times, ()) for times in zip(*(runs for _, _, runs in mine), strict=True)]
+            every = observed_of(together, mine[0][0].node.deadline, use)
+            assert every is not None
+            classes[name] = every
+    return classes
+
+
 def told(held: Sequence[Held], settings: Settings) -> Iterator[Diagnostic]:
     """What a result says of a run: classes that cannot run, and what the command says in the place of the spec."""
-    for each in held:
-        node = each.node
-        if each.users and node.coefficients is not None:
+    for node in {each.name: each.node for each in held if each.users}.values():
+        if node.coefficients is not None:
             yield warning(
                 "not-simulated",
                 f"class {node.name} is given by coefficients, which do not say what tasks its jobs have: "

@@ -97,6 +97,7 @@ class Plain:
         self.group_of = [g for g, m in enumerate(machines) for _ in range(m.vms * m.slots)]
         self.vm_of, vms = [], 0
         for m in machines:
+            vms -= m.vms if m.beside else 0
             self.vm_of += [vms + s // m.slots for s in range(m.vms * m.slots)]
             vms += m.vms
         self.free = [
@@ -406,7 +407,8 @@ class Plain:
     def back(self, vm):
         self.gone.discard(vm)
         slots = [slot for slot, each in enumerate(self.vm_of) if each == vm]
-        self.free[self.group_of[slots[0]]] += reversed(slots)
+        for slot in reversed(slots):
+            self.free[self.group_of[slot]].append(slot)
         self.wake()
 
     def claim(self, pool):

@@ -14,7 +14,7 @@ from mrdsl.simulation.engine.draws import Block
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import Submission
-from mrdsl.simulation.engine.world import Faults, JobKind, Loss, Machines, Sharing, Speculation, Stage
+from mrdsl.simulation.engine.world import Faults, JobKind, Loss, Machines, Sharing, Speculation, Stage, count_vms
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from tests.simulation.plain_engine import Plain
 
@@ -78,7 +78,13 @@ def random_world(seed, faulty):
         speculation=[None, Speculation(0.5, 1.25)][random.randint(2)],
         patience=[None, 2.0][random.randint(2)],
     )
-    vms = sum(m.vms for m in machines)
+    if pools > 1 and random.randint(2):  # machines of two types, each with slots of both kinds
+        machines = [
+            Machines(vms, int(random.randint(1, 4)), pool, speed, beside=pool > 0)
+            for vms, speed in ((int(random.randint(1, 4)), 1.0), (int(random.randint(1, 3)), 1.5))
+            for pool in range(pools)
+        ]
+    vms = count_vms(machines)
     losses = [
         Loss(float(time), int(random.randint(vms)), float(time) + 3.25)
         for time in np.cumsum(random.exponential(8.0, random.choice([0, 6])))

@@ -182,6 +182,22 @@ def test_a_lost_machine_takes_its_tasks_and_the_map_output_that_is_needed():
     assert lost(14.5, service=False)[0] == {0: 14.0}
 
 
+def test_a_machine_with_slots_of_both_kinds_goes_with_all_of_them():
+    # Two machines with a map and a reduce slot each. The first job's reduces and the second job's maps run at 4 s, when
+    # the second machine goes, for good: one reduce and one map start anew on the first one when it has a slot for them.
+    kind = JobKind("mr", (Stage("map", 2), Stage("reduce", 2, (0,), pool=1)))
+    both = (Machines(2, 1), Machines(2, 1, 1, beside=True))
+    blocks = {(0, 0): block(2, 2), (0, 1): block(5, 5)}
+    faults = Faults(shuffle_service=True)
+    ends, record = play([kind], both, blocks, at=(0.0, 3.0), faults=faults, losses=(Loss(4.0, 1, inf),))
+    lost = [(*row[:2], *row[3:5]) for row in record if row[5] == "lost"]
+    assert sorted(lost) == [(0, 1, 2.0, 4.0), (1, 0, 3.0, 4.0)]
+    # Map slot: 3 to 5 and 5 to 7 s. Reduce slot: 2 to 7 s, the lost one to 12 s, the second job's to 17 and 22 s.
+    assert ends == {0: 12.0, 1: 22.0}
+    back, _ = play([kind], both, blocks, at=(0.0, 3.0), faults=faults, losses=(Loss(4.0, 1, 4.5),))
+    assert back == {0: 9.5, 1: 14.5}
+
+
 def test_a_slow_task_is_copied_and_the_first_to_end_counts():
     kind = JobKind("a", (Stage("s", 4),))
     rule = Faults(speculation=Speculation(quantile=0.75, factor=1.5))

@@ -1,7 +1,7 @@
 """The engine on map and reduce phases: a known queue, a plain second implementation, brute force, schedules by hand."""
 
 from itertools import permutations, product
-from math import inf, pi, tan
+from math import exp, inf, pi, tan
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.flow import Submission
 from mrdsl.simulation.engine.samplers import Exponential, Samples, Spread
+from mrdsl.simulation.engine.scenario import JobClass, LossRule, QueueRule, Scenario, Users, run_once
 from mrdsl.simulation.engine.world import JobKind, Machines, Sharing, Stage
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from mrdsl.simulation.shares import Claim, fair_shares
@@ -366,3 +367,19 @@ def test_queues_agree_with_a_plain_second_implementation(data, slots, queues, fa
     pool = (slots, [Queue(FewestRunning() if fair else OldestFirst(), *each) for each in queues])
     run([pool], jobs)
     assert [job.ended for job in jobs] == by_steps_with_queues(data, slots, queues, fair)
+
+
+def test_a_machine_that_is_taken_back_delays_its_tasks_as_renewals_say():
+    # Tasks of 10 s on one slot that goes at a rate r and is back after b: (1/r + b) (exp(10 r) - 1) each.
+    rate, back = 20.0 / 3600.0, 120.0
+    kind = JobKind("a", (Stage("s", 4),))
+    job = JobClass(kind, (TaskTimes(Spread(10.0, 10.0, 10.0)),), Users(1), 2000)
+    for machines, rule in (
+        (Machines(1, 1, interruptions=rate), LossRule(back=back)),
+        (Machines(1, 1), LossRule(rate, back)),
+        (Machines(1, 1, interruptions=0.75 * rate), LossRule(0.25 * rate, back)),
+    ):
+        scenario = Scenario((job,), (machines,), ((QueueRule(),),), 0.0, losses=rule)
+        seen = summarize([run_once(scenario, 1, run).times[0] for run in range(5)])
+        assert seen.mean == pytest.approx(4 * (1 / rate + back) * (exp(10.0 * rate) - 1), abs=1.5 * seen.half_width)
+        assert seen.half_width < 0.1 * seen.mean

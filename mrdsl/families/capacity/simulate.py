@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.mixture import Mixture
+from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.shape import refuse_measured, refuse_types
 from mrdsl.simulation.described import asked
-from mrdsl.simulation.observed import observed_classes, simulated_as
-from mrdsl.simulation.planned import Held, check_scenario, groups_of, scenario_of, told
+from mrdsl.simulation.observed import simulated_as
+from mrdsl.simulation.planned import Held, check_scenario, groups_of, observed_of_classes, scenario_of, told
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.simulated import Simulation
@@ -22,26 +24,13 @@ from mrdsl.spec.spec import Spec
 def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
     """The plan with what independent runs showed of every class that admits jobs and says what tasks they have.
 
-    A class has its whole slots to itself, which its jobs share, unless the spec says that classes lend them. Raises
-    MrdslError where jobs arrive faster than the plan's slots work, and where no machine would be left.
+    A class has its whole slots to itself, which its jobs share, unless the spec says that classes lend them; jobs of a
+    class on VMs of several types have those of each to themselves. Raises MrdslError where jobs arrive faster than the
+    plan's slots work, and where no machine would be left.
     """
     facts: CapacityFacts = spec.facts
-    refuse_types(spec, "the simulation")
-    refuse_measured(spec, "the simulation")
-    hosted = instance_of(spec)
     rules = asked(facts.simulation or Simulation(), settings.what_if)
-    held = [
-        Held(node, int(jobs), (int(maps), int(reduces)), (int(map_each), int(reduce_each)))
-        for node, jobs, maps, reduces, map_each, reduce_each in zip(
-            facts.classes,
-            plan.admitted,
-            ceiling(plan.map_slots),
-            ceiling(plan.reduce_slots),
-            hosted.map_per_vm,
-            hosted.reduce_per_vm,
-            strict=True,
-        )
-    ]
+    held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan.mix))
     groups = groups_of(held, rules)
     scenarios = [scenario_of(group, rules, settings) for group in groups]
     problems = [
@@ -51,11 +40,49 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     ]
     if problems:
         raise MrdslError(problems)
-    observed = {}
-    for group, scenario, runs in zip(groups, scenarios, seen_of(scenarios, settings), strict=True):
-        deadlines = [each.node.deadline for each in group]
-        for each, seen in zip(group, observed_classes(scenario, runs, deadlines), strict=True):
-            if seen is not None:
-                observed[each.node.name] = seen
+    observed = observed_of_classes(groups, scenarios, seen_of(scenarios, settings))
     simulated = simulated_as(rules, settings)
     return replace(plan, observed=observed, simulated=simulated), tuple(told(held, settings))
+
+
+def _held(spec: Spec, plan: CapacityPlan) -> Iterator[Held]:
+    """Every class on VMs of the one type."""
+    hosted, vm = instance_of(spec), spec.facts.vms[0]
+    slots = ceiling(plan.map_slots), ceiling(plan.reduce_slots)
+    for index, node in enumerate(spec.facts.classes):
+        described, speed = _on(node, vm.name)
+        yield Held(
+            described,
+            int(plan.admitted[index]),
+            (int(slots[0][index]), int(slots[1][index])),
+            (int(hosted.map_per_vm[index]), int(hosted.reduce_per_vm[index])),
+            node.name,
+            speed,
+        )
+
+
+def _held_by_type(spec: Spec, mix: Mixture) -> Iterator[Held]:
+    """Every class on VMs of every type that it runs on, firm and spot ones apart; spot ones are taken back."""
+    facts: CapacityFacts = spec.facts
+    per_vm = slots_on_types(facts)
+    slots = ceiling(mix.map_slots), ceiling(mix.reduce_slots)
+    for place, (index, number) in enumerate(zip(mix.of_class.tolist(), mix.of_vm.tolist(), strict=True)):
+        node, vm, spot = facts.classes[index], facts.vms[number], bool(mix.spot[place])
+        described, speed = _on(node, vm.name)
+        yield Held(
+            replace(described, name=f"{node.name} on {vm.name}{' spot' if spot else ''}"),
+            int(mix.jobs[place]),
+            (int(slots[0][place]), int(slots[1][place])),
+            (int(per_vm[0][number, index]), int(per_vm[1][number, index])),
+            node.name,
+            speed,
+            vm.spot.interruptions if spot and vm.spot is not None else 0.0,
+        )
+
+
+def _on(node: JobClass, vm: str) -> tuple[JobClass, float]:
+    """A class as it is measured on a VM type, and the speed of its tasks there."""
+    there = next((on for on in node.on if on.name == vm), None)
+    if there is None:
+        return node, 1.0
+    return described_on(node, there) if there.described else node, there.speed

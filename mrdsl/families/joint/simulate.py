@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
@@ -10,16 +10,12 @@ from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.joint.facts import JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.simulation.described import asked
-from mrdsl.simulation.engine.scenario import Scenario, Seen
-from mrdsl.simulation.observed import Observed, observed_classes, observed_of, simulated_as
-from mrdsl.simulation.planned import Held, check_scenario, groups_of, scenario_of, told
+from mrdsl.simulation.observed import Observed, simulated_as
+from mrdsl.simulation.planned import Held, check_scenario, groups_of, observed_of_classes, scenario_of, told
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.simulated import Simulation
 from mrdsl.spec.spec import Spec
-
-#: A period, the classes that share slots in it, and what runs.
-Part = tuple[int, tuple[Held, ...], Scenario]
 
 
 def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[JointPlan, tuple[Diagnostic, ...]]:
@@ -39,14 +35,16 @@ def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[Join
     problems = [p for _, group, scenario in parts for p in check_scenario(scenario, group[0].node, facts.simulation)]
     if problems:
         raise MrdslError(problems)
-    seen = seen_of([scenario for _, _, scenario in parts], settings, apart=True)
+    groups, scenarios = [group for _, group, _ in parts], [scenario for _, _, scenario in parts]
+    seen = seen_of(scenarios, settings, apart=True)
+    every = observed_of_classes(groups, scenarios, seen)
     hourly: list[dict[str, Observed]] = [{} for _ in plan.vms]
     for (t, group, scenario), runs in zip(parts, seen, strict=True):
-        hourly[t] |= _named(group, observed_classes(scenario, runs, [each.node.deadline for each in group]))
+        hourly[t] |= observed_of_classes([group], [scenario], [runs])
     diagnostics = told(_ever(held_in(facts, plan, t) for t in range(len(plan.vms))), settings)
     return replace(
         plan,
-        observed=dict(_over_all(facts, parts, seen, hourly)),
+        observed={node.name: every[node.name] for node in facts.classes if node.name in every},
         hourly=tuple(hourly),
         simulated=simulated_as(rules, settings),
     ), tuple(diagnostics)
@@ -61,6 +59,7 @@ def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
             int(jobs),
             (int(maps), int(reduces)),
             ((node.slots.task if node.stages else node.slots.map) or 1, node.slots.reduce or 1),
+            node.name,
         )
         for node, jobs, maps, reduces in zip(
             facts.classes,
@@ -75,23 +74,3 @@ def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
 def _ever(periods: Iterator[list[Held]]) -> list[Held]:
     """Every class once, with the most jobs that it has at once in any period."""
     return [max(of_class, key=lambda held: held.users) for of_class in zip(*periods, strict=True)]
-
-
-def _named(group: Sequence[Held], observed: Sequence[Observed | None]) -> dict[str, Observed]:
-    return {held.node.name: seen for held, seen in zip(group, observed, strict=True) if seen is not None}
-
-
-def _over_all(
-    facts: JointFacts, parts: Sequence[Part], seen: Sequence[Sequence[Seen]], hourly: Sequence[dict[str, Observed]]
-) -> Iterator[tuple[str, Observed]]:
-    """Every class over all periods in which it ran; its use of slots is the mean of theirs."""
-    times: dict[str, list[tuple[float, ...]]] = {}
-    for (_, group, _), runs in zip(parts, seen, strict=True):
-        for place, held in enumerate(group):
-            times.setdefault(held.node.name, []).extend(run.times[place] for run in runs)
-    for node in facts.classes:
-        uses = [each[node.name].utilisation for each in hourly if node.name in each]
-        if uses:
-            observed = observed_of(times[node.name], node.deadline, sum(uses) / len(uses))
-            assert observed is not None
-            yield node.name, observed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import accumulate
 from math import inf
 from typing import Any
 
@@ -30,6 +31,7 @@ class FaultyEngine(Engine):
         self.gone: set[int] = set()
         self.present: dict[int, Job] = {}
         self.starts = 0
+        self.first = [0, *accumulate(each.vms * each.slots for each in self.machines)]
 
     def _begin(self) -> None:
         super()._begin()
@@ -269,27 +271,28 @@ class FaultyEngine(Engine):
         for slot in slots:
             if slot in self.held:
                 self._stopped(self.held[slot], "lost")
-        group = self._group_of(slots[0])
-        self.free[group] = [slot for slot in self.free[group] if self.vm_of[slot] != loss.vm]
-        self.pools[self.machines[group].pool].idle -= len(slots)
+        for group, mine in self._by_group(slots).items():
+            self.free[group] = [slot for slot in self.free[group] if self.vm_of[slot] != loss.vm]
+            self.pools[self.machines[group].pool].idle -= len(mine)
         for job in tuple(self.present.values()):
             self._lose_outputs(job, loss.vm)
         if loss.back < inf:
-            self.call_at(max(loss.back, self.now), OTHER, partial(self._return, loss.vm, group, slots))
+            self.call_at(max(loss.back, self.now), OTHER, partial(self._return, loss.vm, slots))
 
-    def _return(self, vm: int, group: int, slots: Sequence[int]) -> None:
+    def _return(self, vm: int, slots: Sequence[int]) -> None:
         self.gone.discard(vm)
-        pool = self.pools[self.machines[group].pool]
-        self.free[group] += reversed(slots)
-        pool.idle += len(slots)
-        self.changed.add(pool.index)
+        for group, mine in self._by_group(slots).items():
+            pool = self.pools[self.machines[group].pool]
+            self.free[group] += reversed(mine)
+            pool.idle += len(mine)
+            self.changed.add(pool.index)
 
-    def _group_of(self, slot: int) -> int:
-        for group, machines in enumerate(self.machines):
-            slot -= machines.vms * machines.slots
-            if slot < 0:
-                return group
-        raise ValueError("no such slot")
+    def _by_group(self, slots: Sequence[int]) -> dict[int, list[int]]:
+        """Slots by their entry of machines."""
+        found: dict[int, list[int]] = {}
+        for slot in slots:
+            found.setdefault(bisect_right(self.first, slot) - 1, []).append(slot)
+        return found
 
     def _lose_outputs(self, job: Job, vm: int) -> None:
         """Ended tasks whose output went with a machine run again, where a stage that needs it has not ended."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.simulation.engine.draws import Draws
 from mrdsl.simulation.engine.state import Job, Pool, Presence, Running, StageRun
-from mrdsl.simulation.engine.world import Attempt, JobKind, Machines, Sharing
+from mrdsl.simulation.engine.world import Attempt, JobKind, Machines, Sharing, count_vms
 
 TASK, ARRIVAL, RETURN, OTHER = range(4)
 
@@ -69,7 +69,7 @@ class Flow:
 
     def _install(self, group: int, machines: Machines) -> None:
         first = len(self.vm_of)
-        vm = 1 + max(self.vm_of, default=-1)
+        vm = count_vms(self.machines[: group - 1 if machines.beside else group])
         count = machines.vms * machines.slots
         self.vm_of += [vm + slot // machines.slots for slot in range(count)]
         self.free.append(list(range(first + count - 1, first - 1, -1)))

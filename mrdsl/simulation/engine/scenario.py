@@ -22,7 +22,7 @@ from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission
 from mrdsl.simulation.engine.samplers import mean_of
 from mrdsl.simulation.engine.state import Job
-from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Loss, Machines, Sharing
+from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Loss, Machines, Sharing, count_vms
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from mrdsl.simulation.sampling import stream
 
@@ -84,7 +84,7 @@ class LossRule:
     """
 
     rate: float = 0.0
-    back: float = 0.0
+    back: float = 120.0
     machines: int = 0
 
 
@@ -105,13 +105,18 @@ class Scenario:
 
     def __post_init__(self) -> None:
         """Raises ValueError where machines go that may hold jobs' masters: that is not modelled."""
-        if self.masters and self.losses is not None:
+        if self.masters and self.machines_go:
             raise ValueError("machines with masters on them do not go")
+
+    @property
+    def machines_go(self) -> bool:
+        """Whether any machine may go."""
+        return self.losses is not None or any(each.interruptions > 0.0 for each in self.machines)
 
     @property
     def vms(self) -> int:
         """Machines of all groups."""
-        return sum(each.vms for each in self.machines)
+        return count_vms(self.machines)
 
 
 @dataclass(frozen=True)
@@ -195,7 +200,7 @@ class _Run:
             record,
             s.masters,
         )
-        if s.faults == Faults() and s.losses is None:
+        if s.faults == Faults() and not s.machines_go:
             return Engine(*world)
         return FaultyEngine(*world, faults=s.faults, losses=self._losses())
 
@@ -239,13 +244,19 @@ class _Run:
         return Submission(now + self._think(kind, who), kind, job.user) if isinstance(who, Users) else None
 
     def _losses(self) -> Iterator[Loss]:
-        rule = self.scenario.losses
-        if rule is None or rule.rate <= 0.0:
+        """Every machine at its rate; there is one that goes, the next time after the last, as the rates weigh them."""
+        s = self.scenario
+        rule = s.losses or LossRule()
+        rates = [(each.vms, rule.rate + each.interruptions) for each in s.machines if not each.beside]
+        total = np.cumsum([vms * rate for vms, rate in rates])
+        if total[-1] <= 0.0:
             return
-        random, now, vms = self.stream("losses"), 0.0, self.scenario.vms
+        first = np.cumsum([0, *(vms for vms, _ in rates)])
+        random, now = self.stream("losses"), 0.0
         while True:
-            now += float(random.standard_exponential()) / (rule.rate * vms)
-            yield Loss(now, int(random.randint(vms)), now + rule.back)
+            now += float(random.standard_exponential()) / float(total[-1])
+            group = int(np.searchsorted(total, random.random_sample() * total[-1], side="right"))
+            yield Loss(now, int(first[group] + random.randint(rates[group][0])), now + rule.back)
 
     def _lose_some(self) -> None:
         rule, engine = self.scenario.losses, self.engine

@@ -54,12 +54,23 @@ class JobKind:
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """``vms`` alike machines with ``slots`` slots each in one pool. A task's work takes 1/``speed`` of its time."""
+    """``vms`` alike machines with ``slots`` slots each in one pool. A task's work takes 1/``speed`` of its time.
+
+    ``beside``: these slots stand on the machines of the entry before, which have slots in several pools and go with all
+    of them. ``interruptions``: how often a second each of them goes at random, whatever else does.
+    """
 
     vms: int
     slots: int
     pool: int = 0
     speed: float = 1.0
+    beside: bool = False
+    interruptions: float = 0.0
+
+
+def count_vms(machines: Sequence[Machines]) -> int:
+    """Machines of all entries, those with several of them counted once."""
+    return sum(each.vms for each in machines if not each.beside)
 
 
 @dataclass(frozen=True, slots=True)

@@ -303,3 +303,61 @@ def test_a_family_that_runs_as_its_spec_says_takes_no_what_if() -> None:
     spec = mrdsl.load("models/schedule/reference.mrspec")
     with pytest.raises(mrdsl.MrdslError, match="as its spec says"):
         mrdsl.simulate(spec, what_if=WhatIf(burst=2))
+
+
+TYPES = """problem capacity
+vm fast { on_demand { price = 0.4 USD/h } }
+vm slow { on_demand { price = 0.1 USD/h } SPOT }
+class a { map { tasks = 4, avg = 10 s, max = 10 s } slots { map = 2, reduce = 1 } on fast { speed = 2 }
+  jobs = 2..2, deadline = 30 min, penalty = 100 USD, types = [fast] }
+class b { map { tasks = 4, avg = 10 s, max = 10 s } slots { map = 2, reduce = 1 }
+  on slow { map { tasks = 4, avg = 12 s, max = 12 s } }
+  jobs = 2..2, deadline = 30 min, penalty = 100 USD, types = [slow] }
+minimize cost
+simulation { warm_up = 0%, losses { back = 5 min } }
+"""
+
+
+def test_classes_run_at_the_speed_and_with_the_profile_of_their_types() -> None:
+    # A slot for every job: four tasks one after the other, at twice the speed or as measured on the type.
+    plan = mrdsl.simulate(mrdsl.loads(TYPES.replace("SPOT", "")), runs=1, jobs=3).plan
+    assert plan.mix is not None
+    assert (plan.observed["a"].mean, plan.observed["b"].mean) == (20.0, 48.0)
+    document = plan.document()["classes"]["a"]
+    assert document["observed"]["jobs"] == 6
+    assert document["kept"]["share"] == 1.0
+
+
+def test_spot_machines_are_taken_back() -> None:
+    def mean(rate: str) -> float:
+        spot = f"spot {{ price = 0.01 USD/h, interruptions = {rate} }}"
+        plan = mrdsl.simulate(mrdsl.loads(TYPES.replace("SPOT", spot)), runs=4, jobs=20).plan
+        assert plan.observed["a"].mean == 20.0
+        assert plan.mix is not None
+        assert plan.mix.total("spot") > 0
+        return float(plan.observed["b"].mean)
+
+    assert mean("20/h") > 1.5 * mean("0/h")
+
+
+SPLIT = """problem capacity
+vm fast { on_demand { price = 0.4 USD/h } }
+vm slow { on_demand { price = 0.1 USD/h }, available = 1 }
+class b { map { tasks = 4, avg = 10 s, max = 10 s } slots { map = 1, reduce = 1 }
+  on slow { map { tasks = 4, avg = 12 s, max = 12 s } }
+  jobs = 3..3, deadline = 30 min, penalty = 100 USD }
+minimize cost
+"""
+
+
+def test_a_class_on_two_types_is_seen_as_one() -> None:
+    # One VM of the cheap type holds one of the three jobs, on a slot; the others run on the other type.
+    plan = mrdsl.simulate(mrdsl.loads(SPLIT + "simulation { warm_up = 0% }"), runs=2, jobs=2).plan
+    mix = plan.mix
+    assert mix is not None
+    assert {mix.types[vm]: jobs for vm, jobs in zip(mix.of_vm, mix.jobs, strict=True)} == {"fast": 2.0, "slow": 1.0}
+    seen = plan.observed["b"]
+    assert seen.jobs == 2 * 3 * 2
+    assert seen.mean == pytest.approx((2 * 40.0 + 48.0) / 3)
+    assert seen.half_width == pytest.approx(0.0)
+    assert seen.utilisation == pytest.approx(1.0)
