@@ -13,14 +13,15 @@ from xml.etree import ElementTree
 
 import pytest
 
+from mrdsl.core.charts import BarChart
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.diagnostics import Related, error
 from mrdsl.core.printable import is_printable, json_printable, printable
 from mrdsl.core.result import Table
 from mrdsl.core.source import Span
 from mrdsl.language.loading import load_text
+from mrdsl.reporting.charts import svg
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text
-from mrdsl.reporting.drawing import svg
 from mrdsl.reporting.text import table_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +78,9 @@ def test_the_caret_stands_below_what_is_shown() -> None:
 def test_tables_pictures_and_json_show_escapes(text: str) -> None:
     table = Table(f"t{text}", (f"h{text}",), [(f"c{text}",)])
     assert all(is_printable(line) for line in table_text(table).split("\n"))
-    picture = svg.document(10, 10, [svg.label(0, 0, f"a{text}<&"), svg.tooltip(text)], f"t{text}")
+    name = f"a{text}<&"
+    picture = svg(BarChart(f"t{text}", (name,), {name: [1.0], "q": [2.0]}, name, name))
+    assert is_printable(picture.replace("\n", ""))
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     assert json.loads(json_printable(json.dumps({text: text}, ensure_ascii=False))) == {text: text}
 

@@ -16,7 +16,7 @@ from mrdsl.reporting.charts.theme import GROUNDS, PALETTE
 from mrdsl.reporting.page import page
 from mrdsl.reporting.report import Listing, Report, Section
 
-EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}\x1b[31m"
+EVIL = '\\", x: 1, "\'</script><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}\x1b[31m'
 NAN = float("nan")
 
 

@@ -13,13 +13,14 @@ from typing import IO, Any
 
 import numpy as np
 
+from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import MONEY, Result, SolutionStatus, Table, Termination
 from mrdsl.core.units import HOUR
-from mrdsl.core.writer import Together, make_folder, write_text
+from mrdsl.core.writer import Together, make_folder
 from mrdsl.families.schedule.methods.policy import decisions, simulation
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.families.schedule.stream import jobs as jobs_of
-from mrdsl.reporting.drawing.chart import Series, line_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.simulation.statistics import half_width
 from mrdsl.spec.spec import Spec
 
@@ -170,7 +171,7 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
     for name, (series, title, unit) in charts.items():
         if series:
             file = folder / f"{name}.svg"
-            write_text(file, line_chart(series, title, "hours", unit, y_zero=True))
+            write_chart(file, LineChart(title, "hours", unit, tuple(series), y_zero=True))
             written.append(file)
     if recorder.late:
         late = [0.0, *sorted(recorder.late)]
@@ -178,8 +179,7 @@ def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: s
         few = sorted({round(i) for i in np.linspace(0, len(late) - 1, POINTS)})
         file = folder / "lateness.svg"
         curve = Series("jobs", [late[i] for i in few], [ended[i] for i in few])
-        drawing = line_chart([curve], "Jobs that have ended", "seconds after the due time", "%")
-        write_text(file, drawing)
+        write_chart(file, LineChart("Jobs that have ended", "seconds after the due time", "%", (curve,)))
         written.append(file)
     return tuple(written)
 

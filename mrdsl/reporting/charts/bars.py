@@ -7,8 +7,7 @@ from typing import Any
 import altair as alt
 
 from mrdsl.core.charts import BarChart
-from mrdsl.core.printable import printable
-from mrdsl.reporting.charts.parts import HEIGHT, LETTER, ROW, WIDTH, chart_of, chosen, coloured, shown, told
+from mrdsl.reporting.charts.parts import HEIGHT, LETTER, ROW, WIDTH, chart_of, chosen, coloured, shown, titled, told
 
 
 def draw(chart: BarChart) -> Any:
@@ -20,8 +19,8 @@ def draw(chart: BarChart) -> Any:
         for group, value in zip(chart.groups, values, strict=True)
     ]
     picked = chosen()
-    value = {"title": printable(chart.y_label) or None, "stack": True if chart.stacked else None}
-    group = {"title": printable(chart.x_label) or None, "sort": shown(chart.groups)}
+    value = {"title": titled(chart.y_label), "stack": True if chart.stacked else None}
+    group = {"title": titled(chart.x_label), "sort": shown(chart.groups)}
     beside = len(names) > 1 and not chart.stacked
     words = told(group=f"N {chart.x_label or 'name'}", series="N part", value=f"Q {chart.y_label or 'value'}")
     bars = chart_of(rows).transform_filter(picked).mark_bar().encode(color=coloured(names), tooltip=words)

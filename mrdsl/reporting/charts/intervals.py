@@ -8,7 +8,7 @@ import altair as alt
 
 from mrdsl.core.charts import IntervalChart
 from mrdsl.core.printable import printable
-from mrdsl.reporting.charts.parts import ROW, WIDTH, chart_of, chosen, finite, shown, told, zoom
+from mrdsl.reporting.charts.parts import ROW, WIDTH, chart_of, chosen, finite, shown, titled, told, zoom
 from mrdsl.reporting.charts.theme import LIMIT, PALETTE
 
 _SHAPES = ("circle", "diamond", "square", "triangle-up", "cross", "triangle-down")
@@ -32,7 +32,7 @@ def draw(chart: IntervalChart) -> Any:
     numbers = [0.0, *finite(value for row in chart.rows for value in (*row.values.values(), row.limit))]
     domain = [min(numbers), 1.04 * max(numbers) or 1.0]
     y = alt.Y("name:N", title=None, sort=shown(row.name for row in chart.rows))
-    axis = {"title": printable(chart.label), "scale": alt.Scale(domain=domain, nice=False)}
+    axis = {"title": titled(chart.label), "scale": alt.Scale(domain=domain, nice=False)}
     limited = any(finite([row.limit]) for row in chart.rows)
     names = [*kinds, *([printable(chart.limit)] if limited else [])]
     others = [colour for colour in PALETTE if colour != LIMIT]

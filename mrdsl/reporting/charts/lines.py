@@ -7,7 +7,6 @@ from typing import Any
 import altair as alt
 
 from mrdsl.core.charts import LineChart, Series
-from mrdsl.core.printable import printable
 from mrdsl.reporting.charts.parts import (
     HEIGHT,
     WIDTH,
@@ -16,6 +15,7 @@ from mrdsl.reporting.charts.parts import (
     coloured,
     finite,
     starts_at_zero,
+    titled,
     told,
     zoom,
 )
@@ -30,8 +30,8 @@ def draw(chart: LineChart) -> Any:
     values = finite(row[key] for row in rows for key in ("y", "low", "high"))
     zero = chart.y_zero or starts_at_zero(values)
     color = coloured([one.name for one in chart.series])
-    x = alt.X("x:Q", title=printable(chart.x_label) or None, scale=alt.Scale(zero=False, nice=False))
-    y = alt.Y("y:Q", title=printable(chart.y_label) or None, scale=alt.Scale(zero=zero))
+    x = alt.X("x:Q", title=titled(chart.x_label), scale=alt.Scale(zero=False, nice=False))
+    y = alt.Y("y:Q", title=titled(chart.y_label), scale=alt.Scale(zero=zero))
     picked = chosen()
     base = chart_of(rows).transform_filter(picked)
     line = base.mark_line(strokeWidth=2, strokeJoin="round", strokeCap="round").encode(x=x, y=y, color=color)

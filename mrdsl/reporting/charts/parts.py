@@ -18,6 +18,7 @@ LETTER = 6.4
 """About how wide a letter is."""
 ROW = 26
 """Pixels of a row of bars that has a label."""
+_HARMLESS = str.maketrans({'"': "”", "'": "’", "\\": "∖"})
 _TIME_UNITS = tuple((UNITS[name].factor, name) for name in ("s", "min", "h", "d"))
 
 
@@ -60,12 +61,18 @@ def zoom(*encodings: str) -> Any:
     return alt.selection_interval(name="zoom", bind="scales", encodings=list(encodings))
 
 
+def titled(text: str) -> str | None:
+    """The title of an axis or of a tooltip's line.
+
+    Vega-Lite writes it into expressions, where a quote or a backslash could end the text or stand for a sign that must
+    not be shown: signs that look like them stand in their place.
+    """
+    return printable(text).translate(_HARMLESS) or None
+
+
 def told(**fields: str) -> list[Any]:
-    """The tooltip: by the field with its type its title."""
-    return [
-        alt.Tooltip(f"{field}:{'N' if kind.startswith('N ') else 'Q'}", title=kind[2:])
-        for field, kind in fields.items()
-    ]
+    """The tooltip: by the field its type and its title."""
+    return [alt.Tooltip(f"{field}:{kind[:1]}", title=titled(kind[2:])) for field, kind in fields.items()]
 
 
 def finite(values: Iterable[float | None]) -> list[float]:

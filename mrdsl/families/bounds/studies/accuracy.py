@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.charts import BarChart
 from mrdsl.core.result import Table
-from mrdsl.core.writer import write_text
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import ESTIMATES
 from mrdsl.families.bounds.simulate import simulate_plan
-from mrdsl.reporting.drawing import bar_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
@@ -65,14 +65,9 @@ def accuracy(output: Path, scenarios: int = 30, jobs: int = 10, seed: int = 1) -
             )
         )
         upper.append(float(ratios[:, 2].mean() - 1.0) * 100)
-    chart = bar_chart(
-        [setting.title for setting in SETTINGS],
-        {"upper estimate": upper},
-        "Upper estimate above the mean",
-        "setting",
-        "%",
-    )
-    write_text(output / "bounds-accuracy.svg", chart)
+    names = tuple(setting.title for setting in SETTINGS)
+    chart = BarChart("Upper estimate above the mean", names, {"upper estimate": upper}, "setting", "%")
+    write_chart(output / "bounds-accuracy.svg", chart)
     yield Table(
         "Estimate / simulated mean - 1",
         ("setting", "classes", *ESTIMATES, "|average|", "|waves|", "mean below lower", "mean above upper"),

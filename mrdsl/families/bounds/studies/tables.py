@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
-from mrdsl.core.writer import write_text
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.simulate import scenario_of
-from mrdsl.reporting.drawing import Series, line_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.reporting.study_tables import write_csv
 from mrdsl.simulation.engine.scenario import Recorded, Scenario, run_once
 from mrdsl.simulation.fixed_point import Floats, iterate
@@ -307,9 +307,9 @@ def _write(output: Path, cells: Sequence[Found]) -> None:
     )
     write_csv(output / "bounds-tables.csv", columns, map(_row, cells))
     x = list(range(1, len(cells) + 1))
-    series = [
+    series = (
         Series("printed", x, [100 * f.entry.upper_gap for f in cells]),
         *(Series(way, x, [100 * f.gap("upper", way) for f in cells]) for way in WAYS),
-    ]
-    chart = line_chart(series, "Upper bound above the mean, Tables 3 to 6", "class entry", "gap [%]")
-    write_text(output / "bounds-tables.svg", chart)
+    )
+    chart = LineChart("Upper bound above the mean, Tables 3 to 6", "class entry", "gap [%]", series)
+    write_chart(output / "bounds-tables.svg", chart)

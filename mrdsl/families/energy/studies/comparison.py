@@ -13,12 +13,11 @@ from pathlib import Path
 from statistics import mean
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.charts import BarChart, GanttChart
 from mrdsl.core.result import Table
-from mrdsl.core.writer import write_text
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.families.energy.studies.workloads import TITLES, WORKLOADS, bound, decide, excess, optimum, workload
-from mrdsl.reporting.drawing.chart import bar_chart
-from mrdsl.reporting.drawing.gantt import gantt
+from mrdsl.reporting.charts import write_chart
 from mrdsl.reporting.study_tables import write_csv
 
 NAN = float("nan")
@@ -149,7 +148,7 @@ def _case(bench: Bench, name: str, scale: str, output: Path) -> Case:
     assert isinstance(best, EnergyPlan), f"{name}-{scale} has no plan"
     assert lowest is not None
     if scale == "small":
-        write_text(output / f"gantt-{name}.svg", gantt(best.bars(), f"{spec.title}: the optimum"))
+        write_chart(output / f"gantt-{name}.svg", GanttChart(f"{spec.title}: the optimum", best.bars()))
     (use,) = best.jobs.values()
     return Case(name, scale, use, lowest, {method: decide(spec, method) for method in TITLES})
 
@@ -209,7 +208,7 @@ def _write_details(output: Path, cases: Iterable[Case]) -> None:
 
 def _draw(output: Path, scale: str, cases: list[Case]) -> None:
     """Figures 4, 6 and 7, each relative to the optimum or the promise."""
-    groups = [WORKLOADS[case.name] for case in cases]
+    groups = tuple(WORKLOADS[case.name] for case in cases)
     figures: dict[str, tuple[str, Callable[[JobUse, Case], float]]] = {
         "energy": ("energy over optimum", lambda use, case: use.energy.total / case.optimum.energy.total),
         "cost": ("cost over budget", lambda use, case: use.cost / (use.budget or NAN)),
@@ -220,5 +219,5 @@ def _draw(output: Path, scale: str, cases: list[Case]) -> None:
             title: [NAN if (use := case.methods[method]) is None else value(use, case) for case in cases]
             for method, title in TITLES.items()
         }
-        chart = bar_chart(groups, series, f"{label}, {scale} workloads", "", label)
-        write_text(output / f"{name}-{scale}.svg", chart)
+        chart = BarChart(f"{label}, {scale} workloads", groups, series, "", label)
+        write_chart(output / f"{name}-{scale}.svg", chart)

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.charts import BarChart, LineChart, Series
 from mrdsl.core.result import Table
-from mrdsl.core.writer import write_text
 from mrdsl.families.energy.plan import JobUse
 from mrdsl.families.energy.studies.workloads import TITLES, WORKLOADS, decide, excess, optimum, workload
-from mrdsl.reporting.drawing.chart import Series, bar_chart, line_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.reporting.study_tables import write_csv
 from mrdsl.spec.spec import Spec
 
@@ -79,8 +79,8 @@ def _network(bench: Bench, output: Path) -> Table:
             shares[label].append(share)
             cells.append(round(share, 2))
         rows.append(tuple(cells))
-    chart = bar_chart(list(WORKLOADS.values()), shares, "Energy of placement and shuffle", "", "% of all energy")
-    write_text(output / "network.svg", chart)
+    chart = BarChart("Energy of placement and shuffle", tuple(WORKLOADS.values()), shares, "", "% of all energy")
+    write_chart(output / "network.svg", chart)
     return Table(
         "Figure 9: energy of placement and shuffle, % of all energy (optimum without deadline and budget: the "
         "slow network keeps none)",
@@ -133,4 +133,4 @@ def _draw(path: Path, points: list[Point], title: str, label: str) -> None:
     x = [point.value for point in points]
     series = [Series("optimum", x, values(lambda p: None if p.best is None else 1.0))]
     series += [Series(TITLES[m], x, values(lambda p, m=m: p.methods[m])) for m in METHODS]  # type: ignore[misc]
-    write_text(path, line_chart(series, title, label, "energy over the optimum"))
+    write_chart(path, LineChart(title, label, "energy over the optimum", tuple(series)))

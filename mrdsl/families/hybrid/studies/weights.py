@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
-from mrdsl.core.writer import write_text
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import Control
 from mrdsl.families.hybrid.plan import HybridPlan
-from mrdsl.reporting.drawing import Series, line_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.spec.spec import Spec
 
 WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
@@ -60,16 +60,16 @@ def _study(
     }
     rows = [(value, *(costs[method][i] for method in METHODS)) for i, value in enumerate(axis)]
     yield Table(f"Average cost per slot against {name}", (name, *METHODS), rows)
-    series = [
+    series = tuple(
         Series(
             method,
             [v for v, c in zip(axis, by_weight, strict=True) if c is not None],
             [c for c in by_weight if c is not None],
         )
         for method, by_weight in costs.items()
-    ]
-    chart = line_chart(series, f"Cost against {name}", name, f"cost per slot [{base.currency}]")
-    write_text(output / f"cost_against_{name}.svg", chart)
+    )
+    chart = LineChart(f"Cost against {name}", name, f"cost per slot [{base.currency}]", series)
+    write_chart(output / f"cost_against_{name}.svg", chart)
 
 
 def _cost(bench: Bench, spec: Spec, method: str, seeds: int) -> float | None:

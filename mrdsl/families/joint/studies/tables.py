@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import Table
-from mrdsl.core.writer import write_text
 from mrdsl.families.joint.sizes import sweep
 from mrdsl.families.joint.studies.cluster_sizes import STEPS, Comparison, at_size, compare, vms_held
 from mrdsl.families.joint.studies.instances import LARGE, SMALL, instance
 from mrdsl.families.joint.workload import Floats, Workload, workload
-from mrdsl.reporting.drawing import Series, line_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.reporting.study_tables import written
 
 SAVINGS_AXES = ("cluster size / V_max [%]", "cheaper than partitioned [%]")
@@ -307,6 +307,5 @@ def _percent(share: float) -> float:
 
 def _draw(output: Path, name: str, title: str, axes: tuple[str, str], x: Floats, lines: Mapping[str, Floats]) -> None:
     """Writes one SVG plot: ``lines`` by name, all over ``x``."""
-    series = [Series(one, x.tolist(), y.tolist()) for one, y in lines.items()]
-    text = line_chart(series, title, *axes, y_zero=True)
-    write_text(output / f"{name}.svg", text)
+    series = tuple(Series(one, x.tolist(), y.tolist()) for one, y in lines.items())
+    write_chart(output / f"{name}.svg", LineChart(title, *axes, series, y_zero=True))

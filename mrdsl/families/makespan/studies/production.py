@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, Step, last_draft
+from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import Table
-from mrdsl.core.writer import write_text
 from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
 from mrdsl.families.makespan.methods.balanced_pools import balanced_pools, divide
@@ -25,7 +25,7 @@ from mrdsl.families.makespan.methods.genetic import Effort, genetic, search
 from mrdsl.families.makespan.methods.orders import johnson
 from mrdsl.families.makespan.methods.pool_rows import Judge, johnson_rows, makespans, phase_makespans
 from mrdsl.families.makespan.methods.slot_search import slot_search
-from mrdsl.reporting.drawing import Series, line_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.reporting.study_tables import written
 from mrdsl.spec.blocks import MapReduceSlots
 from mrdsl.spec.spec import Spec
@@ -152,11 +152,10 @@ def _draw(folder: Path, level: str, averages: list[_Averages]) -> None:
     methods = [method for at, method in averages[0].seconds if at == level]
     title = "one job at a time on a machine" if level == "phases" else "at task and slot level"
     lines = [Series(method, slots, [one.seconds[level, method] for one in averages]) for method in methods]
-    chart = line_chart(lines, f"Average makespan, {title}", "map and reduce slots each", "makespan [s]", y_zero=True)
-    write_text(folder / f"makespans-{level}.svg", chart)
+    axis = "map and reduce slots each"
+    chart = LineChart(f"Average makespan, {title}", axis, "makespan [s]", tuple(lines), y_zero=True)
+    write_chart(folder / f"makespans-{level}.svg", chart)
     lines = [Series(m, slots, [one.decrease(level, m) for one in averages]) for m in methods if m not in (BASE, BOUND)]
     lines += [Series(f"{name}, printed", slots, [value] * len(slots)) for name, value in PRINTED.items()]
-    chart = line_chart(
-        lines, f"Decrease against Johnson's rule, {title}", "map and reduce slots each", "decrease [%]", y_zero=True
-    )
-    write_text(folder / f"decreases-{level}.svg", chart)
+    chart = LineChart(f"Decrease against Johnson's rule, {title}", axis, "decrease [%]", tuple(lines), y_zero=True)
+    write_chart(folder / f"decreases-{level}.svg", chart)

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.charts import BarChart
 from mrdsl.core.result import Table
 from mrdsl.core.units import HOUR
 from mrdsl.core.writer import write_text
 from mrdsl.families.schedule.facts import Arrivals, Billing, Policy, ScheduleFacts, Spot, Vm
 from mrdsl.families.schedule.simulate import run_once
-from mrdsl.reporting.drawing.chart import bar_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import Distribution, Source
@@ -51,8 +52,8 @@ def gaps(folder: Path, bench: Bench, instances: int = 8, seed: int = 1) -> Itera
             rows.append((algorithm, kind, late, float(np.mean(over)), max(over), f"{exact} of {instances}"))
             groups.append(f"{algorithm} {kind}")
             drawn.append(float(np.mean(over)))
-    chart = bar_chart(groups, {"mean": drawn}, "Cost above the offline optimum", "", "%")
-    write_text(folder / "gap.svg", chart)
+    chart = BarChart("Cost above the offline optimum", tuple(groups), {"mean": drawn}, "", "%")
+    write_chart(folder / "gap.svg", chart)
     yield Table(
         f"Cost above the offline optimum, {instances} instances of up to 4 jobs",
         ("policy", "instances", "late jobs", "mean [%]", "largest [%]", "optimal"),

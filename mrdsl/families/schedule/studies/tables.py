@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.charts import BarChart, LineChart, Series
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.core.units import HOUR
-from mrdsl.core.writer import write_text
 from mrdsl.families.schedule.simulate import SimulatedSchedule, mean_of, run_once, watch
-from mrdsl.reporting.drawing.chart import Series, bar_chart, line_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.spec.schema import Source
 from mrdsl.spec.spec import Spec
 
@@ -120,8 +120,8 @@ def promise(folder: Path, bench: Bench, trace: str = "", runs: int = 3) -> Itera
             mean = _mean(_with(base, algorithm=algorithm, instances=instances), runs)
             point = (100 * mean.jobs.tardy_share, mean.cost.total)
             rows.append((ALGORITHMS[algorithm], INSTANCES[instances], *point, mean.tardiness.mean))
-    chart = line_chart(lines, "What punctuality costs", "late jobs [%]", base.currency, y_zero=True)
-    write_text(folder / "promise.svg", chart)
+    chart = LineChart("What punctuality costs", "late jobs [%]", base.currency, tuple(lines), y_zero=True)
+    write_chart(folder / "promise.svg", chart)
     yield Table("Cost against late jobs", ("policy", "instances", "late [%]", "cost", "late by, mean [s]"), rows)
 
 
@@ -247,17 +247,17 @@ def _yes(holds: bool) -> str:
 
 def _draw_tables(folder: Path, titles: Mapping[str, str], seen: Mapping[str, Sequence[SimulatedSchedule]]) -> None:
     names = list(seen)
-    shown = [titles[name] for name in names]
+    shown = tuple(titles[name] for name in names)
     for i, workload in enumerate(("W1", "W2")):
         printed = {
             "printed": [PRINTED_COST[n][i] if n in PRINTED_COST else float("nan") for n in names],
             "ours": [seen[n][i].cost.total for n in names],
         }
-        drawing = bar_chart(shown, printed, f"Cost of the VMs, {workload}", "", "USD")
-        write_text(folder / f"cost_{workload}.svg", drawing)
+        write_chart(
+            folder / f"cost_{workload}.svg", BarChart(f"Cost of the VMs, {workload}", shown, printed, "", "USD")
+        )
         late = {
             "printed": [PRINTED_LATE[n][i] if n in PRINTED_LATE else float("nan") for n in names],
             "ours": [100 * seen[n][i].jobs.tardy_share for n in names],
         }
-        drawing = bar_chart(shown, late, f"Late jobs, {workload}", "", "%")
-        write_text(folder / f"late_{workload}.svg", drawing)
+        write_chart(folder / f"late_{workload}.svg", BarChart(f"Late jobs, {workload}", shown, late, "", "%"))
