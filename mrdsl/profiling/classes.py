@@ -9,6 +9,7 @@ from operator import add
 import numpy as np
 
 from mrdsl.exchange.logs.records import MapReduceJob
+from mrdsl.profiling.overhead import Overhead
 from mrdsl.profiling.phases import Durations, Phases, phases_of
 from mrdsl.profiling.summary import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
 
@@ -36,10 +37,11 @@ def sort_out(named: Iterable[tuple[MapReduceJob, str]]) -> tuple[list[Profiled],
     seen: set[tuple[str, int | None]] = set()
     for job, name in named:
         phases = phases_of(job)
-        reason = _unfit(job, phases, (job.job, job.submitted) in seen)
+        twice = (job.job, job.submitted) in seen
+        reason = _unfit(job, phases, twice)
         seen.add((job.job, job.submitted))
         if reason:
-            left.append(LeftOut(job.source, job.job, reason))
+            left.append(LeftOut(job.source, job.job, reason, _held(phases.overhead, twice)))
         else:
             used.append((job, phases, name))
     return used, left
@@ -55,6 +57,10 @@ def classes_of(jobs: Iterable[Profiled], *, longest: str = MAX, sort_counts_as: 
     for job, phases, name in jobs:
         groups.setdefault(name, []).append((job, phases))
     return tuple(_class(name, group, longest, sort_counts_as) for name, group in sorted(groups.items()))
+
+
+def _held(overhead: Overhead, twice: bool) -> float:
+    return 0.0 if twice else overhead.time + overhead.work
 
 
 def _unfit(job: MapReduceJob, phases: Phases, twice: bool) -> str:
@@ -97,19 +103,11 @@ def _class(name: str, group: Sequence[tuple[MapReduceJob, Phases]], longest: str
         reduce=measured(reduces, longest),
         stands_in=stands_in,
     )
-    return replace(summary, warnings=(*doubts(summary), *_doubts(summary, group)))
+    return replace(summary, warnings=(*doubts(summary), *summary.warnings, *_doubts(summary, group)))
 
 
 def _one(job: MapReduceJob, phases: Phases) -> One:
-    return One(
-        job.submitted,
-        job.finished,
-        phases.map.average or 0.0,
-        phases.map.count,
-        job.input_bytes,
-        phases.failed,
-        phases.killed,
-    )
+    return One(phases.times, phases.map.average or 0.0, phases.map.count, job.input_bytes, phases.overhead)
 
 
 def _doubts(summary: JobClass, group: Sequence[tuple[MapReduceJob, Phases]]) -> Iterator[str]:

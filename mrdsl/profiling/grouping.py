@@ -82,12 +82,15 @@ def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: in
     return [numbers[label] for label in best.tolist()], score(best) if len(numbers) > 1 else None
 
 
-def features(run: Run) -> tuple[float, ...]:
-    """What runs are clustered by: mean times of maps and reduces, how many (of Spark: tasks, stages), bytes read."""
+def features(run: Run) -> tuple[float | None, ...]:
+    """What runs are clustered by: mean times of maps and reduces, how many (of Spark: tasks, stages), bytes read.
+
+    None is unknown, as bytes are where a log has no such counter.
+    """
     if isinstance(run, MapReduceJob):
         phases = phases_of(run)
         means = phases.map.average or 0.0, phases.reduce.average or 0.0
-        return (*means, float(phases.map.count), float(phases.reduce.count), float(run.input_bytes or 0))
+        return (*means, float(phases.map.count), float(phases.reduce.count), _known(run.input_bytes))
     durations = [value for stage in run.stages for value in stage.durations]
     return (
         sum(durations) / len(durations) if durations else 0.0,
@@ -96,3 +99,14 @@ def features(run: Run) -> tuple[float, ...]:
         float(sum(bool(stage.launches) for stage in run.stages)),
         float(sum(stage.input_bytes for stage in run.stages)),
     )
+
+
+def _known(value: int | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def known_features(runs: Sequence[Run]) -> list[list[float]]:
+    """The features of runs that are known of every one of them; else formats would be told apart, not jobs."""
+    rows = [features(run) for run in runs]
+    columns = [column for column in zip(*rows, strict=True) if None not in column]
+    return [list(row) for row in zip(*columns, strict=True)]

@@ -8,6 +8,7 @@ the merge was done, reducing from there to the end. Only successful attempts cou
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ import numpy as np
 
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind, small
 from mrdsl.exchange.logs.records import MapReduceJob
+from mrdsl.profiling.overhead import Overhead
+from mrdsl.profiling.times import Times, believed
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class Durations:
 @dataclass(frozen=True, slots=True)
 class Phases:
     """The phases of one job. ``negative`` counts phases that end before they begin, ``partial`` attempts without times,
-    ``failed`` and ``killed`` the attempts that are overhead."""
+    ``times`` are when it was submitted and ended, ``overhead`` the attempts that came to nothing."""
 
     map: Durations = Durations()
     first_shuffle: Durations = Durations()
@@ -66,9 +69,9 @@ class Phases:
     reduce: Durations = Durations()
     negative: int = 0
     partial: int = 0
-    failed: int = 0
-    killed: int = 0
     unfinished: int = 0
+    overhead: Overhead = Overhead()
+    times: Times = Times(None, None)
 
 
 def phases_of(job: MapReduceJob) -> Phases:
@@ -94,10 +97,31 @@ def phases_of(job: MapReduceJob) -> Phases:
         durations["reduce"],
         negative=gathered.negative,
         partial=gathered.partial,
-        failed=_count(job.attempts, AttemptEnd.FAILED),
-        killed=_count(job.attempts, AttemptEnd.KILLED),
-        unfinished=_count(job.attempts, AttemptEnd.UNFINISHED),
+        unfinished=sum(each.end is AttemptEnd.UNFINISHED for each in job.attempts),
+        overhead=_overhead(job.attempts),
+        times=_times(job, good),
     )
+
+
+def _overhead(attempts: Iterable[Attempt]) -> Overhead:
+    counts, held = Counter[AttemptEnd](), Counter[AttemptEnd]()
+    for each in attempts:
+        counts[each.end] += 1
+        if each.start is not None and each.finish is not None:
+            held[each.end] += max(0, each.finish - each.start)
+    return Overhead(
+        counts[AttemptEnd.FAILED],
+        counts[AttemptEnd.KILLED],
+        held[AttemptEnd.FAILED] / 1000,
+        held[AttemptEnd.KILLED] / 1000,
+        held[AttemptEnd.SUCCEEDED] / 1000,
+    )
+
+
+def _times(job: MapReduceJob, good: Iterable[Attempt]) -> Times:
+    first = min((each.start for each in job.attempts if each.start is not None), default=None)
+    last = max((each.finish for each in good if each.finish is not None), default=None)
+    return believed(job.submitted, job.launched, job.finished, first, last)
 
 
 _NAMES = ("map", "first_shuffle", "typical_shuffle", "sort", "reduce")
@@ -124,7 +148,3 @@ def _split(attempt: Attempt, last_map: int | None, gathered: _Gathered) -> None:
     )
     gathered.add("sort", attempt.shuffled, attempt.sorted)
     gathered.add("reduce", attempt.sorted, attempt.finish)
-
-
-def _count(attempts: Iterable[Attempt], end: AttemptEnd) -> int:
-    return sum(each.end is end for each in attempts)

@@ -17,7 +17,7 @@ from mrdsl.profiling.classes import JobClass
 from mrdsl.profiling.cluster import Cluster
 from mrdsl.profiling.family_texts import schedule_text, spec_text
 from mrdsl.profiling.gathering import Gathered, gather
-from mrdsl.profiling.grouping import clustered, features, grouper
+from mrdsl.profiling.grouping import clustered, grouper, known_features
 from mrdsl.profiling.price import Price, parse_price
 from mrdsl.profiling.stage_classes import StageClass
 from mrdsl.profiling.summary import MAX, P95, LeftOut
@@ -184,21 +184,32 @@ def _names(
         group = grouper(by)
     except ValueError as problem:
         raise MrdslError([error("wrong-option", str(problem), None, "write --by name, queue, user")]) from None
+    if cluster:
+        return _clusters(runs, classes, seed)
     names = [group(run) for run in runs]
     of_jobs = {name for run, name in zip(runs, names, strict=True) if isinstance(run, MapReduceJob)}
     names = [
         f"{name}_spark" if name in of_jobs and isinstance(run, SparkApplication) else name
         for run, name in zip(runs, names, strict=True)
     ]
+    return names, None
+
+
+def _clusters(runs: Sequence[Run], classes: int | None, seed: int) -> tuple[list[str], float | None]:
+    """Jobs of MapReduce and applications of Spark each among themselves; the silhouette is the worse of both."""
+    names, silhouettes = [""] * len(runs), []
     jobs = [place for place, run in enumerate(runs) if isinstance(run, MapReduceJob)]
-    if not cluster:
-        return names, None
-    places = jobs or list(range(len(runs)))
-    try:
-        labels, silhouette = clustered([features(runs[place]) for place in places], classes, seed)
-    except ImportError:
-        message = "grouping jobs into classes needs scikit-learn"
-        raise MrdslError([error("missing-extra", message, None, "pip install scikit-learn, or use --by")], 3) from None
-    for place, label in zip(places, labels, strict=True):
-        names[place] = f"class_{label + 1}"
-    return names, silhouette
+    applications = [place for place, run in enumerate(runs) if isinstance(run, SparkApplication)]
+    for places, suffix in ((jobs, ""), (applications, "_spark" if jobs else "")):
+        if not places:
+            continue
+        try:
+            labels, silhouette = clustered(known_features([runs[place] for place in places]), classes, seed)
+        except ImportError:
+            hint = "pip install scikit-learn, or use --by"
+            missing = error("missing-extra", "grouping jobs into classes needs scikit-learn", None, hint)
+            raise MrdslError([missing], 3) from None
+        for place, label in zip(places, labels, strict=True):
+            names[place] = f"class_{label + 1}{suffix}"
+        silhouettes += [] if silhouette is None else [silhouette]
+    return names, min(silhouettes, default=None)

@@ -7,6 +7,7 @@ from typing import Any
 
 from mrdsl.core.result import Table
 from mrdsl.profiling.profiles import Profiles
+from mrdsl.profiling.stage_classes import overhead_of
 from mrdsl.profiling.summary import Summary
 
 
@@ -23,8 +24,11 @@ def report(profiles: Profiles) -> tuple[Table, ...]:
     tables.append(_read(profiles))
     if profiles.left_out:
         reasons = Counter(each.reason for each in profiles.left_out)
-        rows = [(reason, count) for reason, count in sorted(reasons.items())]
-        tables.append(Table("Left out", ("why", "runs"), rows))
+        held = Counter[str]()
+        for each in profiles.left_out:
+            held[each.reason] += each.slot_time  # type: ignore[assignment]
+        rows = [(reason, count, held[reason]) for reason, count in sorted(reasons.items())]
+        tables.append(Table("Left out", ("why", "runs", "slot time [s]"), rows))
     return tuple(tables)
 
 
@@ -46,7 +50,7 @@ def _classes(profiles: Profiles) -> Table:
     return Table("Classes", columns, rows)
 
 
-_TRUST = ("at once", "spread [%]", "input grows [%]", "attempts lost", "beware")
+_TRUST = ("at once", "spread [%]", "input grows [%]", "attempts lost", "time lost [s]", "lost [%]", "beware")
 
 
 def _trust(each: Summary) -> tuple[Any, ...]:
@@ -54,7 +58,9 @@ def _trust(each: Summary) -> tuple[Any, ...]:
         f"{each.jobs_low}..{each.jobs_high}",
         100.0 * each.spread,
         None if each.grows is None else 100.0 * each.grows,
-        each.failed + each.killed,
+        each.overhead.attempts,
+        each.overhead.time,
+        100.0 * each.overhead.share,
         "; ".join(each.warnings),
     )
 
@@ -110,9 +116,12 @@ def _applications(profiles: Profiles) -> Table:
             each.version,
             sum(not stage.skipped for stage in each.stages),
             sum(len(stage.durations) for stage in each.stages),
-            sum(stage.failed + stage.killed for stage in each.stages),
+            (lost := overhead_of(each)).attempts,
+            lost.time,
             each.cores,
         )
         for each in profiles.applications
     ]
-    return Table("Spark", ("application", "id", "version", "stages", "tasks", "attempts lost", "cores"), rows)
+    return Table(
+        "Spark", ("application", "id", "version", "stages", "tasks", "attempts lost", "time lost [s]", "cores"), rows
+    )

@@ -50,7 +50,9 @@ def comments(each: Summary) -> Iterator[str]:
     """How far to trust a class."""
     runs = f"{each.runs} runs, mean task times spread by {each.spread:.0%}" if each.runs > 1 else "one run"
     grew = f"; its input grows by {each.grows:+.0%} over the logs" if each.grows is not None else ""
-    yield f"# {runs}{grew}; {each.failed} attempts failed and {each.killed} were killed"
+    lost = each.overhead
+    attempts = f"{lost.failed} attempts failed and {lost.killed} were killed"
+    yield f"# {runs}{grew}; {attempts}, {lost.share:.1%} of the slot time"
     for doubt in each.warnings:
         yield f"# beware: {doubt}"
 

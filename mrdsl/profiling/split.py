@@ -55,8 +55,8 @@ class Split:
 
 def split(jobs: Sequence[Profiled], applications: Iterable[SparkApplication], share: float, seed: int = 0) -> Split:
     """Predictions for the jobs submitted after ``share`` of the time, and for every stage of three tasks or more."""
-    known = [each for each in jobs if each[0].submitted is not None]
-    begins = [job.submitted or 0 for job, _, _ in known]
+    known = [each for each in jobs if each[1].times.begin is not None]
+    begins = [phases.times.begin or 0 for _, phases, _ in known]
     moment = min(begins) + share * (max(begins) - min(begins)) if known else 0.0
     before = [each for each, begin in zip(known, begins, strict=True) if begin <= moment]
     after = [each for each, begin in zip(known, begins, strict=True) if begin > moment]
@@ -86,6 +86,7 @@ def _predicted_job(job: MapReduceJob, phases: Phases, name: str, times: Times, s
     slots = parallel_tasks(job, TaskKind.MAP), parallel_tasks(job, TaskKind.REDUCE)
     starts = [each.start for each in job.attempts if each.start is not None and each.finish is not None]
     ends = [each.finish for each in job.attempts if each.finish is not None]
+    at = phases.times
     return Predicted(
         name,
         job.job,
@@ -93,7 +94,7 @@ def _predicted_job(job: MapReduceJob, phases: Phases, name: str, times: Times, s
         slots,
         forecast(times, tasks, slots, seed, job.job),
         (max(ends) - min(starts)) / 1000,
-        (job.finished - job.submitted) / 1000 if job.finished and job.submitted is not None else None,
+        (at.end - at.begin) / 1000 if at.end is not None and at.begin is not None else None,
     )
 
 

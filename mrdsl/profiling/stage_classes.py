@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.exchange.logs.records import SparkApplication, SparkJob, StageRun
+from mrdsl.profiling.overhead import Overhead
 from mrdsl.profiling.phases import Durations
 from mrdsl.profiling.summary import MAX, LeftOut, Measured, One, Summary, doubts, measured, summed_up
+from mrdsl.profiling.times import Times, believed
 
 Grouped = tuple[SparkApplication, str]
 Shape = tuple[tuple[int, ...], ...]
@@ -55,10 +57,13 @@ def sort_out_applications(named: Iterable[Grouped]) -> tuple[list[Grouped], list
     left: list[LeftOut] = []
     seen: set[tuple[str, int | None]] = set()
     for application, name in named:
-        reason = _unfit(application, (application.application, application.started) in seen)
+        twice = (application.application, application.started) in seen
+        reason = _unfit(application, twice)
         seen.add((application.application, application.started))
         if reason:
-            left.append(LeftOut(application.source, application.application, reason))
+            overhead = overhead_of(application)
+            held = 0.0 if twice else overhead.time + overhead.work
+            left.append(LeftOut(application.source, application.application, reason, held))
         else:
             used.append((application, name))
     return used, left
@@ -96,7 +101,7 @@ def _class(name: str, group: Sequence[SparkApplication], longest: str) -> StageC
     )
     others = len(group) - alike
     warning = (f"{others} of {len(group)} runs have other stages and do not count: group them otherwise",)
-    return replace(summary, warnings=(*doubts(summary), *(warning if others else ())))
+    return replace(summary, warnings=(*doubts(summary), *summary.warnings, *(warning if others else ())))
 
 
 def _stage(runs: Sequence[Ran], longest: str) -> StageProfile:
@@ -108,13 +113,29 @@ def _stage(runs: Sequence[Ran], longest: str) -> StageProfile:
 def _one(application: SparkApplication, stages: Sequence[Ran]) -> One:
     durations = [value for stage in stages for value in stage.durations]
     return One(
-        application.started,
-        application.finished,
+        _times(application),
         sum(durations) / len(durations),
         len(durations),
         sum(stage.input_bytes for stage in application.stages) or None,
-        sum(stage.failed for stage in application.stages),
-        sum(stage.killed for stage in application.stages),
+        overhead_of(application),
+    )
+
+
+def _times(application: SparkApplication) -> Times:
+    first = min((time for stage in application.stages for time in stage.launches), default=None)
+    last = max((time for stage in application.stages for time in stage.finishes), default=None)
+    return believed(application.started, None, application.finished, first, last)
+
+
+def overhead_of(application: SparkApplication) -> Overhead:
+    """The attempts that came to nothing in all its stages."""
+    stages = application.stages
+    return Overhead(
+        sum(stage.failed for stage in stages),
+        sum(stage.killed for stage in stages),
+        sum(stage.failed_time for stage in stages) / 1000,
+        sum(stage.killed_time for stage in stages) / 1000,
+        sum(sum(stage.durations) for stage in stages) / 1000,
     )
 
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from mrdsl.profiling.concurrency import HOUR, counts_of, growth, most_within
+from mrdsl.profiling.overhead import Overhead, summed
 from mrdsl.profiling.phases import Durations
+from mrdsl.profiling.times import Times
 
 SPREAD_OF_A_CLASS = 1.0
 MAX, P95 = "max", "p95"
@@ -25,11 +27,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A run that makes no profile, and why."""
+    """A run that makes no profile, and why; ``slot_time`` are the slot-seconds that all its attempts held."""
 
     source: str
     job: str
     reason: str
+    slot_time: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +43,8 @@ class Summary:
     over the time during which any did; ``per_hour`` the most that were submitted within an hour.
     ``spread`` is the standard deviation of the runs' mean task times over their
     mean, ``task_spread`` that of their numbers of tasks. ``grows`` is the growth of its input over the time of the
-    logs as a share of its mean, None where unknown. ``completion`` are the seconds from submission to end of its runs;
-    ``failed`` and ``killed`` attempts are overhead.
+    logs as a share of its mean, None where unknown. ``completion`` are the seconds from submission to end of its runs,
+    ``overhead`` is what went into attempts that came to nothing.
     """
 
     name: str
@@ -53,42 +56,45 @@ class Summary:
     task_spread: float
     grows: float | None
     completion: tuple[float, ...]
-    failed: int
-    killed: int
+    overhead: Overhead
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class One:
-    """One run as its class sums it up: when it went on [ms], its mean task time, tasks, input, attempts lost."""
+    """One run as its class sums it up: when it went on, its mean task time, tasks, input, attempts lost."""
 
-    begin: int | None
-    end: int | None
+    times: Times
     mean: float
     tasks: int
     input_bytes: int | None
-    failed: int
-    killed: int
+    overhead: Overhead
 
 
 def summed_up(name: str, runs: Sequence[One]) -> dict[str, Any]:
     """The fields of a :class:`Summary`, but its warnings."""
-    times = [(one.begin, one.end) for one in runs if one.begin is not None and one.end]
+    begins = [one.times.begin for one in runs if one.times.begin is not None]
+    times = [(one.times.begin, one.times.end) for one in runs if one.times.begin is not None and one.times.end]
     counts = counts_of(times)
-    inputs = [(one.begin, one.input_bytes) for one in runs if one.begin is not None and one.input_bytes]
+    inputs = [(one.times.begin, one.input_bytes) for one in runs if one.times.begin is not None and one.input_bytes]
     return {
         "name": name,
         "runs": len(runs),
         "jobs_low": max(1, counts.quantile(0.5)),
         "jobs_high": max(1, counts.quantile(0.95)),
-        "per_hour": max(1, most_within(HOUR, [one.begin for one in runs if one.begin is not None])),
+        "per_hour": max(1, most_within(HOUR, begins)),
         "spread": spread([one.mean for one in runs]),
         "task_spread": spread([float(one.tasks) for one in runs]),
         "grows": growth([time for time, _ in inputs], [size for _, size in inputs]),
         "completion": tuple((end - begin) / 1000 for begin, end in times),
-        "failed": sum(one.failed for one in runs),
-        "killed": sum(one.killed for one in runs),
+        "overhead": summed(one.overhead for one in runs),
+        "warnings": tuple(_wrong_times(runs)),
     }
+
+
+def _wrong_times(runs: Sequence[One]) -> Iterator[str]:
+    if doubted := sum(one.times.doubted for one in runs):
+        yield f"{doubted} of its {len(runs)} runs say that they began or ended when they cannot have: their tasks count"
 
 
 def doubts(summary: Summary) -> Iterator[str]:

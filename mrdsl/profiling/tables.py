@@ -134,7 +134,7 @@ ARRIVAL_COLUMNS = (
 
 def arrival_rows(jobs: Iterable[Profiled]) -> Iterable[Sequence[Any]]:
     """One row a job as ``arrivals from "jobs.csv"`` reads them, in the order of their submission, from 0 s."""
-    known = [(job.submitted, job.job, phases) for job, phases, _ in jobs if job.submitted is not None]
+    known = [(phases.times.begin, job.job, phases) for job, phases, _ in jobs if phases.times.begin is not None]
     known.sort(key=lambda each: each[:2])
     for submitted, name, phases in known:
         shuffle = phases.typical_shuffle if phases.typical_shuffle.count else phases.first_shuffle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from mrdsl.exchange.logs.records import MapReduceJob
 from mrdsl.profiling.concurrency import counts_of
 from mrdsl.profiling.gathering import gather
 from mrdsl.profiling.grouping import clustered, grouper, normalised
+from mrdsl.profiling.overhead import Overhead
 from mrdsl.profiling.phases import Durations, phases_of
 from mrdsl.profiling.price import parse_price
 from mrdsl.profiling.report import report
@@ -30,10 +32,12 @@ from ..exchange.logs.making import BEGIN, as_json, job_events
 
 LOGS = resource("models") / "logs"
 GOOD = AttemptEnd.SUCCEEDED
+TIMES = "start", "finish", "shuffled", "sorted"
 
 
-def job(name: str = "a", **more: object) -> MapReduceJob:
-    attempts = (
+def job(name: str = "a", later: int = 0, **more: object) -> MapReduceJob:
+    """A job of the milliseconds from 0 to 500, or as much later."""
+    attempts: tuple[Attempt, ...] = (
         Attempt(TaskKind.MAP, GOOD, 0, 100),
         Attempt(TaskKind.MAP, GOOD, 100, 300),
         Attempt(TaskKind.MAP, AttemptEnd.FAILED, 100, 900),
@@ -41,7 +45,14 @@ def job(name: str = "a", **more: object) -> MapReduceJob:
         Attempt(TaskKind.REDUCE, GOOD, 300, 500, 380, 390),
         Attempt(TaskKind.REDUCE, GOOD, 310, 400, 300, 350),
     )
-    facts = {"submitted": 0, "finished": 500, "total_maps": 2, "attempts": attempts, **more}
+    if later:
+        times = ("start", "finish", "shuffled", "sorted")
+        moved = [
+            {name: getattr(each, name) + later for name in times if getattr(each, name) is not None}
+            for each in attempts
+        ]
+        attempts = tuple(replace(each, **to) for each, to in zip(attempts, moved, strict=True))
+    facts = {"submitted": later, "finished": later + 500, "total_maps": 2, "attempts": attempts, **more}
     return MapReduceJob("log", f"job_{name}", "SUCCESS", name, **facts)  # type: ignore[arg-type]
 
 
@@ -53,11 +64,13 @@ def test_phases_by_hand() -> None:
     assert tuple(found.typical_shuffle.values) == (80,)
     assert tuple(found.sort.values) == (20, 10, 50)
     assert tuple(found.reduce.values) == (90, 110, 50)
-    assert (found.negative, found.failed) == (1, 1)
+    assert found.negative == 1
+    assert found.overhead == Overhead(failed=1, failed_time=0.8, work=(100 + 200 + 400 + 200 + 90) / 1000)
+    assert found.overhead.share == pytest.approx(800 / (800 + 990))
 
 
 def test_a_class_states_what_its_jobs_say() -> None:
-    found = gather([(job("a"), "c"), (job("b", submitted=250, finished=750), "c")])
+    found = gather([(job("a"), "c"), (job("b", later=250), "c")])
     (each,) = found.classes
     assert (each.runs, each.map_tasks, each.reduce_tasks) == (2, 2, 3)
     assert (each.map.average, each.map.longest) == (0.15, 0.2)
@@ -78,8 +91,6 @@ def test_a_class_states_what_its_jobs_say() -> None:
     ],
 )
 def test_what_makes_no_profile_is_told(more: dict[str, object], reason: str) -> None:
-    from dataclasses import replace
-
     found = gather([(replace(job(), **more), "c")])  # type: ignore[arg-type]
     assert found.classes == ()
     assert reason in found.left_out[0].reason

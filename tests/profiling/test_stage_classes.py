@@ -53,7 +53,7 @@ def test_a_retried_stage_is_one(tmp_path: Path) -> None:
     plain = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS)).stage_classes[0]
     (again,) = profiles(tmp_path, a=spark_events("etl", BEGIN, JOBS, retried=1)).stage_classes
     assert again.stages == plain.stages
-    assert again.failed == 1
+    assert again.overhead.failed == 1
 
 
 def test_runs_with_other_stages_do_not_count(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ class StageRun:
     """One attempt at a stage of a Spark application, its tasks summed up.
 
     ``launches`` and ``finishes`` are when its successful tasks began and ended, in the order of the log; ``parents``
-    are ids of stages; ``skipped`` ones were never submitted.
+    are ids of stages; ``skipped`` ones were never submitted. ``failed_time`` and ``killed_time`` are the milliseconds
+    of the tasks that failed and that were killed, copies that another one overtook included.
     """
 
     stage: int
@@ -69,6 +70,8 @@ class StageRun:
     shuffle_read: int = 0
     shuffle_write: int = 0
     skipped: bool = False
+    failed_time: int = 0
+    killed_time: int = 0
 
     @property
     def durations(self) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from mrdsl.exchange.logs.records import LATEST, SparkApplication, SparkJob, Stag
 from mrdsl.exchange.logs.telling import Telling
 
 if TYPE_CHECKING:
-    from mrdsl.exchange.logs.spark_structs import Event, ExecutorInfo, StageInfo
+    from mrdsl.exchange.logs.spark_structs import Event, ExecutorInfo, StageInfo, TaskInfo
 
 Part = tuple[str, Iterable[tuple[int, memoryview]]]
 """A file of a log, and its lines with their numbers."""
@@ -41,6 +41,7 @@ SKIPPED = tuple(
 
 MOST_CORES = 100_000
 """Of one executor; what says more is mistaken."""
+UNKNOWN = -1
 
 
 def is_event_log(head: bytes) -> bool:
@@ -91,11 +92,45 @@ class _Tasks:
     task_type: str = ""
     launches: array[int] = field(default_factory=lambda: array("q"))
     finishes: array[int] = field(default_factory=lambda: array("q"))
+    indices: array[int] = field(default_factory=lambda: array("i"))
+    speculative: bool = False
     failed: int = 0
     killed: int = 0
+    failed_time: int = 0
+    killed_time: int = 0
     input_bytes: int = 0
     shuffle_read: int = 0
     shuffle_write: int = 0
+
+    def succeed(self, info: TaskInfo) -> None:
+        """Keeps a task that was done."""
+        self.launches.append(info.launch)
+        self.finishes.append(info.finish)
+        self.indices.append(info.index if 0 <= info.index < 2**31 else UNKNOWN)
+        self.speculative = self.speculative or info.speculative
+
+    def without_copies(self) -> None:
+        """Of the copies of a task that all succeeded the first one counts, the others were killed too late."""
+        seen: set[int] = set()
+        launches, finishes = array("q"), array("q")
+        for launch, finish, index in zip(self.launches, self.finishes, self.indices, strict=True):
+            if index in seen:
+                self.lose(finish - launch, True)
+                continue
+            launches.append(launch)
+            finishes.append(finish)
+            if index != UNKNOWN:
+                seen.add(index)
+        self.launches, self.finishes = launches, finishes
+
+    def lose(self, held: int, killed: bool) -> None:
+        """Counts a task that came to nothing after so many milliseconds."""
+        if killed:
+            self.killed += 1
+            self.killed_time += held
+        else:
+            self.failed += 1
+            self.failed_time += held
 
 
 class _Application:
@@ -183,12 +218,10 @@ class _Application:
                 tasks.input_bytes += taken.read
         ended = "" if reason is None else reason.reason
         if ended == "Success" and info is not None and not info.failed and not info.killed:
-            tasks.launches.append(info.launch)
-            tasks.finishes.append(info.finish)
-        elif ended == "TaskKilled" or (info is not None and info.killed):
-            tasks.killed += 1
+            tasks.succeed(info)
         else:
-            tasks.failed += 1
+            held = 0 if info is None else info.finish - info.launch
+            tasks.lose(held, ended == "TaskKilled" or (info is not None and info.killed))
         return True
 
     def whole(self) -> SparkApplication:
@@ -215,6 +248,8 @@ class _Application:
 
     def _stage(self, key: tuple[int, int]) -> StageRun:
         info, tasks = self.stages.get(key), self.tasks.get(key, _Tasks())
+        if tasks.speculative:
+            tasks.without_copies()
         return StageRun(
             key[0],
             key[1],
@@ -230,6 +265,8 @@ class _Application:
             tasks.shuffle_read,
             tasks.shuffle_write,
             key not in self.submitted and key not in self.tasks,
+            tasks.failed_time,
+            tasks.killed_time,
         )
 
 

@@ -13,10 +13,12 @@ from msgspec import Struct, field
 class TaskInfo(Struct, gc=False):
     """``Task Info``."""
 
+    index: int = field(name="Index", default=-1)
     launch: int = field(name="Launch Time", default=0)
     finish: int = field(name="Finish Time", default=0)
     failed: bool = field(name="Failed", default=False)
     killed: bool = field(name="Killed", default=False)
+    speculative: bool = field(name="Speculative", default=False)
 
 
 class Reason(Struct, gc=False):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mrdsl import api
@@ -33,6 +33,7 @@ from .making import BEGIN, as_binary, as_json, job_events, lz4_java, xerial_snap
 
 MAPS = [(1000, 5000), (1000, 9000), (6000, 8000)]
 REDUCES = [(2000, 10_000, 10_100, 12_000), (9500, 11_000, 11_050, 11_500)]
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 EVENTS = job_events("job_1_0001", "Sleep job", BEGIN, MAPS, REDUCES, lost=1)
 
 
@@ -112,6 +113,7 @@ def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.sampled_from([b"", b"a", b"skip me", b"longer than a piece"])), st.integers(1, 12))
+@UNTIMED
 def test_lines_are_the_same_however_they_are_cut(texts: list[bytes], size: int) -> None:
     data = b"\n".join(texts)
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
@@ -253,6 +255,7 @@ ATTEMPT = st.builds(
 
 
 @given(st.lists(ATTEMPT, max_size=20), st.slices(20))
+@UNTIMED
 def test_columns_hold_what_they_were_given(attempts: list[Attempt], part: slice) -> None:
     held = Attempts(attempts)
     assert list(held) == attempts
