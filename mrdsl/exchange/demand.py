@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
@@ -21,6 +21,7 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.core.source import Span
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
+from mrdsl.exchange.mistakes import Mistakes
 from mrdsl.spec.schema import Source
 
 FOR_THE_READER = frozenset({"hour", "time", "period", "date"})
@@ -45,15 +46,6 @@ class Wanted:
         return self.word == "service"
 
 
-@dataclass
-class _Report:
-    found: list[Diagnostic] = field(default_factory=list)
-
-    def add(self, diagnostic: Diagnostic | None) -> None:
-        if diagnostic is not None:
-            self.found.append(diagnostic)
-
-
 def read_demand(
     source: Source, wanted: Sequence[Wanted], periods: int, periods_place: Span | None = None, shown: str = ""
 ) -> tuple[NDArray[np.float64], tuple[Diagnostic, ...]]:
@@ -68,7 +60,7 @@ def read_demand(
         raw = read_raw(source, shown or source.written)
     except (OSError, ValueError) as problem:
         return empty, (unreadable(source, problem),)
-    report = _Report()
+    report = Mistakes()
     columns = _columns(raw, wanted, report)
     if raw.rows != periods:
         report.add(_wrong_length(raw, periods, periods_place))
@@ -81,7 +73,7 @@ def read_demand(
     return empty, tuple(report.found)
 
 
-def _columns(raw: RawTable, wanted: Sequence[Wanted], report: _Report) -> list[tuple[int, int, float]]:
+def _columns(raw: RawTable, wanted: Sequence[Wanted], report: Mistakes) -> list[tuple[int, int, float]]:
     """For every wanted column that is there: which it is, its place in the row, and its unit's factor."""
     places = {one.name: which for which, one in enumerate(wanted)}
     seen: dict[str, int] = {}
@@ -130,7 +122,7 @@ def _head(cell: str, places: dict[str, int]) -> tuple[str, str | None]:
     return match["name"], match["unit"]
 
 
-def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report: _Report) -> float:
+def _factor(raw: RawTable, index: int, wanted: Wanted, unit: str | None, report: Mistakes) -> float:
     if unit is None or (not wanted.is_rate and unit.strip() in ("jobs", "job", "")):
         return 1.0
     match = _RATE.match(unit.strip())
@@ -163,7 +155,7 @@ def _wrong_length(raw: RawTable, periods: int, place: Span | None) -> Diagnostic
     )
 
 
-def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64], report: _Report) -> None:
+def _negative(raw: RawTable, column: int, name: str, values: NDArray[np.float64], report: Mistakes) -> None:
     rows = np.flatnonzero(values < 0)
     for row in rows[:MAX_REPORTED_ROWS].tolist():
         more = len(rows) - MAX_REPORTED_ROWS

@@ -1,6 +1,11 @@
-"""How a reader says that a file is not what it reads: one exception, with the reason, the place and what to do."""
+"""How a reader says that a file is not what it reads: one exception, with the reason, the place and what to do.
+
+Mistakes of single cells are gathered instead, so that all are told at once.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.source import Span
@@ -24,3 +29,14 @@ class EmptyFileError(FormatError):
 
     def __init__(self) -> None:
         super().__init__("it is empty", "name a file that holds something")
+
+
+@dataclass
+class Mistakes:
+    """What is wrong with a file, in the order in which it was found."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, diagnostic: Diagnostic | None) -> None:
+        if diagnostic is not None:
+            self.found.append(diagnostic)

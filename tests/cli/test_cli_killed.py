@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from mrdsl.core.resources import resource
+from tests.running_processes import running
 from tests.solving.test_limits import fake_program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +50,7 @@ def test_nothing_is_left_of_a_killed_command(command: str, tmp_path: Path) -> No
     for number in range(ROUNDS):
         started = [_start(command, tmp_path, f"{number}-{i}") for i in range(AT_ONCE)]
         for i, process in enumerate(started):
-            _await_its_first_child(process, f"MRDSL_TEST_MARK={tmp_path}/{number}-{i}".encode())
+            _await_its_first_child(process, f"MRDSL_TEST_MARK={tmp_path}/{number}-{i}")
             time.sleep(drawn.uniform(0.0, 0.4))
             process.send_signal(drawn.choice([signal.SIGTERM, signal.SIGHUP, signal.SIGKILL]))
         for i, process in enumerate(started):
@@ -75,27 +76,16 @@ def _start(command: str, folder: Path, mark: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _await_its_first_child(process: subprocess.Popen[bytes], mark: bytes) -> None:
-    while process.poll() is None and len(_running(mark)) < 2:
+def _await_its_first_child(process: subprocess.Popen[bytes], mark: str) -> None:
+    while process.poll() is None and len(running(mark)) < 2:
         time.sleep(0.01)
 
 
 def _nothing_is_left(folder: Path, mark: str) -> None:
     for _ in range(100):
-        processes = _running(f"MRDSL_TEST_MARK={folder}/{mark}".encode())
+        processes = running(f"MRDSL_TEST_MARK={folder}/{mark}")
         files = sorted(path.name for path in (folder / f"tmp-{mark}").rglob("*"))
         if not processes and not files:
             return
         time.sleep(0.05)
     pytest.fail(f"left: {processes} {files}")
-
-
-def _running(mark: bytes) -> list[str]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (path / "environ").read_bytes().split(b"\0"):
-                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return found

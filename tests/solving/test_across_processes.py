@@ -122,5 +122,6 @@ def test_who_wants_to_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) -> No
     with kept():
         answer = solve_model(easy(), "highs")
     assert (answer.termination, answer.solution) == (Termination.INTERRUPTED, SolutionStatus.FEASIBLE)
+    assert answer.value == 4.0
     with pytest.raises(KeyboardInterrupt):
         solve_model(easy(), "highs")

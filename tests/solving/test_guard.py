@@ -11,6 +11,7 @@ import pytest
 
 from mrdsl.core import guarded
 from mrdsl.solving import processes
+from tests.running_processes import running
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks at /proc")
 KILLED_AT_ONCE = """
@@ -33,10 +34,10 @@ def test_a_program_is_known_before_it_runs(threads: str) -> None:
     name, _, value = mark.partition("=")
     subprocess.run([sys.executable, "-c", KILLED_AT_ONCE, threads], env={name: value, "PATH": "/usr/bin:/bin"})
     for _ in range(200):
-        if not _running(mark.encode()):
+        if not running(mark):
             return
         time.sleep(0.05)
-    pytest.fail(f"left: {_running(mark.encode())}")
+    pytest.fail(f"left: {running(mark)}")
 
 
 def test_a_folder_is_known_before_it_is_made_and_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,14 +55,3 @@ def test_a_program_that_cannot_run_is_forgotten(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(FileNotFoundError):
         processes.start(["/nowhere/program"], {}, subprocess.DEVNULL)
     assert [line[:2] for line in told] == ["-g"]
-
-
-def _running(mark: bytes) -> list[str]:
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (path / "environ").read_bytes().split(b"\0"):
-                found.append((path / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return found

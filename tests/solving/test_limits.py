@@ -156,19 +156,6 @@ def test_a_worker_that_overruns_is_ended_and_its_incumbent_kept(monkeypatch: pyt
     assert (answer.value, answer.bound) == (5.0, 1.0)
 
 
-def test_ctrl_c_keeps_the_incumbent(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupts_its_parent(_: Any, report: Any) -> Any:
-        report(np.array([4.0]), 4.0, None)
-        os.kill(os.getppid(), signal.SIGINT)
-        time.sleep(600)
-
-    monkeypatch.setattr(highs, "solve", interrupts_its_parent)
-    with kept():
-        answer = solve_model(easy(), "highs")
-    assert (answer.termination, answer.solution) == (Termination.INTERRUPTED, SolutionStatus.FEASIBLE)
-    assert answer.value == 4.0
-
-
 STOPPED = """[ "$1" = -quit ] && exit 0
 for a; do case "$a" in *.sol) solution="$a";; esac; done
 trap 'printf "Stopped on %s - objective value 4\\n 0 x0 4 0\\n" > "$solution"; exit 0' INT

@@ -20,6 +20,7 @@ from mrdsl.planning import solver_contract as contract
 from mrdsl.planning.solver_contract import CASES, Case
 from mrdsl.solving.arrays import linear_program
 from mrdsl.solving.declaration import declare
+from tests.solving.toy import toy
 
 GLPK = (resource("solvers") / "glpk.toml").read_text(encoding="utf-8")
 RELEASED = {
@@ -39,14 +40,7 @@ def test_a_program_that_reads_lp_gets_lp(case: Case, tmp_path: Path, monkeypatch
 
 @pytest.mark.parametrize("wanted", ["nl", "xls", ""])
 def test_a_format_that_is_not_written_is_refused(wanted: str) -> None:
-    data = {
-        "kind": "solver",
-        "name": "toy",
-        "summary": "x",
-        "solves": ["LP"],
-        "install": "y",
-        "command": {"program": "toy", "arguments": [], "reads": "a:b", "writes": wanted},
-    }
+    data = toy(command={"program": "toy", "arguments": [], "reads": "a:b", "writes": wanted})
     with pytest.raises(MrdslError, match="writes is"):
         declare(data, "toy.toml", "test")
 

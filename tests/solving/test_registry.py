@@ -13,6 +13,7 @@ from mrdsl.core.resources import resource
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import declare
 from mrdsl.solving.installed import require, version, where
+from tests.solving.toy import toy
 
 TOY = """kind = "solver"
 name = "{name}"
@@ -230,14 +231,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("case", MISTAKES)
 def test_a_mistake_in_a_file_is_named(case: str) -> None:
-    good = {
-        "kind": "solver",
-        "name": "toy",
-        "summary": "x",
-        "solves": ["LP"],
-        "install": "y",
-        "worker": {"call": "a:b"},
-    }
+    good = toy(worker={"call": "a:b"})
     changes, words = MISTAKES[case]
     assert declare(good, "toy.toml", "test").name == "toy"
     with pytest.raises(MrdslError, match=words):
@@ -275,14 +269,7 @@ def test_an_entry_point_may_be_a_mapping(monkeypatch: pytest.MonkeyPatch) -> Non
         name, value = "toy", "toypackage:SOLVER"
 
         def load(self) -> object:
-            return {
-                "kind": "solver",
-                "name": "toy",
-                "summary": "x",
-                "solves": ["LP"],
-                "install": "y",
-                "worker": {"call": "a:b"},
-            }
+            return toy(worker={"call": "a:b"})
 
     monkeypatch.setattr(registry, "_entry_points", lambda: (Point(),))
     assert registry.find("toy").origin == "entry point"

@@ -27,6 +27,7 @@ from mrdsl.solving.checked_answer import solve_model
 from mrdsl.solving.declaration import declare
 from mrdsl.solving.nonlinear_file import variables_of
 from tests.solving.test_limits import fresh_workers
+from tests.solving.toy import toy
 
 assert fresh_workers, "a fixture that is used by its name"
 BORROWED = """kind = "solver"
@@ -183,15 +184,7 @@ def test_a_persistent_interface_gets_its_instance(tmp_path: Path, monkeypatch: p
 def test_a_limit_in_whole_seconds() -> None:
     from mrdsl.solving.programs import options_of
 
-    data = {
-        "kind": "solver",
-        "name": "toy",
-        "summary": "x",
-        "solves": ["LP"],
-        "install": "y",
-        "pyomo": {"factory": "glpk"},
-        "limits": {"time": {"name": "tmlim", "whole": True}},
-    }
+    data = toy(pyomo={"factory": "glpk"}, limits={"time": {"name": "tmlim", "whole": True}})
     options = options_of(declare(data, "toy.toml", "test"), Limits(time=7.2))
     assert options == {"tmlim": 8}
     assert isinstance(options["tmlim"], int)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +10,11 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.whole_numbers import floor
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
+from mrdsl.exchange.mistakes import Mistakes
 from mrdsl.families.hybrid.facts import Bursts, HybridFacts, Queue
 from mrdsl.simulation.sampling import draws, stream
 
 Counts = NDArray[np.int64]
-
-
-@dataclass
-class _Report:
-    found: list[Diagnostic] = field(default_factory=list)
-
-    def add(self, diagnostic: Diagnostic | None) -> None:
-        if diagnostic is not None:
-            self.found.append(diagnostic)
 
 
 def arrivals_of(facts: HybridFacts, seed: int) -> Counts:
@@ -74,7 +65,7 @@ def recorded(facts: HybridFacts) -> tuple[Mapping[str, Counts], tuple[Diagnostic
         raw = read_raw(source, source.written)
     except (OSError, ValueError) as problem:
         return {}, (unreadable(source, problem),)
-    report = _Report()
+    report = Mistakes()
     heads = [head.strip() for head in raw.header]
     wanted = [(heads.index(queue.name), queue) for queue in facts.queues if queue.name in heads]
     if not wanted:
@@ -103,7 +94,7 @@ def recorded(facts: HybridFacts) -> tuple[Mapping[str, Counts], tuple[Diagnostic
     return {q.name: v[: facts.horizon].astype(np.int64) for (_, q), v in zip(wanted, columns, strict=True)}, ()
 
 
-def _check(raw: RawTable, index: int, queue: Queue, values: NDArray[np.float64], report: _Report) -> None:
+def _check(raw: RawTable, index: int, queue: Queue, values: NDArray[np.float64], report: Mistakes) -> None:
     wrong = (values < 0) | (values != np.floor(values)) | (values > queue.arrivals_max)
     for row in np.flatnonzero(wrong & ~np.isnan(values))[:5].tolist():
         report.add(

@@ -6,9 +6,12 @@ import pytest
 
 import mrdsl
 from mrdsl.language.loading import load_text
+from mrdsl.solving.registry import methods_of
 
 CLUSTER = "problem makespan\ncluster { slots { map = 4, reduce = 3 } }\n"
 GOAL = "\nminimize makespan\n"
+METHODS = sorted({*methods_of("makespan")} - {"cp-sat"})
+"""All but the one that needs an extra."""
 
 BAD = [
     (
@@ -88,20 +91,7 @@ def test_all_mistakes_are_told_in_one_run() -> None:
         ("map { tasks = 1, time = 2 s }, reduce { tasks = 1, time = 5 s }", 7.0),
     ],
 )
-@pytest.mark.parametrize(
-    "solver",
-    [
-        "auto",
-        "fifo",
-        "johnson",
-        "genetic",
-        "balanced-pools",
-        "balanced-pools-genetic",
-        "many-pools",
-        "slot-search",
-        "highs",
-    ],
-)
+@pytest.mark.parametrize("solver", ["auto", *METHODS, "highs"])
 def test_a_batch_of_one_takes_its_waves_by_every_method(job: str, seconds: float, solver: str) -> None:
     result = mrdsl.solve(mrdsl.loads(CLUSTER + f"job A {{ {job} }}" + GOAL), solver)
     assert result.objective.value == pytest.approx(seconds)
