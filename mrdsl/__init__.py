@@ -11,14 +11,17 @@ from mrdsl.core import saving
 from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
-    from mrdsl.api import check, compare, compile, diff, dumps, load, load_plan, loads, profile, simulate, solve
+    from mrdsl.api import check, compare, compile, diff, dumps, load, load_plan, loads, profile, report, simulate, solve
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
     from mrdsl.spec.spec import Constraint, Goal, Method, Spec
 
 _HOMES = {
     **dict.fromkeys(
-        ("check", "compare", "compile", "diff", "dumps", "load", "load_plan", "loads", "profile", "simulate", "solve"),
+        (
+            *("check", "compare", "compile", "diff", "dumps", "load", "load_plan", "loads"),
+            *("profile", "report", "simulate", "solve"),
+        ),
         "mrdsl.api",
     ),
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
@@ -48,6 +51,7 @@ __all__ = [
     "load_plan",
     "loads",
     "profile",
+    "report",
     "simulate",
     "solve",
 ]

@@ -201,6 +201,44 @@ def simulate(
     return run(spec.spec, settings, seed, spec) if isinstance(spec, Result) else run(spec, settings, seed)
 
 
+def report(
+    plan: Spec | Result,
+    output: str | Path | None = None,
+    solver: str = "auto",
+    *,
+    formulation: str | None = None,
+    relax: bool = False,
+    limits: Limits | None = None,
+    simulate: int | None = None,
+    spend: float = 30.0,
+    markdown: bool = False,
+    force: bool = False,
+) -> str:
+    """All that is known of a plan as one HTML page, or as Markdown; written to ``output`` too, where that is given.
+
+    ``plan`` is a spec, which is solved as :func:`solve` does, or a result, which is not solved again. The form is that
+    of ``output``'s ending; without one, ``markdown`` asks for Markdown. ``simulate`` runs the plan so many times
+    besides; ``spend`` is how many seconds go into what promises are worth, and again into what-if curves. Raises
+    MrdslError as :func:`solve` does, and ``missing-extra`` where a page is asked for without the extra `report`.
+    """
+    from mrdsl.core.writer import write_text
+    from mrdsl.explain.report import report as run
+    from mrdsl.explain.what_if import How
+    from mrdsl.reporting.written import check_ending, written
+    from mrdsl.simulation.settings import Settings
+
+    path = Path("report.md" if markdown else "report.html") if output is None else Path(output)
+    check_ending(path)
+    spec = plan.spec if isinstance(plan, Result) else plan
+    how = How(solver, formulation, relax, limits or Limits(), spend)
+    runs = None if simulate is None else Settings(runs=simulate)
+    made = run(spec, how, "mrdsl.report", plan=plan if isinstance(plan, Result) else None, runs=runs)
+    text = written(made[0], path)
+    if output is not None:
+        write_text(path, text, force=force)
+    return text
+
+
 def _spec(loaded: Loaded) -> Spec:
     errors = [d for d in loaded.diagnostics if d.severity == "error" and not d.impossible]
     if loaded.spec is None or errors:

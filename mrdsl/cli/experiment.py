@@ -11,7 +11,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError, print_diagnostics
-from mrdsl.cli.outputs import refuse_folder
+from mrdsl.cli.outputs import OutputFile, Outputs, command_line, refuse_folder
 from mrdsl.contracts.family import Experiment
 from mrdsl.core.diagnostics import MrdslError, Severity, error
 from mrdsl.core.suggestions import did_you_mean
@@ -21,9 +21,12 @@ from mrdsl.families import family, family_names
 @click.command()
 @click.argument("name", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for plots and tables; default NAME.")
+@click.option("--report", type=OutputFile(), help="Write a report of the study, too: a file that ends in .html or .md.")
 @shared.force
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Change one of the study's options.")
-def experiment(name: str | None, output: Path | None, force: bool, settings: tuple[str, ...]) -> None:
+def experiment(
+    name: str | None, output: Path | None, report: Path | None, force: bool, settings: tuple[str, ...]
+) -> None:
     """Run the study NAME, or list all studies."""
     known = {study.name: study for kind in family_names() for study in _studies(kind)}
     if name is None:
@@ -39,16 +42,30 @@ def experiment(name: str | None, output: Path | None, force: bool, settings: tup
     from mrdsl import api
     from mrdsl.core.writer import claimed, overwriting
     from mrdsl.planning.studies import run_study
+    from mrdsl.reporting.charts.files import collected
+    from mrdsl.reporting.charts.rendering import require
+    from mrdsl.reporting.study_report import study_report
     from mrdsl.reporting.text import print_tables
+    from mrdsl.reporting.written import check_ending, written
 
     study = known[name]
     folder = output or Path(name)
     options = _options(study, settings)
     refuse_folder(folder, force=force, inputs=[Path(value) for value in options.values() if isinstance(value, str)])
-    with claimed(folder), overwriting(force):
+    require()
+    if report is not None:
+        check_ending(report)
+    outputs = Outputs({"--report": report}, force)
+    outputs.check()
+    tables = []
+    with claimed(folder), overwriting(force), collected() as charts:
         signal.signal(signal.SIGINT, _stop)
         for table in run_study(study, folder, api, options):
             click.echo(print_tables([table]))
+            tables.append(table)
+    if report is not None:
+        found = study_report(study.name, study.doc, charts, tables, options, command_line())
+        outputs.write("--report", written(found, report))
 
 
 def _stop(number: int, frame: object) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -30,6 +32,11 @@ class OutputFile(click.Path):
         if reason:
             self.fail(f"`{path!s}` cannot be written: {reason}", param, ctx)
         return STANDARD_OUTPUT if is_standard_output(path) else path
+
+
+def command_line() -> str:
+    """The command as one would type it, for what is to be repeated."""
+    return shlex.join(["mrdsl", *sys.argv[1:]])
 
 
 @dataclass(frozen=True)

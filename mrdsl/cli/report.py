@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import OutputFile, Outputs
+from mrdsl.cli.outputs import OutputFile, Outputs, command_line
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits
@@ -61,7 +59,7 @@ def report(output: Path, force: bool, runs: int | None, spend: float, **options:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     limits = Limits(time=options["time_limit"], gap=options["gap"])
     how = How(options["solver"], options["formulation"], options["relax"], limits, spend)
-    command = shlex.join(["mrdsl", *sys.argv[1:]])
+    command = command_line()
     settings = Settings(runs=runs) if runs is not None else None
     with kept():
         whole, result = run(loaded.spec, how, command, plan=opened.plan, runs=settings, known=loaded.diagnostics)

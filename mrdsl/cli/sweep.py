@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED
 from mrdsl.cli.inputs import parameters
-from mrdsl.cli.outputs import OutputFile, Outputs
+from mrdsl.cli.outputs import OutputFile, Outputs, command_line
 from mrdsl.core.result import Limits
 from mrdsl.exchange.registry import TABLES, endings
 
@@ -29,6 +30,7 @@ from mrdsl.exchange.registry import TABLES, endings
 @click.option(
     "-o", "--output", type=OutputFile(), required=True, help=f"A file that ends in {', '.join(endings(TABLES))}."
 )
+@click.option("--plot", type=OutputFile(), help="Draw the goal: a picture (.svg, .png) or a report (.html, .md).")
 @shared.force
 @shared.params
 @shared.allow_outside
@@ -38,15 +40,21 @@ from mrdsl.exchange.registry import TABLES, endings
 @shared.threads
 @click.option("-j", "--jobs", type=shared.Count(shared.PROCESSES), help="Parallel processes; by default one per core.")
 @click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
-def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, force: bool, **options: Any) -> int:
+def sweep(
+    file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, plot: Path | None, force: bool, **options: Any
+) -> int:
     """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""
+    from mrdsl.reporting.written import check_plot
     from mrdsl.sweeping.axes import parse_axis, parse_seeds
     from mrdsl.sweeping.cells import Setting
     from mrdsl.sweeping.sweep import sweep as run
     from mrdsl.sweeping.table import check_ending
 
     check_ending(output)
-    Outputs({"-o": output}, force=True).check(file, options["data"])
+    if plot is not None:
+        check_plot(plot)
+    Outputs({"--plot": plot}, force).check(file, options["data"])
+    Outputs({"-o": output, "--plot": plot}, force=True).check(file, options["data"])
     limits = Limits(options["time_limit"], options["gap"], None, options["threads"], None)
     setting = Setting(
         str(file),
@@ -57,10 +65,11 @@ def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, fo
         options["allow_outside"],
         parameters(options["defines"], options["data"]),
     )
+    wanted = [parse_axis(text) for text in axes]
     with _Bar() as progress:
         done = run(
             setting,
-            [parse_axis(text) for text in axes],
+            wanted,
             parse_seeds(seeds) if seeds else (),
             output,
             workers=options["jobs"],
@@ -70,10 +79,25 @@ def sweep(file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, fo
         )
     resumed = f", {done.resumed} of them from before" if done.resumed else ""
     click.echo(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
+    if plot is not None and done.table:
+        _draw(plot, done.table, [axis.head for axis in wanted], file, force)
     if done.interrupted:
         click.echo("interrupted; the same command goes on where it stopped", err=True)
         return STOPPED
     return PLAN
+
+
+def _draw(plot: Path, rows: Sequence[Mapping[str, Any]], heads: Sequence[str], file: Path, force: bool) -> None:
+    """The goal over the first axis, as a picture or as a report."""
+    from mrdsl.reporting.charts.files import FORMS, write_chart
+    from mrdsl.reporting.written import written
+    from mrdsl.sweeping.report import sweep_chart, sweep_report
+
+    if plot.suffix.lower() in FORMS:
+        write_chart(plot, sweep_chart(rows, heads, f"Sweep of {file.name}"), force=force)
+    else:
+        report = sweep_report(rows, heads, str(file), command_line())
+        Outputs({"--plot": plot}, force).write("--plot", written(report, plot))
 
 
 class _Bar:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from mrdsl.contracts.family import Family
 from mrdsl.core.charts import GanttChart
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.regular_files import UnreadableError, read_bytes
-from mrdsl.core.result import Result, Table, Termination
-from mrdsl.core.version import __version__
+from mrdsl.core.result import Result, Termination
 from mrdsl.explain.infeasibility import explain
 from mrdsl.explain.sensitivity import steps, table
 from mrdsl.explain.what_if import How, curves
@@ -20,7 +18,7 @@ from mrdsl.explain.wording import as_tables
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.simulate_spec import observe
 from mrdsl.planning.solve_spec import solve
-from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, told
+from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, repeated, told
 from mrdsl.reporting.text import status_text
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec
@@ -133,18 +131,15 @@ def _listing(spec: Spec, diagnostics: tuple[Diagnostic, ...]) -> Section:
 def _repeat(spec: Spec, result: Result, command: str) -> Section:
     """Versions, seed, command and the fingerprints of all that was read."""
     solver = " ".join(filter(None, (result.solver.get("name"), result.solver.get("version"))))
-    rows = [
-        ("command", command),
-        ("mrdsl", __version__),
-        ("Python", platform.python_version()),
-        ("solver", solver),
-        ("formulation", result.formulation),
-        ("seed", None if result.seed is None else str(result.seed)),
-        *((f"param {name}", str(value)) for name, value in spec.given.items()),
-        *([("SHA-256 of the spec", _print(spec.text.encode()))] if not spec.files else []),
-        *((f"SHA-256 of {Path(read.path).name}", read.sha256 or _print_of(read.path)) for read in spec.files),
-    ]
-    return Section("To repeat it", (Table("", ("what", "value"), [row for row in rows if row[1]]),))
+    more = {
+        "solver": solver,
+        "formulation": result.formulation,
+        "seed": result.seed,
+        **{f"param {name}": value for name, value in spec.given.items()},
+        **({"SHA-256 of the spec": _print(spec.text.encode())} if not spec.files else {}),
+        **{f"SHA-256 of {Path(read.path).name}": read.sha256 or _print_of(read.path) for read in spec.files},
+    }
+    return repeated(command, more)
 
 
 def _print_of(path: str) -> str:

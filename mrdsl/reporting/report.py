@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from mrdsl.core.charts import Chart
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.result import Table
+from mrdsl.core.version import __version__
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,13 @@ class Shown:
     decision: str
     charts: tuple[Chart, ...] = ()
     assumptions: tuple[str, ...] = ()
+
+
+def repeated(command: str, more: Mapping[str, object] = MappingProxyType({})) -> Section:
+    """What is needed to have the same again: the command, versions, and what else there is."""
+    known = {"command": command, "mrdsl": __version__, "Python": platform.python_version(), **more}
+    rows = [(name, str(value)) for name, value in known.items() if value not in (None, "")]
+    return Section("To repeat it", (Table("", ("what", "value"), rows),))
 
 
 def told(diagnostics: Iterable[Diagnostic]) -> Table:

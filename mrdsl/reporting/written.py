@@ -8,10 +8,20 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.reporting.report import Report
 
-PAGES, TEXTS = (".html", ".htm"), (".md", ".markdown")
+PAGES, TEXTS, PICTURES = (".html", ".htm"), (".md", ".markdown"), (".svg", ".png")
 
 
-def check_ending(path: Path) -> None:
+def check_plot(path: Path) -> None:
+    """As :func:`check_ending`, for a file that may be a picture too."""
+    if path.suffix.lower() in PICTURES:
+        from mrdsl.reporting.charts.rendering import require
+
+        require()
+    else:
+        check_ending(path, f", or {' or '.join(PICTURES)} for a picture alone")
+
+
+def check_ending(path: Path, others: str = "") -> None:
     """Raises MrdslError ``wrong-option`` where the ending says no form, ``missing-extra`` where its library lacks."""
     ending = path.suffix.lower()
     if ending in PAGES:
@@ -20,7 +30,7 @@ def check_ending(path: Path) -> None:
         require()
     elif ending not in TEXTS and path != STANDARD_OUTPUT:
         message = f"`{path.name}` does not say what kind of report to write"
-        raise MrdslError([error("wrong-option", message, None, "end it in .html or .md")])
+        raise MrdslError([error("wrong-option", message, None, f"end it in .html or .md{others}")])
 
 
 def written(report: Report, path: Path) -> str:

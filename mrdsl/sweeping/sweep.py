@@ -26,12 +26,16 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Summary:
-    """How a sweep ended: runs in the table, of how many, how many of them resumed, and whether it was interrupted."""
+    """How a sweep ended: runs in the table, of how many, how many of them resumed, and whether it was interrupted.
+
+    ``table`` has the runs themselves, in order.
+    """
 
     rows: int
     total: int
     resumed: int
     interrupted: bool
+    table: tuple[Mapping[str, Any], ...] = ()
 
 
 def sweep(
@@ -83,7 +87,8 @@ def sweep(
         _write(output, rows)
         if not interrupted:
             journal.unlink()
-    return Summary(len(rows), len(planned), resumed, interrupted)
+    table = tuple(rows[number] for number in sorted(rows))
+    return Summary(len(rows), len(planned), resumed, interrupted, table)
 
 
 def _write(output: Path, rows: Mapping[int, dict[str, Any]]) -> None:

@@ -59,7 +59,7 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("profile job.jhist -o night.mrspec --jobs jobs.csv", 0, ["night.mrspec", "jobs.csv"]),
     ("solvers", 0, []),
     ("sweep q.mrspec --seeds 1..2 -j 1 -o table.csv", 0, ["table.csv"]),
-    ("sweep q.mrspec --seeds 1..2 -j 2 -o table.jsonl", 0, ["table.jsonl"]),
+    ("sweep q.mrspec --seeds 1..2 -j 2 -o table.jsonl --plot table.png", 0, ["table.jsonl", "table.png"]),
     ("experiment energy-sensitivity -o . --set points=2", 2, []),
     ("experiment joint-instances -o instances", 0, ["instances", "instances/*"]),
     ("experiment joint-instances -o instances", 2, []),

@@ -7,7 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+import mrdsl
+from mrdsl.cli import cli
 from mrdsl.core.charts import BarChart, IntervalChart, LineChart
 from mrdsl.core.result import Table
 from mrdsl.explain.report import report
@@ -16,6 +19,7 @@ from mrdsl.language.loading import load_file, load_text
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.markdown import markdown
 from mrdsl.reporting.report import Listing, Part, Report
+from mrdsl.simulation.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "models" / "capacity" / "reference.mrspec"
@@ -127,3 +131,36 @@ def test_lines_hold_no_more_than_the_plan_knows() -> None:
     assert spec is not None
     assert curves(spec, solve(spec), PLAIN).charts == ()
     assert isinstance(LineChart("", "", "", ()).table(), Table)
+
+
+def test_python_has_the_same_by_the_same_names(tmp_path: Path) -> None:
+    spec = load_text(SMALL).spec
+    assert spec is not None
+    text = mrdsl.report(spec, tmp_path / "night.md", spend=0.0)
+    assert (tmp_path / "night.md").read_text(encoding="utf-8") == text
+    assert text == mrdsl.report(mrdsl.solve(spec), markdown=True, spend=0.0)
+    assert mrdsl.report(spec, spend=0.0).startswith("<!DOCTYPE html>")
+    with pytest.raises(mrdsl.MrdslError, match="there already"):
+        mrdsl.report(spec, tmp_path / "night.md", spend=0.0)
+
+
+def test_a_run_stands_beside_the_estimates() -> None:
+    """What was simulated is a mark on the chart of deadlines, and the plan is the same."""
+    spec = load_file(REFERENCE).spec
+    assert spec is not None
+    whole, result = report(spec, PLAIN, COMMAND, runs=Settings(runs=1, jobs=2))
+    _, beside, *_ = parts(whole, "At a glance")
+    assert isinstance(beside, IntervalChart)
+    assert beside.rows[0].values["simulated p50"] > 0
+    assert whole.decision == report(spec, PLAIN, COMMAND)[0].decision
+    assert result.plan == solve(spec).plan
+
+
+def test_a_study_has_a_report(tmp_path: Path) -> None:
+    page = tmp_path / "study.md"
+    words = ["experiment", "joint-instances", "-o", str(tmp_path / "study"), "--report", str(page)]
+    done = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
+    assert done.return_value is None
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# Study joint-instances")
+    assert "## To repeat it" in text

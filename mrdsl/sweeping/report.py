@@ -1,0 +1,81 @@
+"""A sweep as charts and as a report: the goal over its first axis, a line per combination of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mrdsl.core.charts import BarChart, Chart, LineChart, Series
+from mrdsl.core.result import Table
+from mrdsl.reporting.report import Report, Section, repeated
+from mrdsl.reporting.text import cell_text
+
+Row = Mapping[str, Any]
+GOAL = "value"
+
+
+def sweep_chart(rows: Sequence[Row], heads: Sequence[str], title: str) -> Chart:
+    """The goal's value over the first of ``heads``, the columns of the sweep's axes; over its seeds without any.
+
+    Runs that differ in nothing but their seeds are one point, their mean, within a band from the least to the greatest.
+    """
+    first, *others = heads or ("seed",)
+    unit = next((row["unit"] for row in rows if row.get("unit")), "")
+    label = f"goal [{unit}]" if unit else "goal"
+    places = list(dict.fromkeys(row.get(first) for row in rows))
+    lines: dict[str, dict[Any, list[float]]] = {}
+    for row in rows:
+        name = ", ".join(f"{head} {cell_text(row.get(head))}" for head in others) or label
+        values = lines.setdefault(name, {}).setdefault(row.get(first), [])
+        if row.get(GOAL) is not None:
+            values.append(float(row[GOAL]))
+    if all(isinstance(place, int | float) for place in places):
+        found = sorted(place for place in places if place is not None)
+        return LineChart(title, first, label, tuple(_line(name, found, at) for name, at in lines.items()))
+    means = {name: [_mean(at.get(place, [])) for place in places] for name, at in lines.items()}
+    return BarChart(title, tuple(cell_text(place) for place in places), means, first, label)
+
+
+def _line(name: str, places: Sequence[float], at: Mapping[Any, Sequence[float]]) -> Series:
+    values = [at.get(place, ()) for place in places]
+    means = [_mean(each) for each in values]
+    if all(len(each) < 2 for each in values):
+        return Series(name, list(places), means)
+    nothing = float("nan")
+    low, high = ([pick(each) if each else nothing for each in values] for pick in (min, max))
+    return Series(name, list(places), means, low, high)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def sweep_report(rows: Sequence[Row], heads: Sequence[str], file: str, command: str) -> Report:
+    """What the runs found, and what came to nothing."""
+    known = [row for row in rows if row.get(GOAL) is not None]
+    columns = tuple(dict.fromkeys(key for row in rows for key in row if key != "seconds"))
+    table = Table("", columns, [tuple(row.get(key) for key in columns) for row in rows])
+    lost = [row for row in rows if row.get(GOAL) is None]
+    sections = (
+        Section("At a glance", (sweep_chart(rows, heads, "The goal over what was changed"),) if known else ()),
+        Section("Runs", (table,)),
+        repeated(command),
+    )
+    proof = f"{len(rows):,} runs; {len(lost):,} without a plan." if lost else f"{len(rows):,} runs, each with a plan."
+    shown = tuple(section for section in sections if section.parts)
+    return Report(f"Sweep of {Path(file).name}", _decision(known, heads), proof, shown)
+
+
+def _decision(known: Sequence[Row], heads: Sequence[str]) -> str:
+    if not known:
+        return "No run has a plan."
+    ends = [pick(known, key=lambda row: row[GOAL]) for pick in (min, max)]
+    told = [
+        f"{cell_text(float(row[GOAL]))} {row.get('unit') or ''}".strip()
+        + " ("
+        + ", ".join(f"{head} {cell_text(row.get(head))}" for head in (heads or ("seed",)))
+        + ")"
+        for row in ends
+    ]
+    return f"The goal lies between {told[0]} and {told[1]}."
