@@ -25,6 +25,8 @@ from mrdsl.spec.spec import Spec
 
 BARS = 300
 """How many bars of a Gantt chart a report shows."""
+LINES = 2000
+"""How many lines of the spec a report shows."""
 
 
 def report(
@@ -125,7 +127,10 @@ def _listing(spec: Spec, diagnostics: tuple[Diagnostic, ...]) -> Section:
     """The spec's text, the lines marked that something is said of."""
     if not spec.text:
         return Section("Spec", ())
-    return Section("Spec", (Listing(spec.file, spec.text, marks(diagnostics, spec.file)),))
+    lines = spec.text.splitlines()
+    more = [f"The first {LINES:,} of {len(lines):,} lines."] if len(lines) > LINES else []
+    said = {line: told for line, told in marks(diagnostics, spec.file).items() if line <= LINES}
+    return Section("Spec", (*more, Listing(spec.file, "\n".join(lines[:LINES]), said)))
 
 
 def _repeat(spec: Spec, result: Result, command: str) -> Section:

@@ -26,7 +26,7 @@ def sweep_chart(rows: Sequence[Row], heads: Sequence[str], title: str) -> Chart:
     places = list(dict.fromkeys(row.get(first) for row in rows))
     lines: dict[str, dict[Any, list[float]]] = {}
     for row in rows:
-        name = ", ".join(f"{head} {cell_text(row.get(head))}" for head in others) or label
+        name = ", ".join(_at(head, row.get(head)) for head in others) or label
         values = lines.setdefault(name, {}).setdefault(row.get(first), [])
         if row.get(GOAL) is not None:
             values.append(float(row[GOAL]))
@@ -45,6 +45,12 @@ def _line(name: str, places: Sequence[float], at: Mapping[Any, Sequence[float]])
     nothing = float("nan")
     low, high = ([pick(each) if each else nothing for each in values] for pick in (min, max))
     return Series(name, list(places), means, low, high)
+
+
+def _at(head: str, value: Any) -> str:
+    """``deadline [min]`` and 16 as ``deadline 16 min``."""
+    name, _, unit = head.partition(" [")
+    return f"{name} {cell_text(value)} {unit.rstrip(']')}".rstrip()
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -74,7 +80,7 @@ def _decision(known: Sequence[Row], heads: Sequence[str]) -> str:
     told = [
         f"{cell_text(float(row[GOAL]))} {row.get('unit') or ''}".strip()
         + " ("
-        + ", ".join(f"{head} {cell_text(row.get(head))}" for head in (heads or ("seed",)))
+        + ", ".join(_at(head, row.get(head)) for head in (heads or ("seed",)))
         + ")"
         for row in ends
     ]

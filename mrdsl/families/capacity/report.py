@@ -44,12 +44,20 @@ def _decision(spec: Spec, plan: CapacityPlan) -> str:
 
 def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
     """What the plan's cost consists of."""
-    away = {f"rejected {name}": float(p) for name, p in zip(plan.names, plan.penalty, strict=True) if p}
+    away = _penalties(plan)
     if plan.mix is not None:
         return {"VMs": plan.vm_cost, **away}
     prices = prices_of(spec.facts)
     vms = {"on demand": plan.on_demand * prices.on_demand, "reserved": plan.reserved * prices.reserved}
     return {**{f"{plan.vm} {how}": cost for how, cost in vms.items() if cost}, **away}
+
+
+def _penalties(plan: CapacityPlan) -> dict[str, float]:
+    """What rejected jobs cost by class, the dearest classes first; the others together."""
+    order = plan.penalty.argsort(kind="stable")[::-1]
+    dearest = {f"rejected {plan.names[i]}": float(plan.penalty[i]) for i in order[:SHOWN].tolist() if plan.penalty[i]}
+    others = float(plan.penalty[order[SHOWN:]].sum())
+    return {**dearest, "rejected, other classes": others} if others else dearest
 
 
 def _charts(spec: Spec, plan: CapacityPlan) -> list[Chart]:
