@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="capacity, joint, bounds, makespan, energy, schedule.",
 )
-@click.option("--by", default="name", show_default=True, help="What makes a class: name, queue, user or a pattern.")
+@click.option(
+    "--by", default="name", show_default=True, help="What makes a class: name, queue, user, tasks, a pattern."
+)
 @click.option("--cluster", is_flag=True, help="Group jobs by how long and large they are (scikit-learn).")
 @click.option("--classes", type=int, help="How many clusters; without it as many as set themselves apart.")
 @click.option("--max", "longest", default="max", show_default=True, help="What stands as a maximum: max or p95.")

@@ -139,10 +139,11 @@ def _with_sort(group: Sequence[tuple[MapReduceJob, Phases]], phase: str) -> Dura
     Sort and the other phases are counted for the same tasks, but the pooled values of a job whose phases are partly
     unknown do not pair up; so where they pair, task by task, else the mean.
     """
-    return Durations.of(value for _, phases in group for value in _own_with_sort(phases, phase))
+    return Durations.of(value for _, phases in group for value in with_sort(phases, phase))
 
 
-def _own_with_sort(phases: Phases, phase: str) -> Iterator[int]:
+def with_sort(phases: Phases, phase: str) -> Iterator[int]:
+    """A phase of one job, with the time of sorting added to each of its tasks, in milliseconds."""
     own, sorts = getattr(phases, phase).values, phases.sort.values
     if len(own) == len(sorts):
         return map(add, own, sorts)

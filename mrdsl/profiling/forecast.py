@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.formulas import mapreduce
+from mrdsl.profiling.summary import MAX, P95
 from mrdsl.simulation.engine.draws import TaskTimes
 from mrdsl.simulation.engine.samplers import Samples
 from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
@@ -36,13 +37,16 @@ class Forecast:
     simulated: float
 
 
-def forecast(times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str) -> Forecast:
+def forecast(
+    times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed: int, name: str, longest: str = MAX
+) -> Forecast:
     """A job of so many map and reduce tasks alone on so many map and reduce slots, its task times drawn from ``times``.
 
     Equations (1) to (4) of paper 000 for the estimates. The simulation draws every task's time from the recorded ones,
-    with putting back, and runs the job :data:`RUNS` times. ``name`` chooses the random streams beside ``seed``.
+    with putting back, and runs the job :data:`RUNS` times. ``name`` chooses the random streams beside ``seed``;
+    ``longest`` is ``max`` or ``p95``, what the estimates take as a maximum.
     """
-    profile = _profile(times, tasks)
+    profile = _profile(times, tasks, longest)
     one = np.ones(1)
     counts = [np.array([float(max(1, count))]) for count in slots]
     lower, average, upper = (
@@ -52,10 +56,12 @@ def forecast(times: Times, tasks: tuple[int, int], slots: tuple[int, int], seed:
     return Forecast(lower, average, upper, _simulated(times, tasks, slots, seed, name))
 
 
-def _profile(times: Times, tasks: tuple[int, int]) -> mapreduce.Profile:
+def _profile(times: Times, tasks: tuple[int, int], longest: str) -> mapreduce.Profile:
     def both(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
         known = np.asarray(values if len(values) else [np.nan])
-        return known.mean(keepdims=True), known.max(keepdims=True)
+        mean = known.mean(keepdims=True)
+        high = np.quantile(known, 0.95, method="inverted_cdf") if longest == P95 else known.max()
+        return mean, np.maximum(mean, high)
 
     return mapreduce.Profile(
         np.array([float(tasks[0])]),

@@ -30,24 +30,35 @@ def normalised(name: str) -> str:
 
 
 def grouper(by: str) -> Callable[[Run], str]:
-    """The class of a job for ``by``: ``name``, ``queue``, ``user``, else a regular expression whose first group, or
-    whole match, in the name is the class. Raises ValueError where that is none."""
+    """The class of a job for ``by``: ``name``, ``queue``, ``user``, ``tasks``, else a regular expression whose first
+    group, or whole match, in the name is the class. Raises ValueError where that is none."""
     if by == "name":
         return lambda job: normalised(job.name)
     if by == "queue":
         return lambda job: job.queue.rpartition(".")[2] or "default"
     if by == "user":
         return lambda job: job.user or "nobody"
+    if by == "tasks":
+        return _shape
     try:
         pattern = re.compile(by)
     except re.error as cause:
-        raise ValueError(f"`{by}` is neither name, queue nor user, nor a regular expression: {cause}") from None
+        raise ValueError(f"`{by}` is neither name, queue, user nor tasks, nor a regular expression: {cause}") from None
 
     def matched(job: Run) -> str:
         match = pattern.search(job.name)
         return (match[1] if match.groups() and match[1] else match[0]) if match else "other"
 
     return matched
+
+
+def _shape(run: Run) -> str:
+    """What is known when a run is submitted, whatever it is called: its tasks down to a power of two; Spark: stages."""
+    if not isinstance(run, MapReduceJob):
+        return f"stages_{len({stage.stage for stage in run.stages if stage.launches})}"
+    phases = phases_of(run)
+    maps, reduces = (count and 2 ** (count.bit_length() - 1) for count in (phases.map.count, phases.reduce.count))
+    return f"maps_{maps}_reduces_{reduces}" if reduces else f"maps_{maps}"
 
 
 def clustered(features: Sequence[Sequence[float]], classes: int | None, seed: int) -> tuple[list[int], float | None]:

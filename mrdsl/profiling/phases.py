@@ -103,6 +103,10 @@ def phases_of(job: MapReduceJob) -> Phases:
     )
 
 
+ASKEW = 0.05
+"""The part of a job's attempts that may have begun before it was submitted: a machine's clock is wrong then."""
+
+
 def _overhead(attempts: Iterable[Attempt]) -> Overhead:
     counts, held = Counter[AttemptEnd](), Counter[AttemptEnd]()
     for each in attempts:
@@ -119,7 +123,8 @@ def _overhead(attempts: Iterable[Attempt]) -> Overhead:
 
 
 def _times(job: MapReduceJob, good: Iterable[Attempt]) -> Times:
-    first = min((each.start for each in job.attempts if each.start is not None), default=None)
+    starts = sorted(each.start for each in job.attempts if each.start is not None)
+    first = starts[int(ASKEW * len(starts))] if starts else None
     last = max((each.finish for each in good if each.finish is not None), default=None)
     return believed(job.submitted, job.launched, job.finished, first, last)
 

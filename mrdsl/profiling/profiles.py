@@ -20,7 +20,7 @@ from mrdsl.profiling.gathering import Gathered, gather
 from mrdsl.profiling.grouping import clustered, grouper, known_features
 from mrdsl.profiling.price import Price, parse_price
 from mrdsl.profiling.stage_classes import StageClass
-from mrdsl.profiling.summary import MAX, P95, LeftOut
+from mrdsl.profiling.summary import MAX, P95, LeftOut, Taught
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +39,7 @@ class Profiles:
 
     ``runs`` is every job and application that was read, used or not. ``price`` is what one VM costs, None where nobody
     said. ``silhouette`` says how well clusters are apart (-1 to 1), None where nothing was clustered. ``lost`` is how
-    many lines, events, objects and whole files were told as broken or cut.
+    many lines, events, objects and whole files were told as broken or cut, ``taught`` how classes were made.
     """
 
     gathered: Gathered
@@ -49,6 +49,7 @@ class Profiles:
     price: Price | None = None
     silhouette: float | None = None
     lost: int = 0
+    taught: Taught = field(default=Taught(), repr=False)
 
     @property
     def classes(self) -> tuple[JobClass, ...]:
@@ -84,7 +85,7 @@ class Profiles:
         """What the first ``share`` of the time predicts of the rest, beside what the logs show."""
         from mrdsl.profiling.split import split
 
-        return split(self.gathered.jobs, self.applications, share, seed)
+        return split(self.gathered.jobs, self.applications, share, seed, self.taught)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row a class, as the table that ``classes from`` reads; needs pandas."""
@@ -148,10 +149,12 @@ def profile(
         raise MrdslError(
             messages or [error("no-logs", "there is no log to read", None, "name a file, a folder or a glob")]
         )
-    names, silhouette = _names(runs, by, classes, cluster or classes is not None, seed)
+    cluster = cluster or classes is not None
+    names, silhouette = _names(runs, by, classes, cluster, seed)
     gathered = gather(zip(runs, names, strict=True), longest=longest, sort_counts_as=sort)
     warnings = tuple(replace(d, severity=Severity.WARNING) if d.severity is Severity.ERROR else d for d in messages)
-    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette, telling.lost)
+    taught = Taught(longest, sort, (lambda jobs: _clusters(jobs, classes, seed)[0]) if cluster else None)
+    return Profiles(gathered, runs, warnings, len(logs), cost, silhouette, telling.lost, taught)
 
 
 def _price(text: str) -> Price:
@@ -183,7 +186,7 @@ def _names(
     try:
         group = grouper(by)
     except ValueError as problem:
-        raise MrdslError([error("wrong-option", str(problem), None, "write --by name, queue, user")]) from None
+        raise MrdslError([error("wrong-option", str(problem), None, "write --by name, queue, user or tasks")]) from None
     if cluster:
         return _clusters(runs, classes, seed)
     names = [group(run) for run in runs]

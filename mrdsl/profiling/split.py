@@ -7,18 +7,21 @@ stage of Spark is predicted from those of its tasks that had ended after the fir
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
+
+import numpy as np
 
 from mrdsl.core.result import Table
 from mrdsl.exchange.logs.attempts import TaskKind
 from mrdsl.exchange.logs.records import MapReduceJob, SparkApplication, StageRun
-from mrdsl.profiling.classes import Profiled
+from mrdsl.profiling.classes import Profiled, with_sort
 from mrdsl.profiling.cluster import parallel_tasks
 from mrdsl.profiling.concurrency import counts_of
 from mrdsl.profiling.forecast import Forecast, Times, forecast
 from mrdsl.profiling.phases import Phases
+from mrdsl.profiling.summary import BY_NAME, Taught
 
 LEAST_TASKS = 3
 
@@ -53,35 +56,72 @@ class Split:
     unknown_stages: int
 
 
-def split(jobs: Sequence[Profiled], applications: Iterable[SparkApplication], share: float, seed: int = 0) -> Split:
+def split(
+    jobs: Sequence[Profiled],
+    applications: Iterable[SparkApplication],
+    share: float,
+    seed: int = 0,
+    taught: Taught = BY_NAME,
+) -> Split:
     """Predictions for the jobs submitted after ``share`` of the time, and for every stage of three tasks or more."""
-    known = [each for each in jobs if each[1].times.begin is not None]
-    begins = [phases.times.begin or 0 for _, phases, _ in known]
-    moment = min(begins) + share * (max(begins) - min(begins)) if known else 0.0
-    before = [each for each, begin in zip(known, begins, strict=True) if begin <= moment]
-    after = [each for each, begin in zip(known, begins, strict=True) if begin > moment]
-    times = {name: _times([phases for _, phases, other in before if other == name]) for _, _, name in before}
+    before, after = _parted([each for each in jobs if each[1].times.begin is not None], share)
+    if taught.clusters is not None:
+        before, after = _clustered(before, after, taught.clusters)
+    named: dict[str, list[Phases]] = {}
+    for _, phases, name in before:
+        named.setdefault(name, []).append(phases)
+    times = {name: _times(group, taught.sort_counts_as) for name, group in named.items()}
     predicted = tuple(
-        _predicted_job(job, phases, name, times[name], seed)
+        _predicted_job(job, phases, name, times[name], seed, taught.longest)
         for job, phases, name in after
         if name in times and (not phases.reduce.count or times[name].reduce)
     )
-    stages = [each for run in applications for each in _stages(run, share, seed)]
+    stages = [each for run in applications for each in _stages(run, share, seed, taught.longest)]
     known_stages = tuple(each for each in stages if each is not None)
     unknown = len(after) - len(predicted), len(stages) - len(known_stages)
     return Split(predicted, known_stages, len(before), *unknown)
 
 
-def _times(jobs: Sequence[Phases]) -> Times:
-    def pooled(*names: str) -> list[float]:
-        return [value / 1000 for phases in jobs for name in names for value in getattr(phases, name).values]
-
-    first, later = pooled("first_shuffle"), pooled("typical_shuffle")
-    reduces = [value / 1000 + (phases.sort.average or 0.0) / 1000 for phases in jobs for value in phases.reduce.values]
-    return Times(pooled("map"), first or later or [0.0], later or first or [0.0], reduces)
+def _parted(jobs: Sequence[Profiled], share: float) -> tuple[list[Profiled], list[Profiled]]:
+    begins = [phases.times.begin or 0 for _, phases, _ in jobs]
+    moment = min(begins) + share * (max(begins) - min(begins)) if begins else 0.0
+    before = [each for each, begin in zip(jobs, begins, strict=True) if begin <= moment]
+    return before, [each for each, begin in zip(jobs, begins, strict=True) if begin > moment]
 
 
-def _predicted_job(job: MapReduceJob, phases: Phases, name: str, times: Times, seed: int) -> Predicted:
+def _clustered(
+    before: Sequence[Profiled], after: Sequence[Profiled], clusters: Callable[[Sequence[MapReduceJob]], Sequence[str]]
+) -> tuple[list[Profiled], list[Profiled]]:
+    """Each job that comes after is of the class of the one before that is nearest in what is known of it by then."""
+    if not before:
+        return [], list(after)
+    names = clusters([job for job, _, _ in before])
+    sizes = np.array([_size(phases) for _, phases, _ in before])
+    nearest = [int(((sizes - _size(phases)) ** 2).sum(axis=1).argmin()) for _, phases, _ in after]
+    learned = [(job, phases, name) for (job, phases, _), name in zip(before, names, strict=True)]
+    return learned, [(job, phases, names[place]) for (job, phases, _), place in zip(after, nearest, strict=True)]
+
+
+def _size(phases: Phases) -> np.ndarray:
+    """The logarithms of its numbers of tasks."""
+    return np.log1p([phases.map.count, phases.reduce.count])
+
+
+def _times(jobs: Sequence[Phases], sort_counts_as: str) -> Times:
+    def pooled(name: str, sorted_in: bool) -> list[float]:
+        return [
+            value / 1000
+            for phases in jobs
+            for value in (with_sort(phases, name) if sorted_in else getattr(phases, name).values)
+        ]
+
+    with_reduce = sort_counts_as == "reduce"
+    first, later = (pooled(name, not with_reduce) for name in ("first_shuffle", "typical_shuffle"))
+    reduces = pooled("reduce", with_reduce)
+    return Times(pooled("map", False), first or later or [0.0], later or first or [0.0], reduces)
+
+
+def _predicted_job(job: MapReduceJob, phases: Phases, name: str, times: Times, seed: int, longest: str) -> Predicted:
     tasks = phases.map.count, phases.reduce.count
     slots = parallel_tasks(job, TaskKind.MAP), parallel_tasks(job, TaskKind.REDUCE)
     starts = [each.start for each in job.attempts if each.start is not None and each.finish is not None]
@@ -92,13 +132,13 @@ def _predicted_job(job: MapReduceJob, phases: Phases, name: str, times: Times, s
         job.job,
         tasks,
         slots,
-        forecast(times, tasks, slots, seed, job.job),
+        forecast(times, tasks, slots, seed, job.job, longest),
         (max(ends) - min(starts)) / 1000,
         (at.end - at.begin) / 1000 if at.end is not None and at.begin is not None else None,
     )
 
 
-def _stages(application: SparkApplication, share: float, seed: int) -> Iterator[Predicted | None]:
+def _stages(application: SparkApplication, share: float, seed: int, longest: str) -> Iterator[Predicted | None]:
     for stage in application.stages:
         if len(stage.launches) < LEAST_TASKS:
             continue
@@ -109,9 +149,8 @@ def _stages(application: SparkApplication, share: float, seed: int) -> Iterator[
             continue
         slots = counts_of(zip(stage.launches, stage.finishes, strict=True)).most
         name = f"{stage.stage}.{stage.attempt}"
-        expected = forecast(
-            Times(times), (len(stage.launches), 0), (slots, 0), seed, f"{application.application} {name}"
-        )
+        tasks, stream = (len(stage.launches), 0), f"{application.application} {name}"
+        expected = forecast(Times(times), tasks, (slots, 0), seed, stream, longest)
         yield Predicted(application.name, name, (len(stage.launches), 0), (slots, 0), expected, (end - begin) / 1000)
 
 
@@ -164,9 +203,11 @@ def _summary(result: Split) -> Table:
         if off:
             within = sum(each.forecast.lower <= each.ran <= each.forecast.upper for each in predicted)
             medians = [median(abs(each[place] or 0.0) for each in off) for place in (0, 1)]
-            rows.append((what, len(predicted), unknown, 100.0 * within / len(predicted), *medians))
+            missed = sum(abs(each.forecast.simulated - each.ran) for each in predicted)
+            together = 100.0 * missed / sum(each.ran for each in predicted)
+            rows.append((what, len(predicted), unknown, 100.0 * within / len(predicted), *medians, together))
         elif unknown:
-            rows.append((what, 0, unknown, None, None, None))
+            rows.append((what, 0, unknown, None, None, None, None))
     title = f"How far off; {result.learned} jobs were learned from"
     columns = (
         "what",
@@ -174,5 +215,6 @@ def _summary(result: Split) -> Table:
         "not predicted",
         "between lower and upper [%]",
         *(f"{each}, median" for each in _OFF),
+        "simulated off, of all their time [%]",
     )
     return Table(title, columns, rows)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mrdsl.exchange.logs.records import MapReduceJob
 from mrdsl.profiling.concurrency import HOUR, counts_of, growth, most_within
 from mrdsl.profiling.overhead import Overhead, summed
 from mrdsl.profiling.phases import Durations
@@ -15,6 +16,21 @@ from mrdsl.profiling.times import Times
 
 SPREAD_OF_A_CLASS = 1.0
 MAX, P95 = "max", "p95"
+
+
+@dataclass(frozen=True)
+class Taught:
+    """How the first part is summed up: what stands as a maximum, what sorting counts as, and what clusters its jobs.
+
+    ``clusters`` gives the class of each of some jobs, and sees those of the first part alone; None where names do.
+    """
+
+    longest: str = MAX
+    sort_counts_as: str = "reduce"
+    clusters: Callable[[Sequence[MapReduceJob]], Sequence[str]] | None = None
+
+
+BY_NAME = Taught()
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,15 @@ def test_slot_time_of_what_was_left_out(tmp_path: Path) -> None:
     assert sorted((each.reason[:8], each.slot_time) for each in found.left_out) == [("it comes", 0), ("it did n", 6.5)]
 
 
+def test_one_machine_with_another_clock_does_not_move_a_job(tmp_path: Path) -> None:
+    """One map of twenty began an hour before the job was submitted; of nineteen it would be too many."""
+    for number in (20, 19):
+        maps = [(-3_600_000, 5000), *[(1000, 6000)] * (number - 1)]
+        (tmp_path / "log").write_bytes(as_json(job_events("job_1_0001", "etl", BEGIN, maps, [])))
+        (each,) = api.profile([tmp_path]).classes
+        assert any("when they cannot have" in told for told in each.warnings) == (number == 19)
+
+
 WEEK = LONGEST_WAIT
 
 

@@ -159,6 +159,16 @@ def test_a_pattern_names_classes() -> None:
         grouper("(")
 
 
+def test_jobs_without_names_go_by_their_tasks() -> None:
+    """job() has two maps and three reduces that succeeded; numbers are taken down to a power of two."""
+    group = grouper("tasks")
+    assert group(job()) == "maps_2_reduces_2"
+    maps = tuple(Attempt(TaskKind.MAP, GOOD, 0, 100) for _ in range(127))
+    assert group(job(attempts=maps)) == "maps_64"
+    assert group(job(attempts=(*maps, maps[0]))) == "maps_128"
+    assert group(job(attempts=())) == "maps_0"
+
+
 def test_clusters_are_found_again() -> None:
     pytest.importorskip("sklearn")
     draw = np.random.RandomState(3)
