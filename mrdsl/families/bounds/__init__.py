@@ -58,6 +58,12 @@ FAMILY = Family(
             },
         ),
         Experiment(
+            "bounds-profiles",
+            "Tables 3.1 and 3.2, Figures 3.3 to 3.8 of 003 again: waves predicted and drawn",
+            hooks.study_profiles,
+            {"jobs": (10, "drawn jobs of each kind"), "seed": (1, "of the draws")},
+        ),
+        Experiment(
             "bounds-accuracy",
             "when to trust which estimate: random scenarios in ever looser settings",
             hooks.study_accuracy,

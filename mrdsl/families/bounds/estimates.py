@@ -29,6 +29,7 @@ class Estimates:
 
     profile: Profile
     times: WaveTimes
+    least_times: WaveTimes
     by_name: dict[str, Coefficients]
 
 
@@ -47,6 +48,13 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
         growth * column(classes, "shuffle.min"),
         growth * column(classes, "reduce.min"),
     )
+    least_times = wave_estimates.shortest(
+        profile,
+        column(classes, "map.min"),
+        growth * column(classes, "shuffle.first_min"),
+        growth * column(classes, "shuffle.min"),
+        growth * column(classes, "reduce.min"),
+    )
     low = mapreduce.lower(profile)
     high = dedicated_upper(profile) if is_fifo(facts) else mapreduce.upper(profile)
     middle = Coefficients(
@@ -62,6 +70,7 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
     return Estimates(
         profile,
         times,
+        least_times,
         {
             "lower": low,
             "average": middle,
@@ -164,14 +173,21 @@ def longest_tasks(classes: Sequence[Any]) -> Floats:
 
 
 def completions(estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> dict[str, Floats]:
-    """Completion times by every estimate of one job on so many slots; waves are whole in ``waves``."""
+    """Completion times by every estimate of one job on so many slots; waves are whole in ``waves``, (3.14), and in its
+    bounds ``waves_lower``, (3.11), and ``waves_upper``, (3.12)."""
     one = np.ones_like(map_slots)
     times = {
         name: mapreduce.completion(work, one, map_slots, reduce_slots)
         for name, work in estimates.by_name.items()
         if name != "fractional_waves"
     }
-    times["waves"] = wave_estimates.completion(estimates.profile, estimates.times, map_slots, reduce_slots)
+    profile = estimates.profile
+    for name, waves in (
+        ("waves", estimates.times),
+        ("waves_lower", estimates.least_times),
+        ("waves_upper", wave_estimates.longest(profile)),
+    ):
+        times[name] = wave_estimates.completion(profile, waves, map_slots, reduce_slots)
     return times
 
 

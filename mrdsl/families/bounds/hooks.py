@@ -77,6 +77,13 @@ def decode_slots(spec: Spec, model: ConcreteModel, relax: bool) -> BoundsPlan:
     return decode(spec, model, relax)
 
 
+def study_profiles(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``bounds-profiles``."""
+    from mrdsl.families.bounds.studies.profiles import profiles
+
+    return profiles(output, bench, **options)
+
+
 def study_tables(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     """The study ``bounds-tables``."""
     from mrdsl.families.bounds.studies.tables import tables

@@ -23,6 +23,8 @@ SHOWN = 50
 BARS = 3000
 """How many tasks a Gantt chart shows."""
 ESTIMATES = ("lower", "average", "upper", "waves")
+WAVES = ("waves_lower", "waves", "waves_upper")
+"""(3.11), (3.14) and (3.12)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class BoundsPlan(Plan):
             )
             for i, name in enumerate(self.names[:SHOWN])
         ]
-        tables = [Table("Completion of one job, on the slots of one job", head, rows)]
+        tables = [Table("Completion of one job, on the slots of one job", head, rows), *self._in_waves()]
         if self.sizes:
             tables.append(
                 Table(
@@ -111,6 +113,21 @@ class BoundsPlan(Plan):
             ratios = [(name, *self._ratios(name, each.mean)) for name, each in seen]
             tables += [table_of(seen), Table("Estimates beside what was seen", head, ratios)]
         return tuple(tables)
+
+    def _in_waves(self) -> tuple[Table, ...]:
+        """Whole waves and their bounds, of the classes that have waves."""
+        rows = [
+            (name, *(float(self.completion[each][i]) for each in WAVES))
+            for i, name in enumerate(self.names[:SHOWN])
+            if not self.stages[i] and all(each in self.completion for each in WAVES)
+        ]
+        head = (
+            "class",
+            "every task its shortest (3.11) [s]",
+            "halfway (3.14) [s]",
+            "every task its longest (3.12) [s]",
+        )
+        return (Table("In whole waves", head, rows),) if rows else ()
 
     def graph(self, title: str) -> Graph | None:
         """The stages of the classes that consist of some, with tasks and times."""
@@ -154,7 +171,9 @@ class BoundsPlan(Plan):
         )
 
     def _class(self, index: int, name: str) -> dict[str, Any]:
-        times = {each: plain(float(self.completion[each][index])) for each in ESTIMATES}
+        bounds = () if self.stages[index] else ("waves_lower", "waves_upper")
+        shown = [each for each in (*ESTIMATES, *bounds) if each in self.completion]
+        times = {each: plain(float(self.completion[each][index])) for each in shown}
         seen = self.observed.get(name)
         if seen is not None:
             times |= {"mean": seen.mean, "p50": seen.p50, "p95": seen.p95, "half_width": seen.half_width}

@@ -30,6 +30,19 @@ FAMILY = Family(
             {"seeds": (3, "seeds to average over"), "horizon": (1000, "slots per run")},
         ),
         Experiment(
+            "hybrid-bridge",
+            "the delays of a job's tasks (II.B) become queues of a hybrid cloud (III, IV)",
+            hooks.study_bridge,
+            {
+                "spec": ("", "a spec of `deadline`; default: models/deadline/reference.mrspec"),
+                "slot": (10.0, "seconds of a slot"),
+                "jobs": (0.2, "jobs that arrive in a slot, on average"),
+                "price": (0.05, "USD for a slot of a task outside"),
+                "horizon": (3000, "slots of the run"),
+                "seed": (1, "seed of the arrivals"),
+            },
+        ),
+        Experiment(
             "hybrid-regimes",
             "every policy over loads, queues, mixes, delays, acceptances and arrivals; where the calendar loses",
             hooks.study_regimes,

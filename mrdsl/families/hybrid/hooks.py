@@ -60,6 +60,13 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     return answer(spec, result)
 
 
+def study_bridge(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``hybrid-bridge``."""
+    from mrdsl.families.hybrid.studies.bridge import bridge
+
+    return bridge(output, bench, **options)
+
+
 def study_regimes(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     """The study ``hybrid-regimes``."""
     from mrdsl.families.hybrid.studies.regimes import regimes

@@ -128,6 +128,12 @@ class Policy(Node):
         "tasks for them, or at most as many as its sizing says",
         default="all",
     )
+    request: str = choice(
+        ("missing", "sized", "tasks"),
+        "ndasa, mdasa, ep_edf, ev_edf: slots that are rented where a job lacks some: the missing ones, all of its "
+        "sizing, or one for every task, as lines 10 and 20 print",
+        default="missing",
+    )
     reliability: float = quantity(
         "share", "chance with which a spot bid shall outlast the work it is made for", default=0.9, above=0.0, below=1.0
     )

@@ -61,7 +61,7 @@ def test_an_estimate_has_no_objective():
     assert outcome.termination is Termination.COMPLETED
     assert outcome.value is None
     assert outcome.bound is None
-    assert [len(table.rows) for table in outcome.plan.tables()] == [2]
+    assert [len(table.rows) for table in outcome.plan.tables()] == [2, 2]  # the estimates, and the waves
 
 
 def test_classes_from_waves_agree_with_the_waves_of_one_job():

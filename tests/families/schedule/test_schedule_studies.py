@@ -42,7 +42,9 @@ def test_tables_on_the_models_own_jobs(tmp_path: Path, monkeypatch: pytest.Monke
     assert cost["MDASA"][2] < cost["MDASA, broken hours paid"][2]
     assert late["MDASA"][2] < late["MDASA, idle slots as sized"][2]
     assert cost["MDASA"][2] == cost["MDASA"][5]  # the model's jobs stand for both workloads
-    assert len(tables["Claims"].rows) == 6
+    assert len(tables["Claims"].rows) == 7
+    assert cost["MDASA"][2] < cost["MDASA, as printed"][2]  # a slot for every task, whatever is idle
+    assert cost["NDASA"][2] < cost["NDASA, as printed"][2]
     drawn = sorted(file.name for file in tmp_path.iterdir())
     assert drawn == ["cost_W1.svg", "cost_W2.svg", "late_W1.svg", "late_W2.svg"]
 

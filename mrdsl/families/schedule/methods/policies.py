@@ -33,12 +33,14 @@ from mrdsl.simulation.scheduling import JobRun, Simulation
 class Naive:
     """NDASA, Algorithm 1: a job keeps the slots that it got when its phase began.
 
-    Line 10 requests VMs for all map tasks; only the slots that its sizing has above the idle ones are requested here.
+    Line 10 requests VMs for all map tasks, which ``request = tasks`` does; ``sized`` requests the slots of the sizing
+    whatever is idle, ``missing`` only those that it has above the idle ones.
     """
 
     instances: InstanceTypes
     sizing: Sizing
     idle: str = "all"
+    request: str = "missing"
 
     def ready(self, sim: Simulation, run: JobRun) -> None:
         """A new job is sized; either phase is served at once."""
@@ -63,8 +65,14 @@ class Naive:
         missing = wanted - sum(count for _, _, count in lanes)
         if missing > 0:
             length = -(-run.waiting // wanted) * run.duration
-            lanes += rent_slots(sim, run.phase, missing, self.instances.bid(sim, length))
+            lanes += self.rented(sim, run, missing, wanted, length)
         spread(sim, run, lanes, run.waiting)
+
+    def rented(self, sim: Simulation, run: JobRun, missing: int, wanted: int, length: float) -> list[Lanes]:
+        """Slots on new VMs, as many as ``request`` says."""
+        tasks = (run.job.map_tasks, run.job.reduce_tasks)[run.phase]
+        slots = {"missing": missing, "sized": wanted, "tasks": tasks}[self.request]
+        return rent_slots(sim, run.phase, slots, self.instances.bid(sim, length))
 
     def idle_slots(self, sim: Simulation, run: JobRun, wanted: int) -> list[Lanes]:
         """Lines 4-9: an idle slot for every waiting task, or for the ``wanted`` ones of its sizing."""
@@ -83,8 +91,9 @@ class Naive:
 class Malleable(Naive):
     """MDASA, Algorithm 2: before new VMs are requested, slots that fall free in time take tasks too.
 
-    Line 20 requests VMs for all map tasks; here a slot that falls free in time counts by its tasks, in units of the
-    tasks that the sizing gives to one slot, and only the slots still missing then are requested.
+    Line 20 requests VMs for all map tasks, as ``request = tasks`` does. With ``missing`` a slot that falls free in time
+    counts by its tasks, in units of the tasks that the sizing gives to one slot, and only the slots still missing then
+    are requested.
     """
 
     def serve(self, sim: Simulation, run: JobRun, wanted: int) -> None:
@@ -98,7 +107,7 @@ class Malleable(Naive):
             missing = int(begun(missing - placed * wanted / tasks))
         if missing > 0 and run.waiting:
             length = -(-tasks // wanted) * run.duration
-            lanes += rent_slots(sim, run.phase, missing, self.instances.bid(sim, length))
+            lanes += self.rented(sim, run, missing, wanted, length)
         if run.waiting:
             spread(sim, run, lanes, run.waiting)
 

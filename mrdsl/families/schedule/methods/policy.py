@@ -29,13 +29,13 @@ def policy_of(facts: said.ScheduleFacts) -> Policy:
     instances = InstanceTypes(chosen.instances, chosen.reliability)
     match chosen.algorithm:
         case "ndasa":
-            return Naive(instances, chosen.sizing, chosen.idle)
+            return Naive(instances, chosen.sizing, chosen.idle, chosen.request)
         case "mdasa":
-            return Malleable(instances, chosen.sizing, chosen.idle)
+            return Malleable(instances, chosen.sizing, chosen.idle, chosen.request)
         case "ep_edf":
-            return EpochEdf(instances, chosen.sizing, chosen.idle, chosen.epoch)
+            return EpochEdf(instances, chosen.sizing, chosen.idle, chosen.request, chosen.epoch)
         case "ev_edf":
-            return EventEdf(instances, chosen.sizing, chosen.idle, chosen.low_utilization)
+            return EventEdf(instances, chosen.sizing, chosen.idle, chosen.request, chosen.low_utilization)
         case "frugal":
             within = chosen.late_within or facts.vms[0].paid_by.period
             return Frugal(chosen.instances, chosen.tardy_share, within, chosen.reliability)
