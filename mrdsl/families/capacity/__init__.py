@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.families.capacity import hooks
 from mrdsl.families.capacity.checks import check, find_impossible
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts
@@ -75,6 +75,19 @@ FAMILY = Family(
     why=hooks.why,
     report=hooks.report,
     simulate_plan=hooks.simulate_plan,
+    experiments=(
+        Experiment(
+            "capacity-cases",
+            "5.3, 5.4.1 and 5.4.2 of paper 000 again: sizes, sharing, concurrency",
+            hooks.study_cases,
+            {
+                "classes": ("20,100", "numbers of classes"),
+                "instances": (2, "drawn instances of each"),
+                "solver": ("direct", "who plans them"),
+                "seed": (1, "of the instances"),
+            },
+        ),
+    ),
     plans=hooks.plans,
     operated=hooks.operated,
 )

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Any
 
     from pyomo.environ import ConcreteModel
 
     from mrdsl.contracts.family import ArrayForm
     from mrdsl.contracts.operated import Operated
+    from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.capacity.plan import CapacityPlan
@@ -66,6 +69,13 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     from mrdsl.families.capacity.simulate import simulate_plan as answer
 
     return answer(spec, plan, settings)
+
+
+def study_cases(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``capacity-cases``."""
+    from mrdsl.families.capacity.studies.cases import cases
+
+    return cases(output, bench, **options)
 
 
 def build_p2(spec: Spec, relax: bool) -> ConcreteModel:

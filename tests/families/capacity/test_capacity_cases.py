@@ -1,0 +1,51 @@
+"""The studies of paper 000, 5.3 and 5.4: instances within Table 2, and what the numbers must be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mrdsl import api
+from mrdsl.families.capacity.studies.cases import HOUR, alone, cases, drawn
+
+
+@pytest.mark.parametrize("size", [1, 20])
+def test_instances_are_drawn_from_table_2(size: int) -> None:
+    """Penalties are ten times what HiGHS says that one job costs on fractions of VMs (5.1)."""
+    spec = drawn(size, 1, 0)
+    assert spec == drawn(size, 1, 0)
+    assert spec != drawn(size, 1, 1)
+    assert not [one for one in api.check(spec) if one.severity == "error"]
+    vm, classes = spec.facts.vms[0], spec.facts.classes
+    assert 5 <= 100 * HOUR * vm.reserved.price <= 20
+    assert vm.reserved.price <= vm.on_demand.price <= 0.4 / HOUR
+    for one in classes:
+        assert 70 <= one.map.tasks <= 700
+        assert 32 <= one.reduce.tasks <= 64
+        assert one.map.avg <= one.map.max
+        assert 600 <= one.deadline <= 1200
+        assert 10 <= one.jobs.high <= 30
+        assert 0.9 * one.jobs.high <= one.jobs.low <= one.jobs.high
+    first = next(alone(drawn(size, 1, 0, reserved=False)))
+    jobs = first.facts.classes[0].jobs.high
+    plan = api.solve(first, "highs", relax=True)
+    assert first.facts.classes[0].penalty == pytest.approx(10 * plan.objective.value / jobs, rel=1e-6)
+
+
+def test_the_three_studies(tmp_path: Path) -> None:
+    """Fractions of VMs share nothing and cost alike; a whole VM a class is the most that sharing saves."""
+    scaling, sharing, concurrency = cases(tmp_path, api, classes="3,8", instances=1)
+    assert [row[:2] for row in scaling.rows] == [(3, 1), (8, 1)]
+    assert all(0.0 <= row[4] < 0.5 for row in scaling.rows)
+    for (size, _, saved, most, fractions), spec in zip(
+        sharing.rows, (drawn(n, 1, 0, reserved=False) for n in (3, 8)), strict=True
+    ):
+        assert fractions < 1e-6
+        apart = sum(api.solve(one, "highs").objective.value for one in alone(spec))
+        whole = 100.0 * size * spec.facts.vms[0].on_demand.price * HOUR / apart
+        assert -1e-6 <= saved == most <= whole
+    *rows, spread = concurrency.rows
+    assert [row[0] for row in rows] == ["10", "15", "20", "25", "30"]
+    assert all(row[1] >= row[2] * (1 - 1e-9) for row in rows)
+    assert spread[2] < 1e-6 < spread[1]
