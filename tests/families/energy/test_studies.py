@@ -20,6 +20,9 @@ def test_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert above["DSPS"][2:5:2] == ("2 of 2", 4.6)
     assert above["mrdsl-energy"][3] == pytest.approx(0.0, abs=0.5)
     assert all(row[3] >= -1e-3 for name, row in above.items() if name not in ("EM", "EMRSA", "EMRSAPS"))
+    by_application = tables["6.2.1 energy above the optimum by application, small workloads, %"].rows
+    assert [(row[0], row[2], row[4]) for row in by_application] == [("Classif", 0.46, None), ("SeqCou", 2.08, 2.08)]
+    assert all(row[1] >= -1e-3 and row[3] >= -1e-3 for row in by_application)
     written = sorted(path.name for path in tmp_path.iterdir())
     assert written == [
         "cost-small.svg",

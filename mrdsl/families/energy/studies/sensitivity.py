@@ -19,6 +19,7 @@ from mrdsl.spec.spec import Spec
 
 METHODS = ("dsps", "mvps", "mrdsl-energy")
 SPEEDS = {"100 Mbit/s": 1e8 / 8, "1 Gbit/s": 1e9 / 8, "10 Gbit/s": 1e10 / 8}
+"""Figure 9's bandwidths; the paper writes "1GB", "100MB", "10GB", amounts of data: read as bits a second."""
 DEADLINES = (120.0, 743.0)
 BUDGETS = (0.00033, 0.03263)
 NAN = float("nan")
