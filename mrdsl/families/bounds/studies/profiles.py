@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import Table
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.core.writer import write_text
 from mrdsl.formulas import waves
 from mrdsl.formulas.waves import WaveProfile
-from mrdsl.reporting.drawing import Series, line_chart
+from mrdsl.reporting.charts import write_chart
 from mrdsl.simulation.sampling import stream
 
 BLOCK = 64.0
@@ -163,12 +163,13 @@ def _allocation(output: Path) -> Table:
         if np.isfinite(smooth):
             rows.append((reduces, smooth, whole[0] if whole else None))
     shown = [row for row in rows if row[1] <= 2 * profile.map_tasks]
-    lines = [
+    in_waves = [row for row in shown if row[2]]
+    lines = (
         Series("(3.15)", [row[0] for row in shown], [row[1] for row in shown]),
-        Series("whole waves, (3.14)", [row[0] for row in shown if row[2]], [row[2] for row in shown if row[2]]),
-    ]
-    chart = line_chart(lines, "Anagram, 2 GB, 8 min", "reduce slots", "map slots", y_zero=True)
-    write_text(output / "figure_3_7.svg", chart)
+        Series("whole waves, (3.14)", [row[0] for row in in_waves], [row[2] for row in in_waves]),
+    )
+    chart = LineChart("Anagram, 2 GB, 8 min", "reduce slots", "map slots", lines, y_zero=True)
+    write_chart(output / "figure_3_7.svg", chart)
     return Table(
         "Figure 3.7: map slots for a deadline of 8 min", ("reduce slots", "map slots, (3.15)", "whole waves"), rows
     )
