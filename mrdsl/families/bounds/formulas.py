@@ -15,6 +15,7 @@ from mrdsl.families.bounds.estimates import (
 )
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.plan import BoundsPlan
+from mrdsl.families.bounds.two_jobs import two_jobs_of
 from mrdsl.formulas import sizing, wave_estimates
 from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.mapreduce import Floats
@@ -45,6 +46,7 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
         stages=stage_counts(classes),
         dags=dags_of(classes),
         upper_is_bound=upper_is_bound(spec.facts, estimates.profile, map_slots, reduce_slots),
+        two_jobs=None if minimizes_slots(spec) else two_jobs_of(spec.facts, estimates.profile, map_slots),
     )
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mrdsl.core.charts import Graph
 from mrdsl.core.result import Bar, Plan, Table, Trace, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.bounds.two_jobs import TwoJobs
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.simulation.observed import Observed, Simulated, table_of
@@ -48,7 +49,8 @@ class BoundsPlan(Plan):
     ``jobs`` run side by side in each class. ``stages`` counts those of each class, 0 where it is described otherwise;
     ``map_slots`` are then those of their tasks, ``dags`` has the stages by class. ``upper_is_bound``: whether the spec
     keeps the premises of the upper estimate. ``deadline`` is NaN where the class has none. ``observed`` is empty unless
-    the plan was simulated; ``replay`` then gives every task run of the first run again.
+    the plan was simulated; ``replay`` then gives every task run of the first run again. ``two_jobs``: what Propositions
+    2.2 and 2.3 say, of the specs that they speak of.
     """
 
     names: Sequence[str]
@@ -64,6 +66,7 @@ class BoundsPlan(Plan):
     observed: Mapping[str, Observed] = field(default_factory=dict)
     simulated: Simulated | None = None
     replay: Callable[[], Iterator[TaskRun]] | None = None
+    two_jobs: TwoJobs | None = None
 
     @property
     def slots(self) -> float:
@@ -75,7 +78,8 @@ class BoundsPlan(Plan):
         classes = {name: self._class(index, name) for index, name in enumerate(self.names)}
         slots = {"slots": plain(self.slots)} if self.sizes else {}
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
-        return {"classes": classes, **slots, **how}
+        two = {} if self.two_jobs is None else {"two_jobs": plain(self.two_jobs)}
+        return {"classes": classes, **slots, **two, **how}
 
     def tables(self) -> tuple[Table, ...]:
         """Estimates and slots per class, and what was observed beside them."""
@@ -99,6 +103,8 @@ class BoundsPlan(Plan):
             for i, name in enumerate(self.names[:SHOWN])
         ]
         tables = [Table("Completion of one job, on the slots of one job", head, rows), *self._in_waves()]
+        if self.two_jobs is not None:
+            tables.append(self.two_jobs.table())
         if self.sizes:
             tables.append(
                 Table(
