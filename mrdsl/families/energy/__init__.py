@@ -63,6 +63,17 @@ FAMILY = Family(
             MappingProxyType({"scales": ("small,medium,large", "which workloads")}),
         ),
         Experiment(
+            "energy-random",
+            "how far apart drawn plans lie that keep their promises (Figure 2)",
+            hooks.study_random,
+            {
+                "scale": ("medium", "which workloads"),
+                "plans": (200, "plans of each"),
+                "tries": (5000, "draws of each at most"),
+                "seed": (1, "of the draws"),
+            },
+        ),
+        Experiment(
             "energy-sensitivity",
             "network speed, deadline and budget on the small workloads (Figures 9 and 10)",
             hooks.study_sensitivity,

@@ -105,6 +105,13 @@ def study_comparison(output: Path, bench: Bench, **options: Any) -> Iterable[Tab
     return compare(output, bench, **options)
 
 
+def study_random(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``energy-random``."""
+    from mrdsl.families.energy.studies.random_plans import random_plans
+
+    return random_plans(output, bench, **options)
+
+
 def study_sensitivity(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     """The study ``energy-sensitivity``."""
     from mrdsl.families.energy.studies.sensitivity import sensitivity
