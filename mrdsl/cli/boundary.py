@@ -11,7 +11,9 @@ from itertools import pairwise
 
 import click
 
+from mrdsl.cli.progress import bar_of_work
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.watching import watched
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO = 0, 1, 2, 3, 4, 5
@@ -43,7 +45,8 @@ def run(command: click.Command) -> int:
     open_what_is_closed()
     PRINTED.set(False)
     try:
-        code = command.main(prog_name="mrdsl", standalone_mode=False)
+        with watched(bar_of_work()):
+            code = command.main(prog_name="mrdsl", standalone_mode=False)
         return code if isinstance(code, int) else PLAN
     except MrdslError as failure:
         return _failed(failure.diagnostics, failure.exit_code)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +45,9 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
     if outputs.to_standard_output is None:
         outputs.write("-o", to_json(found.document()))
     if as_json or outputs.to_standard_output is not None:
-        click.echo(to_json(found.document()), nl=False)
+        _print(to_json(found.document()))
     else:
-        for line in found.lines():
-            click.echo(line)
+        _print("".join(f"{line}\n" for line in found.lines()))
         goals = [result.objective for result in results]
         if goals[1].value is not None:
             unit = f" {goals[1].unit}" if goals[1].unit else ""
@@ -58,3 +59,12 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
         if found.note:
             click.echo(found.note, err=True)
     return TO_DO if found.changes else PLAN
+
+
+def _print(text: str) -> None:
+    """Prints; where the reader of a pipe has left, the exit code is still that of what is to be done."""
+    try:
+        click.echo(text, nl=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

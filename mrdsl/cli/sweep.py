@@ -14,6 +14,7 @@ from mrdsl.cli.boundary import PLAN, STOPPED
 from mrdsl.cli.inputs import parameters
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line
 from mrdsl.core.result import Limits
+from mrdsl.core.watching import watched
 from mrdsl.exchange.registry import TABLES, endings
 
 
@@ -66,7 +67,7 @@ def sweep(
         parameters(options["defines"], options["data"]),
     )
     wanted = [parse_axis(text) for text in axes]
-    with _Bar() as progress:
+    with watched(None), _Bar() as progress:
         done = run(
             setting,
             wanted,

@@ -14,6 +14,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, im
 from mrdsl.core.finiteness import finite
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.source import Span
+from mrdsl.core.watching import of_the_goal
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.answers import doubts_of, result_of
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
@@ -193,7 +194,8 @@ class _Run:
 
         model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
         built = time.perf_counter()
-        answer = solve_model(model, choice.solver, choice.limits, needs, memory=self.memory, span=choice.span)
+        with of_the_goal():
+            answer = solve_model(model, choice.solver, choice.limits, needs, memory=self.memory, span=choice.span)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
         answer = self._compared(chosen, answer)
         self.doubts.extend(doubts_of(answer, choice.span))
@@ -210,7 +212,8 @@ class _Run:
         from mrdsl.solving.array_answer import solve_arrays
 
         built = time.perf_counter()
-        answer, point = solve_arrays(form.program, form.row_name, solver, self.choice.limits, self.choice.span)
+        with of_the_goal():
+            answer, point = solve_arrays(form.program, form.row_name, solver, self.choice.limits, self.choice.span)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
         answer = self._compared(chosen, answer)
         self.doubts.extend(doubts_of(answer, self.choice.span))

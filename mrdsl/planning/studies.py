@@ -19,6 +19,7 @@ from mrdsl.core.csv_text import csv_text
 from mrdsl.core.printable import json_printable
 from mrdsl.core.result import Table, plain
 from mrdsl.core.version import __version__
+from mrdsl.core.watching import work
 from mrdsl.core.writer import LOCK, write_text
 
 MANIFEST = "manifest.json"
@@ -54,7 +55,12 @@ def run_study(study: Experiment, folder: Path, bench: Bench, options: Mapping[st
     started, clock = datetime.now(UTC), time.monotonic()
     complete = False
     try:
-        for table in study.run(folder, bench, **options):
+        tables = iter(study.run(folder, bench, **options))
+        while True:
+            with work(f"{study.name}, table {len(written.tables) + 1}"):
+                table = next(tables, None)
+            if table is None:
+                break
             yield written.keep(table)
         complete = True
     finally:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrdsl.contracts.family import Needs
+from mrdsl.core import watching
 from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.linear_program import Array, LinearProgram, Names
 from mrdsl.core.result import Limits, SolutionStatus, Termination
@@ -103,7 +104,8 @@ def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) 
         return Answer(Termination.ERROR, SolutionStatus.NONE, solver=solver.name, message=message)
     with scaled_goal(model.model, factor), model.as_file() as path:
         options = {**model.hints.get(solver.name, {}), **options_of(solver, limits)}
-        reply = in_worker(solver.worker, Request(nl=path, options=options), limits)
+        with watching.times(1.0 / factor):
+            reply = in_worker(solver.worker, Request(nl=path, options=options), limits)
     return _judge_nonlinear(solver, reply.times(1.0 / factor), model, limits)
 
 

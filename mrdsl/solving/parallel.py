@@ -7,17 +7,26 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.watching import counted, is_watched, tell, work
 from mrdsl.solving.processes import signals_deferred
-from mrdsl.solving.worker import Worker
+from mrdsl.solving.worker import GLANCE, Worker
 
 
-def in_processes(call: Callable[[Any, object], Any], requests: Sequence[Any], processes: int) -> list[Any]:
+def in_processes(
+    call: Callable[[Any, object], Any], requests: Sequence[Any], processes: int, what: str = "simulating"
+) -> list[Any]:
     """``call(request, None)`` of every request; one process runs everything in this one.
 
-    ``call`` is a function of a module. An interruption ends the processes. Raises MrdslError where one of them dies.
+    ``call`` is a function of a module; who watches is told of every piece, by ``what`` it is. An interruption ends the
+    processes. Raises MrdslError where one of them dies.
     """
     if processes <= 1 or len(requests) <= 1:
-        return [call(request, None) for request in requests]
+        return [call(request, None) for request in counted(what, requests)]
+    with work(what, len(requests)):
+        return _shared_out(call, requests, processes)
+
+
+def _shared_out(call: Callable[[Any, object], Any], requests: Sequence[Any], processes: int) -> list[Any]:
     found: list[Any] = [None] * len(requests)
     waiting = list(range(len(requests)))[::-1]
     busy: dict[Any, tuple[Worker, int]] = {}
@@ -28,18 +37,20 @@ def in_processes(call: Callable[[Any, object], Any], requests: Sequence[Any], pr
                 busy[worker.replies] = worker, waiting.pop()
             worker.requests.send(requests[busy[worker.replies][1]])
         while busy:
-            for pipe in wait(list(busy)):
+            for pipe in wait(list(busy), GLANCE if is_watched() else None):
                 worker, number = busy.pop(pipe)
                 try:
                     found[number] = _answer(worker)
                 except BaseException:
                     worker.close()
                     raise
+                tell(done=1)
                 if waiting:
                     busy[pipe] = worker, waiting.pop()
                     worker.requests.send(requests[busy[pipe][1]])
                 else:
                     worker.close()
+            tell()
     finally:
         for worker, _ in busy.values():
             worker.close()

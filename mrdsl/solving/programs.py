@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mrdsl.core import watching
 from mrdsl.core.answer import Reply
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
@@ -119,11 +120,13 @@ def solve_program(
         return settled
     factor = program.natural_scale()
     asked = program.minimized().scaled(factor)
-    reply = _ask(solver, asked, limits, want_duals, start)
+    own = (-1.0 if program.maximize else 1.0) / factor
+    with watching.times(own):
+        reply = _ask(solver, asked, limits, want_duals, start)
     reply = _decided(reply)
     if reply.undecided:
         reply = _settle(solver, asked, limits)
-    return reply.times((-1.0 if program.maximize else 1.0) / factor)
+    return reply.times(own)
 
 
 def _decided(reply: Reply) -> Reply:

@@ -29,6 +29,7 @@ from typing import Any
 from mrdsl.core.answer import Reply
 from mrdsl.core.guarded import forget_group, guarded, nameless_file, watch_group
 from mrdsl.core.result import Termination
+from mrdsl.core.watching import is_watched, tell, work
 from mrdsl.solving.claims import CRASHED
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import (
@@ -120,7 +121,8 @@ class Worker:
         reply: Reply | None
         try:
             self.requests.send(request)
-            reply, well = _listen(self.replies, None if seconds is None else seconds + GRACE)
+            with work("solving"):
+                reply, well = _listen(self.replies, None if seconds is None else seconds + GRACE)
         except KeyboardInterrupt:
             if not is_kept():
                 raise
@@ -166,6 +168,8 @@ _GARBAGE = (
 )
 
 
+GLANCE = 0.2
+"""Seconds after which a watcher is told that time passes."""
 _LONGEST_WAIT = 86400.0
 """Seconds of one wait: the system counts them in milliseconds that must fit 31 bits."""
 
@@ -182,8 +186,10 @@ def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None
     try:
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not connection.poll(None if left is None else min(left, _LONGEST_WAIT)):
-                if left is not None and left > _LONGEST_WAIT:
+            longest = GLANCE if is_watched() else _LONGEST_WAIT
+            if not connection.poll(longest if left is None else min(left, longest)):
+                tell()
+                if left is None or left > longest:
                     continue
                 return inbox.stopped(Termination.TIME_LIMIT), False
             reply = inbox.next()
@@ -225,6 +231,7 @@ class _Inbox:
         kind, content = _unpickled(self.connection.recv_bytes(_LARGEST_MESSAGE))
         if kind == "incumbent":
             self.last = content
+            tell(value=content[1], bound=content[2])
             return None
         if kind == "failure":
             return Reply(Termination.ERROR, message=str(content))

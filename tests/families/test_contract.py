@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from textwrap import dedent
 from typing import Any
 
@@ -22,7 +23,7 @@ import pytest
 import mrdsl
 from mrdsl.contracts.family import Family
 from mrdsl.core.diagnostics import has_errors
-from mrdsl.core.result import Table
+from mrdsl.core.result import Plan, Table
 from mrdsl.core.units import KINDS, UNITS
 from mrdsl.families import SHIPPED, family, reference_text
 from mrdsl.language.loading import load_text
@@ -52,6 +53,7 @@ NUMBERS = {
     "plans": 0,
     "operated": 2,
 }
+SMALLER = {"schedule": "small.mrspec", "hybrid": "bursts.mrspec"}
 OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "known": 2}
 
 
@@ -264,6 +266,33 @@ def test_the_plan_of_the_reference_is_saved_and_read_back(name: str) -> None:
     assert back.spec == spec
     assert back.to_json() == text
     assert verify(read_saved(text)).found == ()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_a_simulation_saw_is_saved_and_read_back(name: str) -> None:
+    if not (_family(name).simulate or _family(name).simulate_plan):
+        return
+    path = ROOT / "models" / name / SMALLER.get(name, "reference.mrspec")
+    seen = mrdsl.simulate(mrdsl.load(path), runs=2, jobs=3, seed=1)
+    text = seen.to_json()
+    assert mrdsl.Result.from_json(text) == seen
+    assert verify(read_saved(text)).found == ()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_class_of_plans_can_be_read_back(name: str) -> None:
+    package = import_module(f"mrdsl.families.{name}")
+    for module in iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
+    plans = _family(name).plans
+    assert plans is not None
+    assert {kind for kind in _below(Plan) if kind.__module__.startswith(f"{package.__name__}.")} == set(plans())
+
+
+def _below(kind: type[Plan]) -> Iterator[type[Plan]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _below(each)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

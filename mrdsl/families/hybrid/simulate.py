@@ -10,6 +10,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.diagnostics import MrdslError, has_errors
 from mrdsl.core.result import MONEY, Plan, Result, SolutionStatus, Table, Termination
+from mrdsl.core.watching import counted
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.plan import HybridPlan
 from mrdsl.families.hybrid.verify import verify
@@ -54,7 +55,9 @@ def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Resul
     The value is the controller's mean cost. Raises MrdslError where the controller cannot promise a delay.
     """
     specs = [_shortened(replace(spec, seed=(seed or 0) + i), jobs) for i in range(runs)]
-    policies = {policy: _observed([_run(each, policy) for each in specs]) for policy in POLICIES}
+    policies = {
+        policy: _observed([_run(each, policy) for each in specs]) for policy in counted("simulating policies", POLICIES)
+    }
     plan = SimulatedHybrid(runs, policies)
     return Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, policies["controller"]["cost"].mean)
 

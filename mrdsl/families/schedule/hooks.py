@@ -107,8 +107,9 @@ def study_run(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
 def plans() -> tuple[type[Plan], ...]:
     """The classes of its plans."""
     from mrdsl.families.schedule.plan import SchedulePlan
+    from mrdsl.families.schedule.simulate import SimulatedSchedule
 
-    return (SchedulePlan,)
+    return (SchedulePlan, SimulatedSchedule)
 
 
 def operated(spec: Spec, plan: SchedulePlan) -> Operated:

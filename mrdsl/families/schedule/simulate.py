@@ -16,6 +16,7 @@ import numpy as np
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import MONEY, Result, SolutionStatus, Table, Termination
 from mrdsl.core.units import HOUR
+from mrdsl.core.watching import counted
 from mrdsl.core.writer import Together, make_folder
 from mrdsl.families.schedule.methods.policy import decisions, simulation
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
@@ -62,7 +63,7 @@ def run_once(spec: Spec, seed: int, jobs: int | None = None) -> SchedulePlan:
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
     """The policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn anew."""
     first = seed or 0
-    plan = mean_of([run_once(spec, first + i, jobs) for i in range(runs)])
+    plan = mean_of([run_once(spec, first + i, jobs) for i in counted("simulating", range(runs))])
     return Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, plan.cost.total)
 
 

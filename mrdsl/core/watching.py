@@ -1,0 +1,113 @@
+"""Long work tells how far it is, to whoever watches: the best plan so far, its bound, runs that are done.
+
+Work says that it begins and ends, whoever asked for it; where nobody watches, that costs nothing. A watcher is one of
+this thread: work in other processes is told of by what waits for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far work is: ``what`` is done, how many of how many pieces, the best value so far and its bound, if known.
+
+    ``over``: it has ended. Pieces that nobody can count have a ``total`` of None.
+    """
+
+    what: str
+    done: int = 0
+    total: int | None = None
+    value: float | None = None
+    bound: float | None = None
+    over: bool = False
+
+
+Watcher = Callable[[Progress], None]
+_WATCHER: ContextVar[Watcher | None] = ContextVar("_WATCHER", default=None)
+_WORK: ContextVar[Progress | None] = ContextVar("_WORK", default=None)
+_UNIT: ContextVar[float | None] = ContextVar("_UNIT", default=None)
+"""What 1 of a value that is told is worth in the goal's own unit; None where it is not the goal that is solved for."""
+
+
+@contextmanager
+def watched(watcher: Watcher | None) -> Iterator[None]:
+    """While it lasts, ``watcher`` is told of all work in this thread; None: nobody is."""
+    token = _WATCHER.set(watcher)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
+
+
+def is_watched() -> bool:
+    """Whether somebody is told."""
+    return _WATCHER.get() is not None
+
+
+@contextmanager
+def work(what: str, total: int | None = None) -> Iterator[None]:
+    """Work that begins now and is over at the end; work within other work is a part of it, and tells as that."""
+    if not is_watched() or _WORK.get() is not None:
+        yield
+        return
+    token = _WORK.set(Progress(what, 0, total))
+    try:
+        tell()
+        yield
+    finally:
+        tell(over=True)
+        _WORK.reset(token)
+
+
+@contextmanager
+def of_the_goal() -> Iterator[None]:
+    """While it lasts, values that are told are the goal's, not those of some model on the way."""
+    token = _UNIT.set(1.0)
+    try:
+        yield
+    finally:
+        _UNIT.reset(token)
+
+
+@contextmanager
+def times(factor: float) -> Iterator[None]:
+    """While it lasts, values that are told count ``factor`` of what they counted: models are scaled for solvers."""
+    unit = _UNIT.get()
+    token = _UNIT.set(None if unit is None else unit * factor)
+    try:
+        yield
+    finally:
+        _UNIT.reset(token)
+
+
+def tell(*, value: float | None = None, bound: float | None = None, done: int = 0, over: bool = False) -> None:
+    """Tells that ``done`` more pieces are done, of a better plan of the goal, or that time passes."""
+    watcher, now, unit = _WATCHER.get(), _WORK.get(), _UNIT.get()
+    if watcher is None or now is None:
+        return
+    value, bound = (None if each is None or unit is None else each * unit for each in (value, bound))
+    now = replace(
+        now,
+        done=now.done + done,
+        value=now.value if value is None else value,
+        bound=now.bound if bound is None else bound,
+        over=over,
+    )
+    _WORK.set(now)
+    watcher(now)
+
+
+def counted(what: str, pieces: Sequence[T]) -> Iterator[T]:
+    """The pieces one by one, each told as done when the next is asked for."""
+    with work(what, len(pieces)):
+        for piece in pieces:
+            yield piece
+            tell(done=1)
