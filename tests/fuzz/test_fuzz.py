@@ -19,6 +19,7 @@ from mrdsl.language.formatting import format_text
 from mrdsl.language.parsing import parse
 from tests.fuzz.making import made, mutated, mutated_bytes, renumbered
 from tests.fuzz.messages import answers_to, session
+from tests.fuzz.plans import plan
 from tests.fuzz.running import budget, faults
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,6 +152,20 @@ def served(data: bytes, name: str) -> list[str]:
     return answers_to(data)
 
 
+def plans(draw: random.Random) -> bytes:
+    """Saved plans, changed as JSON or as bytes."""
+    data = plan(draw)
+    return mutated_bytes(draw, data) if draw.random() < 0.1 else data
+
+
+def taken_up(data: bytes, name: str) -> list[str]:
+    """A plan that is read back: what it says of itself, why it is so, and what leads to it from another."""
+    Path("p.json").write_bytes(data)
+    Path("s.mrspec").write_text(QUICK, encoding="utf-8")
+    commands = (["verify", "p.json", "--json"], ["why", "p.json", "--no-worth"], ["compare", "p.json", "p.json"])
+    return [fault for command in commands for fault in faults(command)]
+
+
 PARTS: dict[str, tuple[Callable[[random.Random], bytes], Case, int]] = {
     "specs": (specs, checked, 150),
     "solves": (small_specs, solved, 12),
@@ -159,6 +174,7 @@ PARTS: dict[str, tuple[Callable[[random.Random], bytes], Case, int]] = {
     "solvers": (solver_files, declared, 60),
     "solutions": (solutions, read_back, 50),
     "messages": (messages, served, 40),
+    "plans": (plans, taken_up, 60),
 }
 
 
