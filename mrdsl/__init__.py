@@ -11,7 +11,21 @@ from mrdsl.core import saving
 from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
-    from mrdsl.api import check, compare, compile, diff, dumps, load, load_plan, loads, profile, report, simulate, solve
+    from mrdsl.api import (
+        check,
+        compare,
+        compile,
+        diff,
+        dumps,
+        load,
+        load_plan,
+        loads,
+        profile,
+        report,
+        simulate,
+        solve,
+        verify,
+    )
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
     from mrdsl.spec.spec import Constraint, Goal, Method, Spec
@@ -20,7 +34,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             *("check", "compare", "compile", "diff", "dumps", "load", "load_plan", "loads"),
-            *("profile", "report", "simulate", "solve"),
+            *("profile", "report", "simulate", "solve", "verify"),
         ),
         "mrdsl.api",
     ),
@@ -54,6 +68,7 @@ __all__ = [
     "report",
     "simulate",
     "solve",
+    "verify",
 ]
 
 

@@ -17,6 +17,7 @@ from mrdsl.spec.spec import Spec
 if TYPE_CHECKING:
     from mrdsl.planning.compiled_model import CompiledModel
     from mrdsl.planning.difference import Difference
+    from mrdsl.planning.verified_plans import Verified
     from mrdsl.profiling.profiles import Profiles, Watch
     from mrdsl.reporting.comparison import Comparison
     from mrdsl.spec.simulated import WhatIf
@@ -44,6 +45,16 @@ def load_plan(path: str | Path) -> Result:
     from mrdsl.planning.opening import open_plan
 
     return open_plan(path).require()
+
+
+def verify(path: str | Path) -> Verified:
+    """What may be believed of a saved plan: the result, what is wrong with it, and which files behind it have changed.
+
+    Raises MrdslError where the file is none.
+    """
+    from mrdsl.planning.opening import open_plan
+
+    return open_plan(path)
 
 
 def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:

@@ -13,7 +13,18 @@ from mrdsl.families import SHIPPED
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 PATHS = sorted(set(re.findall(r"`((?:mrdsl|tests|docs|grammar|solvers|models)/[\w./-]*)`", PAGE)))
-LISTS = ("field of a spec", "unit", "family", "pipeline", "solver", "reader", "writer", "command", "diagnostic")
+LISTS = (
+    "field of a spec",
+    "unit",
+    "family",
+    "pipeline",
+    "solver",
+    "reader",
+    "writer",
+    "command",
+    "change of saved plans",
+    "diagnostic",
+)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -14,6 +14,7 @@ from mrdsl.cli.boundary import PLAN, TO_DO
 from mrdsl.cli.compare import Side, names_of, plan_of_side
 from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import exit_code
+from mrdsl.core.diagnostics import MrdslError, error
 
 
 @click.command()
@@ -39,7 +40,8 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
     sides = [Side(last), Side(now)]
     results = [plan_of_side(side, options, outputs) for side in sides]
     if results[1].plan is None:
-        return exit_code(results[1])
+        message = f"there is no plan to come to: `{now}` ended as {results[1].termination}"
+        raise MrdslError([error("no-plan", message, None, f"`mrdsl why {now}` says more")], exit_code(results[1]))
     first, second = names_of(sides)
     found = find(results[0], results[1], (first, second))
     if outputs.to_standard_output is None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
+from mrdsl.cli.boundary import WRONG_INPUT, print_diagnostics
+from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.regular_files import is_json_object
 
@@ -18,7 +19,7 @@ from mrdsl.core.regular_files import is_json_object
 def verify(file: Path, as_json: bool) -> int:
     """Check the saved plan in FILE against the spec in it, and tell which files behind it have changed since.
 
-    Exit code 2 where it breaks a promise, or is worth something else than it says.
+    Exit code 2 where it breaks a promise, or is worth something else than it says; else that of the solve.
     """
     from mrdsl.planning.opening import read_file
     from mrdsl.planning.verified_plans import document, tables
@@ -37,4 +38,4 @@ def verify(file: Path, as_json: bool) -> int:
         click.echo(print_tables(tables(verified, saved)), nl=False)
         spec = saved.result.spec
         print_diagnostics(verified.found, {spec.file: spec.text} if spec.text else {})
-    return PLAN if verified.kept else WRONG_INPUT
+    return exit_code(verified.result) if verified.kept else WRONG_INPUT

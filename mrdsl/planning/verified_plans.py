@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, warning
+from mrdsl.core.finiteness import unfinite
 from mrdsl.core.result import Result, Table, plain
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.data_files import CHANGED, MISSING, SAME, UNKNOWN
@@ -91,6 +92,10 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
         yield _differs(saved, "objective", "is not that of the spec")
     if plan is None:
         return
+    lacking = unfinite(plan)
+    if lacking:
+        yield _differs(saved, f"state.{lacking}", "is no number")
+        return
     checked = _is_of_solve(result)
     if checked:
         yield from (d for d in violations(spec, family, plan, result.relaxed) if d.severity == "error")
@@ -160,10 +165,11 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
         ("solver", f"{result.solver.get('name')} {result.solver.get('version') or ''}".strip()),
         ("termination", str(result.termination)),
         ("solution", str(result.solution)),
-        (result.quantity, f"{_number(result.value)} {result.unit}".strip()),
-        ("bound", _number(result.bound)),
-        ("promises", "kept" if verified.kept else "broken"),
+        ("plan", "none" if result.plan is None else "keeps its promises" if verified.kept else "is refused"),
     ]
+    if result.plan is not None:
+        worth = f"{_number(result.value)} {result.unit}".strip()
+        rows += [(result.quantity, worth), ("bound", _number(result.bound))]
     files = Table("Files behind it", ("file", "is now"), [(name, state) for name, state in verified.files])
     return (Table("Saved plan", ("what", "value"), rows), *((files,) if verified.files else ()))
 
@@ -172,7 +178,7 @@ def document(verified: Verified, saved: Saved) -> dict[str, Any]:
     """What ``mrdsl verify --json`` prints."""
     return {
         "format": 1,
-        "kept": verified.kept,
+        "kept": verified.kept if verified.result.plan is not None else None,
         "intact": saved.intact,
         "termination": str(verified.result.termination),
         "solution": str(verified.result.solution),

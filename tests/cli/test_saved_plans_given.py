@@ -52,7 +52,7 @@ def run(place: Path, line: str) -> Ran:
         ("simulate capacity.json --runs 2 --jobs 3 --seed 7", "Simulated"),
         ("export joint.json yarn -o queues", "capacity-scheduler.xml"),
         ("compare joint.json joint.json", "are the same in both plans"),
-        ("verify schedule.json", "kept"),
+        ("verify schedule.json", "keeps its promises"),
         ("check joint.json capacity.json", "2 files checked: no problems"),
         ("show capacity.json", "CapacityFacts"),
     ],
@@ -127,3 +127,30 @@ def test_comparisons_of_different_goals_are_told_from_python() -> None:
     specs = [mrdsl.load(MODELS / kind / "reference.mrspec") for kind in ("joint", "capacity")]
     with pytest.raises(mrdsl.MrdslError, match="different-problems"):
         mrdsl.compare(*specs)
+
+
+def test_a_saved_result_without_a_plan(place: Path) -> None:
+    """It says so, is explained, and leads nowhere; what leads away from it is everything."""
+    text = (place / "capacity.mrspec").read_text()
+    (place / "never.mrspec").write_text(text + "subject to { vms <= 5 }\n")
+    assert run(place, "solve never.mrspec -o never.json").exit_code == 1
+    verified = run(place, "verify never.json")
+    assert verified.exit_code == 1
+    assert "infeasible" in verified.output
+    assert json.loads(run(place, "verify never.json --json").output)["kept"] is None
+    why = run(place, "why never.json")
+    assert why.exit_code == 1
+    assert "vms <= 5" in why.output
+    assert run(place, "simulate never.json --runs 2").exit_code == 1
+    told = run(place, "diff capacity.json never.json --json")
+    assert told.exit_code == 1
+    assert json.loads(told.output)["diagnostics"][0]["code"] == "no-plan"
+    assert run(place, "diff never.json capacity.json").exit_code == 5
+    assert mrdsl.load_plan(place / "never.json").termination == "infeasible"
+
+
+def test_what_may_be_believed_from_python(place: Path) -> None:
+    found = mrdsl.verify(place / "joint.json")
+    assert found.kept
+    assert found.result == mrdsl.load_plan(place / "joint.json")
+    assert [state for _, state in found.files] == ["same"]

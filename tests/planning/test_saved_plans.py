@@ -89,6 +89,7 @@ def put(*path: Any, value: Any) -> Callable[[dict[str, Any]], None]:
 EDITED = {
     "a number that people read": (put("plan", "vms", "m5", "on_demand", value=199), "edited-plan"),
     "the state behind it": (put("state", "on_demand", value=199.0), "broken-plan"),
+    "a number that is none": (put("state", "vm_cost", value=None), "edited-plan"),
     "fewer jobs than promised": (put("state", "admitted", value=[1.0, 1.0]), "broken-plan"),
     "another value": (put("objective", "value", value=40.0), "edited-plan"),
     "a bound beyond the value": (put("objective", "bound", value=50.0), "edited-plan"),
