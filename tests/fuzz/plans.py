@@ -26,7 +26,7 @@ _VALUES = (
     -1,
     1,
     2**70,
-    1e300,
+    1e200,
     -0.5,
     "",
     "x",
@@ -71,7 +71,7 @@ def _change(draw: random.Random, document: Any) -> None:
     if what < 0.2:
         del holder[place]
     elif what < 0.4 and isinstance(inner, int | float):
-        holder[place] = inner * draw.choice((0, -1, 0.5, 2, 1e9)) + draw.choice((0, 1))
+        holder[place] = inner * draw.choice((0, -1, 0.5, 2, 1e3)) + draw.choice((0, 1))
     elif what < 0.5 and isinstance(holder, list):
         holder.append(draw.choice(holder))
     else:

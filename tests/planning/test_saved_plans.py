@@ -176,6 +176,12 @@ def test_a_part_that_is_not_what_it_should_be_is_named(place: str) -> None:
     assert told.message.startswith(f"`{place}` "), told.message
 
 
+def test_infinity_where_nobody_looks_is_an_edit() -> None:
+    text = saved(QUICK).replace('"total":', '"total": 1e999, "other":', 1)
+    assert text != saved(QUICK)
+    assert [d.code for d in verify(read_saved(text)).found if d.severity == "error"] == ["edited-plan"]
+
+
 def test_infinity_is_no_number() -> None:
     text = saved(QUICK).replace('"on_demand": 200.0', '"on_demand": 1e999', 1)
     assert text != saved(QUICK)
