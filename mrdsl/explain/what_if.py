@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.result import Limits, Result
+from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.explain.promises import lines_of
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.solve_spec import solve
@@ -18,6 +18,8 @@ from mrdsl.spec.spec import Spec
 
 FACTORS = (0.7, 0.85, 1.0, 1.15, 1.3, 1.6)
 """The points of a curve, relative to what the spec says."""
+LEAST = 0.1
+"""Seconds that a solve gets at least."""
 ALONE = 3
 """How many numbers of a kind are moved alone, besides all of them together."""
 
@@ -63,7 +65,7 @@ def curves(spec: Spec, result: Result, how: How) -> Curves:
     for kind, name, factor, numbers in planned:
         if time.monotonic() > until:
             break
-        found[kind, name, factor] = _value(spec, numbers, factor, how)
+        found[kind, name, factor] = _value(spec, numbers, factor, _within(how, until - time.monotonic()))
     unit = result.objective.unit
     label = f"{result.objective.quantity} [{unit}]" if unit else result.objective.quantity
     charts = tuple(
@@ -121,11 +123,19 @@ def _paths(node: type[Node], kind: str, before: str, repeated: bool) -> Iterator
             yield from _paths(declared.node, kind, f"{before}{name}.", repeated or declared.repeated)
 
 
+def _within(how: How, seconds: float) -> How:
+    """The same with no more time for one solve than there is left."""
+    left = max(seconds, LEAST)
+    limit = left if how.limits.time is None else min(left, how.limits.time)
+    return replace(how, limits=replace(how.limits, time=limit))
+
+
 def _value(spec: Spec, numbers: tuple[FactNumber, ...], factor: float, how: How) -> float | None:
-    """The goal's value with the numbers times ``factor``; None where there is no plan then."""
+    """The goal's value with the numbers times ``factor``; None where there is no plan then, or it was not finished."""
     values: Mapping[FactNumber, float] = {number: value_at(spec.facts, number) * factor for number in numbers}
     try:
         changed = replace(spec, facts=with_values(spec.facts, values))
-        return solve(changed, how.solver, how.formulation, how.relax, how.limits).objective.value
+        result = solve(changed, how.solver, how.formulation, how.relax, how.limits)
     except MrdslError:
         return None
+    return None if result.termination is Termination.TIME_LIMIT else result.objective.value

@@ -21,6 +21,8 @@ from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.markdown import markdown
 from mrdsl.reporting.report import Listing, Part, Report
 from mrdsl.simulation.settings import Settings
+from tests.families.foreign.installing import SHOP, install
+from tests.families.foreign.shop import REFERENCE as REFERENCE_OF_SHOP
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "models" / "capacity" / "reference.mrspec"
@@ -186,6 +188,15 @@ def test_thousands_of_lines_are_cut_and_told() -> None:
     assert more == "The first 2,000 of 3,008 lines."
     assert isinstance(listing, Listing)
     assert len(listing.text.splitlines()) == 2000
+
+
+def test_a_family_without_words_of_its_own_has_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, monkeypatch, SHOP)
+    spec = load_text(REFERENCE_OF_SHOP).spec
+    assert spec is not None
+    whole, result = report(spec, PLAIN, COMMAND)
+    assert whole.decision == f"The plan of this shop problem: cost {result.objective.value:g} USD."
+    assert list(parts(whole, "Plan")) == list(result.tables())
 
 
 def test_python_has_the_same_by_the_same_names(tmp_path: Path) -> None:

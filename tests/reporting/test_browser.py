@@ -74,8 +74,9 @@ def test_a_report_is_opened(driver: Any, folder: Path, family: str) -> None:
     assert driver.get_log("browser") == []
 
 
-def test_tooltips_answer_legends_filter_and_keys_work(driver: Any, folder: Path) -> None:
+def test_tooltips_answer_wheels_zoom_legends_filter_and_keys_work(driver: Any, folder: Path) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
@@ -102,6 +103,12 @@ def test_tooltips_answer_legends_filter_and_keys_work(driver: Any, folder: Path)
     )
     assert "twitter" in shown
     assert "admitted" in shown
+    ticks = "return [...document.querySelectorAll('#chart-2 .role-axis-label text')].map(one => one.textContent).join()"
+    whole = driver.execute_script(ticks)
+    chart = driver.find_element(By.CSS_SELECTOR, "#chart-2 .live svg.marks")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    ActionChains(driver).scroll_from_origin(ScrollOrigin.from_element(chart), 0, -120).perform()
+    until(lambda: driver.execute_script(ticks) != whole, "zoom by the wheel")
     before = len(bars)
     symbol = driver.find_elements(By.CSS_SELECTOR, "#chart-3 .role-legend .mark-symbol path")[1]
     ActionChains(driver).move_to_element(symbol).click().perform()

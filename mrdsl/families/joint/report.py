@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, LineChart, Series, parts_chart
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
@@ -54,6 +56,7 @@ def _charts(spec: Spec, plan: JointPlan) -> list[Chart]:
     ]
     if promised:
         charts.append(IntervalChart("Responses beside what was promised", "time [s]", tuple(promised), "promised"))
+    charts += _simulated(plan, {one.name: one.deadline for one in facts.classes} if plan.observed else {})
     if len(plan.vms) > 1:
         when = list(range(len(plan.vms)))
         charts += [
@@ -70,6 +73,14 @@ def _charts(spec: Spec, plan: JointPlan) -> list[Chart]:
             ),
         ]
     return charts
+
+
+def _simulated(plan: JointPlan, deadlines: Mapping[str, float]) -> list[Chart]:
+    rows = tuple(
+        Interval(name, {"mean": seen.mean, "p50": seen.p50, "p95": seen.p95}, deadlines.get(name))
+        for name, seen in list(plan.observed.items())[:DRAWN]
+    )
+    return [IntervalChart("Simulated completions beside deadlines", "time [s]", rows)] if rows else []
 
 
 def _assumptions(spec: Spec) -> tuple[str, ...]:
