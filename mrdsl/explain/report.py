@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from mrdsl.contracts.family import Family
@@ -44,6 +45,8 @@ def report(
     ``how.seconds`` is spent on reasons and again on curves. Raises MrdslError as ``solve`` does.
     """
     family = find_family(spec)
+    if plan is not None:
+        how = replace(how, formulation=plan.formulation, relax=plan.relaxed)
     result = plan or solve(spec, how.solver, how.formulation, how.relax, how.limits)
     observed = observe(spec, result, runs) if runs is not None and result.plan is not None else None
     seen = observed if observed is not None and type(observed.plan) is type(result.plan) else result

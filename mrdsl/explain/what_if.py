@@ -16,8 +16,11 @@ from mrdsl.spec.changing import FactNumber, label_of, numbers_at, value_at, with
 from mrdsl.spec.schema import Block, Item, Node, declarations
 from mrdsl.spec.spec import Spec
 
-FACTORS = (0.7, 0.85, 1.0, 1.15, 1.3, 1.6)
+WRITTEN = 1.0
+FACTORS = (0.7, 0.85, WRITTEN, 1.15, 1.3, 1.6)
 """The points of a curve, relative to what the spec says."""
+Point = tuple[str, str, float]
+"""What kind of number is moved, which ones, and by what factor."""
 LEAST = 0.1
 """Seconds that a solve gets at least."""
 ALONE = 3
@@ -54,37 +57,39 @@ def curves(spec: Spec, result: Result, how: How) -> Curves:
     until = time.monotonic() + how.seconds
     kinds = {"deadline": _deadlines(spec), "price": _prices(spec)}
     moves = {kind: dict(_moves(spec, kind, numbers)) for kind, numbers in kinds.items() if numbers}
-    found: dict[tuple[str, str, float], float | None] = {}
     planned = [
-        (kind, name, factor, numbers)
+        (kind, name, factor)
         for kind, named in moves.items()
-        for name, numbers in named.items()
+        for name in named
         for factor in FACTORS
-        if factor != 1.0
+        if factor != WRITTEN
     ]
-    for kind, name, factor, numbers in planned:
-        if time.monotonic() > until:
+    found: dict[Point, float | None] = {}
+    for kind, name, factor in planned:
+        left = until - time.monotonic()
+        if left <= 0.0:
             break
-        found[kind, name, factor] = _value(spec, numbers, factor, _within(how, until - time.monotonic()))
-    unit = result.objective.unit
-    label = f"{result.objective.quantity} [{unit}]" if unit else result.objective.quantity
-    charts = tuple(
-        LineChart(
-            f"{result.objective.quantity.capitalize()} over {kind}s",
-            f"{kind}, in % of what the spec says",
-            label,
-            tuple(
-                Series(
-                    name,
-                    [100.0 * factor for factor in FACTORS],
-                    [result.objective.value if f == 1.0 else found.get((kind, name, f)) for f in FACTORS],
-                )
-                for name in named
-            ),
-        )
-        for kind, named in moves.items()
-    )
+        found[kind, name, factor] = _value(spec, moves[kind][name], factor, _within(how, left))
+    charts = tuple(_chart(result, kind, tuple(named), found) for kind, named in moves.items())
     return Curves(charts, len(found), len(planned))
+
+
+def _chart(result: Result, kind: str, names: tuple[str, ...], found: Mapping[Point, float | None]) -> LineChart:
+    goal = result.objective
+    series = (
+        Series(
+            name,
+            [100.0 * factor for factor in FACTORS],
+            [goal.value if factor == WRITTEN else found.get((kind, name, factor)) for factor in FACTORS],
+        )
+        for name in names
+    )
+    return LineChart(
+        f"{goal.quantity.capitalize()} over {kind}s",
+        f"{kind}, in % of what the spec says",
+        f"{goal.quantity} [{goal.unit}]" if goal.unit else goal.quantity,
+        tuple(series),
+    )
 
 
 def _moves(spec: Spec, kind: str, numbers: tuple[FactNumber, ...]) -> Iterator[tuple[str, tuple[FactNumber, ...]]]:

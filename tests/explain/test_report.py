@@ -103,6 +103,19 @@ def test_curves_are_what_solving_again_gives() -> None:
     assert price.series[0].y == pytest.approx([base * factor for factor in FACTORS])
 
 
+def test_a_relaxed_plan_is_compared_with_relaxed_ones() -> None:
+    """Its curve is that of the relaxation, not of whole machines, which cost more."""
+    spec = load_text(SMALL).spec
+    assert spec is not None
+    relaxed = solve(spec, relax=True)
+    deadline, _ = parts(report(spec, How(seconds=60.0), COMMAND, plan=relaxed)[0], "What if")
+    assert isinstance(deadline, LineChart)
+    again = load_text(SMALL.replace("10 min", "420 s")).spec
+    assert again is not None
+    assert deadline.series[0].y[0] == pytest.approx(solve(again, relax=True).objective.value)
+    assert deadline.series[0].y[0] != pytest.approx(solve(again).objective.value, rel=1e-6)
+
+
 def test_time_that_runs_out_is_told(capacity: Report) -> None:
     spec = load_file(REFERENCE).spec
     assert spec is not None
