@@ -11,7 +11,7 @@ from mrdsl.contracts.family import Family
 from mrdsl.core.charts import GanttChart
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.regular_files import UnreadableError, read_bytes
-from mrdsl.core.result import Result, Termination
+from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.explain.infeasibility import explain
 from mrdsl.explain.sensitivity import steps, table
 from mrdsl.explain.what_if import How, curves
@@ -56,7 +56,7 @@ def report(
         sections = [Section("Why", tuple(_why_not(spec, result, how)))]
     else:
         sections = [*_plan(seen, shown), *_observed(result, observed, seen), *_reasons(spec, family, result, how)]
-    sections += _remarks(shown, diagnostics)
+    sections += _remarks(shown, diagnostics, tuple(_risks(family, result, observed)))
     sections += [_listing(spec, diagnostics), _repeat(spec, result, command)]
     title = spec.title or f"{spec.problem.capitalize()} plan"
     proof = "; ".join(status_text(result).split("\n")).strip("; ")
@@ -120,9 +120,19 @@ def _why_not(spec: Spec, result: Result, how: How) -> Iterator[Part]:
         yield from as_tables(spec, explain(spec, how.solver, how.formulation, how.relax, seconds=how.seconds))
 
 
-def _remarks(shown: Shown, diagnostics: tuple[Diagnostic, ...]) -> Iterator[Section]:
+def _risks(family: Family, result: Result, observed: Result | None) -> Iterator[str]:
+    """What is not known of a plan, and what would tell it."""
+    gap = result.objective.gap
+    if result.plan is not None and result.objective.value is not None and result.solution is not SolutionStatus.OPTIMAL:
+        known = "no bound is known" if gap is None else f"another may be up to {100.0 * gap:.3g} % of it better"
+        yield f"The plan is not proven to be the best: {known}."
+    if result.plan is not None and observed is None and (family.simulate or family.simulate_plan):
+        yield "How much times vary was not looked at: `--simulate 10` shows independent runs."
+
+
+def _remarks(shown: Shown, diagnostics: tuple[Diagnostic, ...], risks: tuple[str, ...]) -> Iterator[Section]:
     nothing = "Neither mrdsl's checks nor the solver have anything to warn of."
-    yield Section("Risks and warnings", (told(diagnostics) if diagnostics else nothing,))
+    yield Section("Risks and warnings", (told(diagnostics) if diagnostics else nothing, *risks))
     yield Section("Assumptions", shown.assumptions)
 
 

@@ -183,6 +183,15 @@ def test_the_parts_of_a_cost_are_the_whole(shipped: tuple[Report, Result]) -> No
             assert found == pytest.approx(result.objective.value, rel=1e-9)
 
 
+def test_what_is_not_known_of_a_plan_is_a_risk(shipped: tuple[Report, Result]) -> None:
+    whole, result = shipped
+    risks = [part for part in parts(whole, "Risks and warnings") if isinstance(part, str)]
+    unproven = result.objective.value is not None and result.solution != "optimal"
+    assert any("not proven" in risk for risk in risks) == unproven
+    simulated = result.problem in ("bounds", "capacity", "joint", "schedule", "hybrid")
+    assert any("--simulate" in risk for risk in risks) == simulated
+
+
 def test_markdown_of_every_family_is_whole(shipped: tuple[Report, Result]) -> None:
     """Every table's rows have as many cells as its head."""
     widths: list[int] = []

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from mrdsl.core.result import Result
+from mrdsl.core.result import Result, Table
 from mrdsl.explain.report import report
 from mrdsl.explain.what_if import How
 from mrdsl.families import SHIPPED
 from mrdsl.language.loading import load_file
 from mrdsl.reporting.page import page
+from mrdsl.reporting.study_report import study_report
+from mrdsl.sweeping.report import sweep_report
 from tests.reporting.browser import (
     browser,
     by_role,
@@ -113,6 +115,22 @@ def test_tooltips_answer_wheels_zoom_legends_filter_and_keys_work(driver: Any, f
     symbol = driver.find_elements(By.CSS_SELECTOR, "#chart-3 .role-legend .mark-symbol path")[1]
     ActionChains(driver).move_to_element(symbol).click().perform()
     until(lambda: 0 < len(marks()) < before, "the legend's filter")
+
+
+def test_sweeps_and_studies_have_pages_too(driver: Any, folder: Path) -> None:
+    rows = [{"run": i, "peak": i % 3, "seed": i, "value": float(i), "unit": "USD"} for i in range(1, 7)]
+    sweep = sweep_report(rows, ["peak"], "night.mrspec", "mrdsl sweep night.mrspec")
+    charts = [part for part in sweep.sections[0].parts if not isinstance(part, str)]
+    tables = [part for part in sweep.sections[1].parts if isinstance(part, Table)]
+    study = study_report("small", "what is studied", charts, tables, {"points": 2}, "mrdsl experiment small")
+    for name, whole in (("sweep", sweep), ("study", study)):
+        path = folder / f"{name}.html"
+        path.write_text(page(whole), encoding="utf-8")
+        open_page(driver, path)
+        assert driver.get_log("browser") == []
+        assert requests(driver) == [path.as_uri()]
+        assert whole.decision in by_role(driver, "region")["Decision"]
+        assert faults(driver) == []
 
 
 def test_paper_gets_pictures(driver: Any, folder: Path) -> None:
