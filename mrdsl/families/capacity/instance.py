@@ -113,29 +113,43 @@ def instance_of(spec: Spec) -> Instance:
     low, expected = whole_jobs(facts)
     deadline = column(classes, "deadline")
     names = names_of(classes)
-    estimates = estimates_of(classes)
-    work, limits = guaranteed(classes, estimates), slot_limits(classes)
-    per_vm = slots_per_vm(classes)
-    completion_limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
-    if not has_slots_for_all(facts):
-        on_type = pairs_of(facts, completion_limit).of_type(0)
-        estimates, work, limits, per_vm = on_type.estimates, on_type.work, on_type.limits, on_type.per_vm
+    runs = class_runs_of(facts)
     return Instance(
         names=names,
         prices=prices_of(facts),
-        estimates=estimates,
-        work=work,
-        limits=limits,
-        map_per_vm=per_vm[0],
-        reduce_per_vm=per_vm[1],
+        estimates=runs.estimates,
+        work=runs.work,
+        limits=runs.limits,
+        map_per_vm=runs.per_vm[0],
+        reduce_per_vm=runs.per_vm[1],
         deadline=deadline,
-        completion_limit=completion_limit,
+        completion_limit=class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True),
         low=low,
         expected=expected,
         penalty=column(classes, "penalty"),
         stages=stage_counts(classes),
         dags=dags_of(classes),
     )
+
+
+@dataclass(frozen=True)
+class ClassRuns:
+    """How classes run on the one VM type: estimates, the guaranteed one, slots of a job, and slots that a VM hosts."""
+
+    estimates: Mapping[str, Coefficients]
+    work: Coefficients
+    limits: SlotLimits
+    per_vm: tuple[Floats, Floats]
+
+
+def class_runs_of(facts: CapacityFacts) -> ClassRuns:
+    """As the classes say, for all types or for the one that there is."""
+    classes = facts.classes
+    if has_slots_for_all(facts):
+        estimates = estimates_of(classes)
+        return ClassRuns(estimates, guaranteed(classes, estimates), slot_limits(classes), slots_per_vm(classes))
+    there = pairs_of(facts, column(classes, "deadline")).of_type(0)
+    return ClassRuns(there.estimates, there.work, there.limits, there.per_vm)
 
 
 def prices_of(facts: CapacityFacts) -> Prices:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.core.result import Table, lacking
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats
+from mrdsl.formulas.estimates import upper_is_bound
 
 Places = NDArray[np.int64]
 ESTIMATES = ("lower", "average", "upper")
@@ -71,6 +72,12 @@ class Mixture:
         whole = (ceiling(slots) for slots in (self.map_slots, self.reduce_slots))
         maps, reduces = (summed(self.of_class, each, classes) for each in whole)
         return maps, reduces
+
+    def upper_is_bound(self, index: int, stages: int) -> bool:
+        """Whether the upper estimate is a bound for all jobs of a class: never on spot."""
+        mine = self.of_class == index
+        bound = upper_is_bound(stages, self.jobs[mine], self.map_slots[mine])
+        return bool(np.all(bound) and not self.spot[mine].any())
 
     def document(self, whole: bool) -> dict[str, dict[str, Any]]:
         """The VMs as JSON has them, by type."""

@@ -173,6 +173,8 @@ class CapacityPlan(Plan):
         return classes
 
     def _is_bound(self, index: int) -> bool:
+        if self.mix is not None:
+            return self.mix.upper_is_bound(index, self.stages[index])
         return bool(upper_is_bound(self.stages[index], self.admitted[index], self.map_slots[index]))
 
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

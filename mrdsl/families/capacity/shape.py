@@ -6,7 +6,7 @@ from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.families.capacity.facts import CapacityFacts, VmType
 from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.columns import Columns, parts_of
-from mrdsl.spec.machines import any_rows, shared_rows
+from mrdsl.spec.machines import any_rows
 from mrdsl.spec.spec import Spec
 
 
@@ -48,18 +48,6 @@ def refuse_types(spec: Spec, what: str) -> None:
             )
         ]
     )
-
-
-def refuse_measured(spec: Spec, what: str) -> None:
-    """Refuses classes that run on a type at a speed or with a profile of its own.
-
-    Raises MrdslError.
-    """
-    for index, rows in enumerate(shared_rows(spec.facts.classes, "on")):
-        for row in rows:
-            if row.described or row.speed != 1.0:
-                message = f"{what} does not know yet how class {spec.facts.classes[index].name} runs on {row.name}"
-                raise MrdslError([error("needs-one-type", message, row.span, "leave the speed or the profile out")])
 
 
 def contracts(vm: VmType) -> tuple[Reserved, ...]:

@@ -9,7 +9,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
-from mrdsl.families.capacity.mixture import Mixture
+from mrdsl.families.capacity.mixture import Mixture, summed
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.simulation.described import asked
@@ -66,11 +66,16 @@ def _held_by_type(spec: Spec, mix: Mixture) -> Iterator[Held]:
     facts: CapacityFacts = spec.facts
     per_vm = slots_on_types(facts)
     slots = ceiling(mix.map_slots), ceiling(mix.reduce_slots)
+    part = mix.jobs / summed(mix.of_class, mix.jobs, len(facts.classes))[mix.of_class]
     for place, (index, number) in enumerate(zip(mix.of_class.tolist(), mix.of_vm.tolist(), strict=True)):
         node, vm, spot = facts.classes[index], facts.vms[number], bool(mix.spot[place])
         described, speed = _on(node, vm.name)
         yield Held(
-            replace(described, name=f"{node.name} on {vm.name}{' spot' if spot else ''}"),
+            replace(
+                described,
+                name=f"{node.name} on {vm.name}{' spot' if spot else ''}",
+                arrivals=None if node.arrivals is None else node.arrivals * float(part[place]),
+            ),
             int(mix.jobs[place]),
             (int(slots[0][place]), int(slots[1][place])),
             (int(per_vm[0][number, index]), int(per_vm[1][number, index])),

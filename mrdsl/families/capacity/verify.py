@@ -14,13 +14,12 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.instance import instance_of, prices_of, whole_jobs
+from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, instance_of, prices_of, whole_jobs
 from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.soft_deadlines import price
-from mrdsl.families.capacity.verify_mix import share_of, verify_mix, vm_cost
+from mrdsl.families.capacity.verify_mix import share_of, told_of_spot, verify_mix, vm_cost
 from mrdsl.formulas import mapreduce
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
@@ -28,15 +27,19 @@ from mrdsl.spec.spec import Spec
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     """What of the spec the plan breaks: deadlines, numbers of jobs, VMs, whole numbers, the cost that it claims."""
     yield from _jobs(spec, plan, relax)
+    hosting: Iterator[Diagnostic] = iter(())
     if plan.mix is None:
-        yield from _deadlines(spec, plan)
-        yield from _slots(spec, plan)
-        broken = list(_vms(spec, plan, relax))
+        runs = class_runs_of(spec.facts)
+        yield from _deadlines(spec, plan, runs)
+        yield from _slots(spec, plan, runs)
+        broken = list(_vms(spec, plan, runs, relax))
+        if not relax and not broken:
+            hosting = _hosting(spec, plan, runs)
     else:
         broken = list(verify_mix(spec, plan, plan.mix, relax))
+        yield from told_of_spot(spec, plan.mix)
     yield from broken
-    if not relax and not broken and plan.mix is None:
-        yield from _hosting(spec, plan)
+    yield from hosting
     if not broken:
         yield from told_of_soft_deadlines(spec, plan.completion_upper, plan.stages, partial(price, spec, plan, relax))
     cost = measure(spec, plan)
@@ -69,7 +72,7 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     if name == "admitted":
         return float(plan.admitted[index])
     if name == "completion":
-        return float(_completion(spec, plan)[index])
+        return float(_completion(plan, class_runs_of(spec.facts))[index])
     raise KeyError(name)
 
 
@@ -108,8 +111,8 @@ def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
         )
 
 
-def _deadlines(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
-    time = _completion(spec, plan)
+def _deadlines(spec: Spec, plan: CapacityPlan, runs: ClassRuns) -> Iterator[Diagnostic]:
+    time = _completion(plan, runs)
     deadline = column(spec.facts.classes, "deadline")
     yield from _each(
         spec,
@@ -124,7 +127,7 @@ def _deadlines(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
         ("average", plan.completion_average),
         ("upper", plan.completion_upper),
     ):
-        work = estimates_of(spec.facts.classes)[estimate]
+        work = runs.estimates[estimate]
         real = mapreduce.completion(work, plan.admitted, plan.map_slots, plan.reduce_slots)
         wrong = (np.isnan(real) != np.isnan(shown)) | (
             np.abs(real - shown) > FEASIBILITY * np.maximum(1.0, np.abs(real))
@@ -139,9 +142,9 @@ def _deadlines(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
         )
 
 
-def _slots(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
+def _slots(spec: Spec, plan: CapacityPlan, runs: ClassRuns) -> Iterator[Diagnostic]:
     """Outside these limits the estimates, and with them the deadlines, mean nothing."""
-    limits = slot_limits(spec.facts.classes)
+    limits = runs.limits
     for kind, slots, least, most in (
         ("map", plan.map_slots, limits.map_least, limits.map_most),
         ("reduce", plan.reduce_slots, limits.reduce_least, limits.reduce_most),
@@ -173,10 +176,9 @@ def _kind(plan: CapacityPlan, index: int, kind: str) -> str:
     return "task" if plan.stages[index] else kind
 
 
-def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
-    classes = spec.facts.classes
+def _vms(spec: Spec, plan: CapacityPlan, runs: ClassRuns, relax: bool) -> Iterator[Diagnostic]:
     prices = prices_of(spec.facts)
-    map_per_vm, reduce_per_vm = slots_per_vm(classes)
+    map_per_vm, reduce_per_vm = runs.per_vm
     taken = float((plan.map_slots / map_per_vm + plan.reduce_slots / reduce_per_vm).sum())
     rented = plan.on_demand + plan.reserved
     if taken > rented + FEASIBILITY * max(1.0, taken) or (taken > 0.0 and rented <= 0.0):
@@ -189,9 +191,9 @@ def _vms(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
         yield error("broken-plan", f"{plan.on_demand:g} and {plan.reserved:g} VMs are no whole numbers", spec.span)
 
 
-def _hosting(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
+def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns) -> Iterator[Diagnostic]:
     """What the slots take once they are whole for every class, as a scheduler is told them."""
-    map_per_vm, reduce_per_vm = slots_per_vm(spec.facts.classes)
+    map_per_vm, reduce_per_vm = runs.per_vm
 
     def hosting(map_slots: NDArray[np.float64], reduce_slots: NDArray[np.float64]) -> float:
         return float((ceiling(map_slots) / map_per_vm + ceiling(reduce_slots) / reduce_per_vm).sum())
@@ -207,9 +209,8 @@ def _hosting(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     yield from told_of_sharing(needed, rented, most, spec.facts.vms[0].span)
 
 
-def _completion(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:
-    work = guaranteed(spec.facts.classes, estimates_of(spec.facts.classes))
-    return mapreduce.completion(work, plan.admitted, plan.map_slots, plan.reduce_slots)
+def _completion(plan: CapacityPlan, runs: ClassRuns) -> NDArray[np.float64]:
+    return mapreduce.completion(runs.work, plan.admitted, plan.map_slots, plan.reduce_slots)
 
 
 def _each(spec: Spec, flags: NDArray[np.bool_], item: str, message: object) -> Iterator[Diagnostic]:

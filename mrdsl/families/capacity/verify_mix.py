@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.diagnostics import Diagnostic, error, warning
 from mrdsl.core.source import Span
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats
@@ -16,6 +16,7 @@ from mrdsl.families.capacity.mixture import ESTIMATES, Mixture, summed
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.spec.columns import words
 from mrdsl.spec.spec import Spec
 
 
@@ -26,6 +27,22 @@ def verify_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture, relax: bool) ->
     yield from _shares(spec, mixture, mix, relax)
     yield from _vms(spec, mixture, mix, relax)
     yield from _limits_of_classes(spec, mixture, mix, relax)
+
+
+def told_of_spot(spec: Spec, mixture: Mixture) -> Iterator[Diagnostic]:
+    """A warning where the upper estimate is promised to jobs on spot VMs, once for a spec."""
+    promised = words(spec.facts.classes, "guarantee") == "upper"
+    concerned = sorted(set(mixture.of_class[mixture.spot & promised[mixture.of_class]].tolist()))
+    if concerned:
+        node, others = spec.facts.classes[concerned[0]], len(concerned) - 1
+        more = f" (and {others} more {'class' if others == 1 else 'classes'})" if others else ""
+        yield warning(
+            "no-upper-bound",
+            f"the upper estimate of class {node.name} is no bound for its jobs on spot VMs{more}: what interruptions "
+            "take is expected work, and a job may lose more",
+            node.span_of("guarantee"),
+            "write spot = 0% where the deadline has to be kept in any case",
+        )
 
 
 def vm_cost(mix: Mix, mixture: Mixture, vm: str | None = None) -> float:

@@ -9,6 +9,7 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.families.capacity.facts import JobClass
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.lane_prices import Task, closed_form
 from mrdsl.families.capacity.mix import mix_of
@@ -89,6 +90,92 @@ def test_a_thousand_classes_on_ten_types_come_within_a_thousandth() -> None:
     assert found.solver["name"] == "direct"
     assert found.objective.gap <= 1e-3
     assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_classes_on_one_type_each_cost_what_the_best_runs_with_single_types_do(seed: int) -> None:
+    """One class, so that no reservation and no quota is shared: the least of a run for each type."""
+    spec = type_specs.random_types(400 + seed, classes=1)
+    node = replace(spec.facts.classes[0], types=("one",))
+    vms = tuple(replace(vm, masters=0) for vm in spec.facts.vms)
+    spec = replace(spec, facts=replace(spec.facts, classes=(node,), vms=vms))
+    alone = [
+        optimum(replace(spec, facts=replace(spec.facts, vms=(vm,), classes=(_only_on(node, vm.name),)))) for vm in vms
+    ]
+    assert optimum(spec) == pytest.approx(min(alone))
+
+
+def _only_on(node: JobClass, name: str) -> JobClass:
+    return replace(node, types=(), on=tuple(row for row in node.on if row.name == name))
+
+
+def test_upper_estimates_on_spot_are_told_to_be_no_bound() -> None:
+    text = MACHINES.replace("0.192 USD/h }", "0.192 USD/h }, spot { price = 0.05 USD/h, interruptions = 0.01/h }")
+    text = text.replace("class clicks {", "class clicks {\n  guarantee = upper")
+    found = [each for each in solve(mrdsl.loads(text), solver="highs").diagnostics if each.code == "no-upper-bound"]
+    assert len(found) == 1
+    assert "class clicks" in found[0].message
+    firm = mrdsl.loads(text.replace("class clicks {", "class clicks {\n  spot = 0%"))
+    assert "no-upper-bound" not in [each.code for each in solve(firm, solver="highs").diagnostics]
+
+
+def test_a_plan_of_several_types_is_run_share_by_share() -> None:
+    """Twice as fast a type for twice as long tasks: the same run as on the type itself, to the last digit."""
+    text = MACHINES.replace("class clicks {", 'class clicks {\n  types = ["m5.xlarge"]')
+    slow = text.replace("avg = 30 s, max = 42 s", "avg = 60 s, max = 84 s").replace(
+        "avg = 22 s, max = 44 s", "avg = 44 s, max = 88 s"
+    )
+    slow = slow.replace("class clicks {", 'class clicks {\n  on "m5.xlarge" { speed = 2 }')
+    found = [mrdsl.simulate(mrdsl.loads(each), runs=2, jobs=3, seed=1).plan.observed["clicks"] for each in (text, slow)]
+    assert found[0].jobs > 0
+    assert found[1].mean == pytest.approx(found[0].mean)
+    assert found[0].kept.share == 1.0
+
+
+def test_arrivals_are_shared_by_the_types_that_a_class_runs_on() -> None:
+    """Two types alike, half of the jobs on each: each gets half of the arrivals, of which all would overload it."""
+    head, tail = MACHINES.split("class clicks {")
+    text = head.replace("USD/h } }", "USD/h }, available = 32 }") + "class clicks {\n  arrivals = 20/h" + tail
+    text = text.replace("0.34", "0.192").replace("cores = 8", "cores = 4").replace("8..10", "4..4")
+    text = text[: text.index("class sort")] + "minimize cost\n"
+    plan = mrdsl.simulate(mrdsl.loads(text), runs=2, jobs=5, seed=1).plan
+    assert len(plan.document()["classes"]["clicks"]["on"]) == 2
+    assert 0.5 < plan.observed["clicks"].utilisation < 0.95
+
+
+def test_spot_vms_that_go_take_work_with_them_in_the_run() -> None:
+    text = MACHINES.replace("USD/h } }", "USD/h }, spot { price = 0.01 USD/h, interruptions = RATE/h } }")
+    calm, rough = (
+        mrdsl.simulate(mrdsl.loads(text.replace("RATE", rate)), runs=2, jobs=3, seed=1).plan for rate in ("0", "2")
+    )
+    assert all(share["spot"] for share in rough.document()["classes"]["clicks"]["on"])
+    assert rough.map_slots[0] > calm.map_slots[0]
+    assert rough.observed["clicks"].mean != calm.observed["clicks"].mean
+
+
+def test_one_type_may_say_containers_speeds_and_fees_in_every_formulation() -> None:
+    """Written out by hand: slots that follow, times that are shorter, a price that includes the fee."""
+    said = """problem capacity
+vm m { on_demand { price = 0.192 USD/h }, fee = 0.048 USD/h, cores = 4, memory = 16 GiB }
+class clicks {
+  map { tasks = 370, avg = 30 s, max = 42 s }
+  shuffle { first_max = 11 s, avg = 37 s, max = 40 s }
+  reduce { tasks = 64, avg = 22 s, max = 44 s }
+  container { map { cores = 1, memory = 2 GiB }, reduce { cores = 1, memory = 6 GiB } }
+  on m { speed = 2 }
+  jobs = 8..10, deadline = 15 min, penalty = 12 USD
+}
+minimize cost
+"""
+    written = said.replace(", fee = 0.048 USD/h", "").replace("0.192", "0.24").replace("on m { speed = 2 }", "")
+    written = written.replace("30 s, max = 42 s", "15 s, max = 21 s").replace("22 s, max = 44 s", "11 s, max = 22 s")
+    head, tail = written.split("  container")
+    written = head + "  slots { map = 4, reduce = 2 }\n" + tail.split("\n", 1)[1]
+    specs = mrdsl.loads(said), mrdsl.loads(written)
+    for solver, formulation in (("highs", "P2"), ("direct", None), ("scip", "P0"), ("scip", "P0-cone")):
+        found = [solve(spec, solver, formulation=formulation, relax=True) for spec in specs]
+        assert found[0].objective.value == pytest.approx(found[1].objective.value, rel=1e-6)
+        assert found[0].solution is SolutionStatus.OPTIMAL
 
 
 def test_one_type_among_others_that_no_class_uses_is_the_same_plan() -> None:
