@@ -106,6 +106,11 @@ def _resolve_item(
         return
     written[field_name] = statement
     value = statement.value
+    if value.__class__ is tree.Call and words.calls:
+        called = words.calls.get((key, str(value.function)))
+        if called is not None:
+            _resolve_call(called, str(value.function), statement, context, values, written)
+            return
     if value.__class__ is tree.Number:
         number = plain_number(item, value, scope.report.currency)
         if number is not None:
@@ -113,6 +118,30 @@ def _resolve_item(
             return
     try:
         values[field_name] = convert(key, item, statement.value, context.item_scope(key, item), context.files)
+    except MistakeError as mistake:
+        scope.report.add(mistake.diagnostic)
+        values[field_name] = _BROKEN
+
+
+def _resolve_call(
+    called: tuple[str, Item],
+    key: str,
+    statement: tree.Assignment,
+    context: BlockContext,
+    values: dict[str, Any],
+    written: dict[str, Any],
+) -> None:
+    """``word = key(value)`` for the item ``key = value``."""
+    field_name, item = called
+    scope, call = context.scope, statement.value
+    if field_name in written:
+        scope.report.add(duplicate(key, call.function, written[field_name], context))
+        return
+    written[field_name] = statement
+    try:
+        if len(call.arguments) != 1:
+            raise scope.mistake("wrong-value", f"`{key}(...)` takes one file", call, f'write `{key}("file.txt")`')
+        values[field_name] = convert(key, item, call.arguments[0], context.item_scope(key, item), context.files)
     except MistakeError as mistake:
         scope.report.add(mistake.diagnostic)
         values[field_name] = _BROKEN

@@ -14,12 +14,16 @@ from mrdsl.spec.schema import Block, Item, Node, declarations
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words of one block: items, single blocks, repeated blocks by singular and by plural; each with its field."""
+    """The words of one block: items, single blocks, repeated blocks by singular and by plural; each with its field.
+
+    ``calls`` are items that may be written as a call in the value of another: by that item's word and the call's.
+    """
 
     items: Mapping[str, tuple[str, Item]]
     singles: Mapping[str, tuple[str, Block]]
     repeated: Mapping[str, tuple[str, Block]]
     plurals: Mapping[str, tuple[str, Block]]
+    calls: Mapping[tuple[str, str], tuple[str, Item]]
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -54,10 +58,13 @@ def _vocabulary(node: Any) -> Vocabulary:
     singles: dict[str, tuple[str, Block]] = {}
     repeated: dict[str, tuple[str, Block]] = {}
     plurals: dict[str, tuple[str, Block]] = {}
+    calls: dict[tuple[str, str], tuple[str, Item]] = {}
     for name, declared in declarations(node).items():
         word = name.rstrip("_")
         if isinstance(declared, Item):
             items[word] = (name, declared)
+            if declared.called:
+                calls[declared.called, word] = (name, declared)
         elif declared.repeated:
             repeated[declared.word] = (name, declared)
             plurals[declared.plural] = (name, declared)
@@ -68,4 +75,5 @@ def _vocabulary(node: Any) -> Vocabulary:
         MappingProxyType(singles),
         MappingProxyType(repeated),
         MappingProxyType(plurals),
+        MappingProxyType(calls),
     )

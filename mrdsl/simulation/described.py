@@ -90,15 +90,23 @@ def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
         Stage(node.stages[index].name, node.stages[index].tasks, tuple(place[each] for each in parents[index]), MAP)
         for index in order
     ]
-    times = [TaskTimes(_work(node, node.stages[index], None, node.stages[index].samples)) for index in order]
+    times = [TaskTimes(_of_stage(node, node.stages[index])) for index in order]
     return stages, times
+
+
+def _of_stage(node: Any, stage: Any) -> Sampler:
+    """What a stage says of its times, else what its class does."""
+    if stage.samples is None and stage.distribution is not None:
+        return _spread(stage, stage.avg, stage.max, None, stage.tasks)
+    return _work(node, stage, None, stage.samples or node.samples)
 
 
 def _of_phases(node: Any, slowstart: float) -> tuple[list[Stage], list[TaskTimes]]:
     recorded = node.recorded
     unit = recorded.unit if recorded is not None else 1.0
     stages = [Stage("map", node.map.tasks, (), MAP)]
-    times = [TaskTimes(_work(node, node.map, node.map.min, None if recorded is None else recorded.map, unit))]
+    source = node.samples if recorded is None else recorded.map
+    times = [TaskTimes(_work(node, node.map, node.map.min, source, unit))]
     if node.reduce is None or node.shuffle is None or not node.reduce.tasks:
         return stages, times
     stages.append(Stage("reduce", node.reduce.tasks, (MAP,), REDUCE, slowstart))

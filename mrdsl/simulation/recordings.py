@@ -20,6 +20,15 @@ def check_recordings(classes: Sequence[Any]) -> Iterator[Diagnostic]:
         for node in part:
             for source, unit, zero, span in _sources(node):
                 yield from _check(source, unit, zero, span)
+            if node.samples is not None and (node.recorded is not None or node.reduce is not None):
+                yield error(
+                    "wrong-recording",
+                    f"`samples` is one file of times, and class {node.name} "
+                    + ("has `recorded` beside it" if node.recorded is not None else "has map and reduce tasks"),
+                    node.span_of("samples"),
+                    'write recorded { map = "map.txt", reduce = "reduce.txt" }'
+                    + (" alone" if node.recorded is not None else ""),
+                )
             if node.submissions is not None and node.arrivals is not None:
                 yield error(
                     "duplicate",
@@ -31,12 +40,14 @@ def check_recordings(classes: Sequence[Any]) -> Iterator[Diagnostic]:
 
 def _named(part: Columns[Any]) -> bool:
     """Whether rows of a table may name a file at all."""
-    return any(part.values.get(path) is not None for path in ("submissions", "recorded.map", "stages"))
+    return any(part.values.get(path) is not None for path in ("submissions", "recorded.map", "stages", "samples"))
 
 
 def _sources(node: Any) -> Iterator[tuple[Source, float, bool, Span | None]]:
     if node.submissions is not None:
         yield node.submissions, 1.0, True, node.span_of("submissions")
+    if node.samples is not None:
+        yield node.samples, 1.0, False, node.span_of("samples")
     if node.recorded is not None:
         yield node.recorded.map, node.recorded.unit, False, node.recorded.span_of("map")
         if node.recorded.reduce is not None:

@@ -91,7 +91,8 @@ class Item:
 
     ``form`` is one of ``quantity``, ``range``, ``choice``, ``text``, ``path``, ``name``, ``names``,
     ``distribution``, ``list``; ``kind`` is the quantity's kind in ``mrdsl.core.units.KINDS``. An ``automatic``
-    quantity, whose default is None, may be written as the word ``auto``: mrdsl works it out.
+    quantity, whose default is None, may be written as the word ``auto``: mrdsl works it out. A path may be written as
+    the value of another item too: ``called`` is that item, and the path's own word is what the file is wrapped in.
     """
 
     form: str
@@ -106,6 +107,7 @@ class Item:
     whole: bool = False
     choices: tuple[str, ...] = ()
     automatic: bool = False
+    called: str = ""
 
     @property
     def required(self) -> bool:
@@ -174,9 +176,12 @@ def text(doc: str, *, default: Any = REQUIRED) -> Any:
     return _item(Item("text", doc, default=default))
 
 
-def path(doc: str, *, default: Any = REQUIRED) -> Any:
-    """A quoted file name, relative to the spec; the value is a :class:`Source` and the file exists."""
-    return _item(Item("path", doc, default=default))
+def path(doc: str, *, default: Any = REQUIRED, called: str = "") -> Any:
+    """A quoted file name, relative to the spec; the value is a :class:`Source` and the file exists.
+
+    With ``called = "item"``, ``item = NAME("file")`` says the same as ``NAME = "file"``.
+    """
+    return _item(Item("path", doc, default=default, called=called))
 
 
 def reference(doc: str, *, default: Any = REQUIRED) -> Any:

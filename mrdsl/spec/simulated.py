@@ -126,6 +126,15 @@ def distribution_item() -> Any:
     return choice(DISTRIBUTIONS, "how task times spread around their average (simulated)", default="uniform")
 
 
+def samples_item() -> Any:
+    """The declaration of ``samples`` in a class, which ``distribution = samples("file")`` says too."""
+    return path(
+        "recorded times of all its tasks in seconds, one a line, where they are of one kind (simulated)",
+        default=None,
+        called="distribution",
+    )
+
+
 def think_item() -> Any:
     """The declaration of ``think`` in a class whose users do not, unless it says so."""
     return quantity(

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrdsl.spec.columns import Columns, names_of, parts_of
-from mrdsl.spec.schema import Node, Source, blocks, path, quantity, references
+from mrdsl.spec.schema import Node, Source, blocks, choice, path, quantity, references
+from mrdsl.spec.simulated import DISTRIBUTIONS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +19,12 @@ class Stage(Node):
     avg: float = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
     max: float = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
     after: tuple[str, ...] = references("stages of the class that must have ended before this one starts")
-    samples: Source | None = path("recorded times of its tasks in seconds, one a line (simulated)", default=None)
+    distribution: str | None = choice(
+        DISTRIBUTIONS, "how its task times spread (simulated); default: as in the class", default=None
+    )
+    samples: Source | None = path(
+        "recorded times of its tasks in seconds, one a line (simulated)", default=None, called="distribution"
+    )
 
 
 def stage_blocks() -> Any:

@@ -14,6 +14,7 @@ from mrdsl.spec.simulated import (
     burst_item,
     distribution_item,
     recorded_block,
+    samples_item,
     submissions_item,
 )
 from mrdsl.spec.stages import Stage, stage_blocks
@@ -92,6 +93,7 @@ class JobClass(Node):
         at_least=0.0,
     )
     distribution: str = distribution_item()
+    samples: Source | None = samples_item()
     arrivals: float | None = arrivals_item()
     burst: int = burst_item()
     submissions: Source | None = submissions_item()

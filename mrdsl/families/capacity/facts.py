@@ -25,6 +25,7 @@ from mrdsl.spec.simulated import (
     burst_item,
     distribution_item,
     recorded_block,
+    samples_item,
     simulation_block,
     submissions_item,
     think_item,
@@ -94,6 +95,7 @@ class JobClass(Node):
     penalty: float = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p")
     guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
     distribution: str = distribution_item()
+    samples: Source | None = samples_item()
     think: float = think_item()
     arrivals: float | None = arrivals_item()
     burst: int = burst_item()

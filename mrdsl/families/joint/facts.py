@@ -15,6 +15,7 @@ from mrdsl.spec.simulated import (
     burst_item,
     distribution_item,
     recorded_block,
+    samples_item,
     simulation_block,
     submissions_item,
     think_item,
@@ -72,6 +73,7 @@ class JobClass(Node):
     guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
     shift: float = quantity("time", "how far the class's time zone is ahead of the demand table's", default=0.0)
     distribution: str = distribution_item()
+    samples: Source | None = samples_item()
     think: float = think_item()
     arrivals: float | None = arrivals_item()
     burst: int = burst_item()
