@@ -18,7 +18,6 @@ class Plain:
         self.env, self.stages, self.free = simpy.Environment(), stages, list(slots)
         self.random, self.think = np.random.default_rng(seed), think
         self.active, self.times, self.jobs = [], [], jobs
-        self.busy = 0.0
         self.done = self.env.event()
         for _ in range(users):
             self.env.process(self.user())
@@ -56,15 +55,15 @@ class Plain:
                 if not able:
                     break
                 job = min(able, key=lambda job: job["running"][pool])
+                number = self.startable(job, pool)[0]
                 self.free[pool] -= 1
                 job["running"][pool] += 1
-                self.env.process(self.task(job, self.startable(job, pool)[0], pool))
+                job["waiting"][number] -= 1
+                self.env.process(self.task(job, number, pool))
 
     def task(self, job, number, pool):
         tasks, _, _, draw = self.stages[number]
-        job["waiting"][number] -= 1
         length = draw(self.random, job["left"][number] == tasks)
-        self.busy += length
         yield self.env.timeout(length)
         self.free[pool] += 1
         job["running"][pool] -= 1
