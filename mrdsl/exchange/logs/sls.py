@@ -6,6 +6,7 @@ A container's start and end are all that they tell, so a reduce's shuffle cannot
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
@@ -14,15 +15,18 @@ from mrdsl.exchange.logs.formats import LogFormat, Pieces
 from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
 
+MOST_ALIKE = 100_000
+"""Of jobs or containers that one entry stands for; what says more is mistaken."""
+
 
 def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduceJob]:
-    """Every job of the file; ``job.count`` repeats one, ``count`` a container."""
+    """Every job of the file; ``job.count`` repeats one under other ids, ``count`` a container."""
     for number, (line, document) in enumerate(objects(chunks, source, telling), 1):
         if not isinstance(document, dict) or not isinstance(document.get("job.tasks"), list):
             telling.warn("broken-log", "this object is no job of SLS", source, line)
             continue
         name = str(document.get("job.id") or f"job_{number}")
-        yield MapReduceJob(
+        job = MapReduceJob(
             source,
             name,
             "FINISHED",
@@ -35,6 +39,11 @@ def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduc
             attempts=tuple(_attempts(document["job.tasks"], line, source, telling)),
             phases_known=False,
         )
+        yield job
+        count = _known(document.get("job.count")) or 1
+        if count > MOST_ALIKE:
+            telling.warn("broken-log", f"{name} is there {count:,} times", source, line, f"{MOST_ALIKE:,} are used")
+        yield from (replace(job, job=f"{name}_{again}") for again in range(2, min(count, MOST_ALIKE) + 1))
 
 
 def _attempts(tasks: list[Any], line: int, source: str, telling: Telling) -> Iterator[Attempt]:
@@ -47,7 +56,11 @@ def _attempts(tasks: list[Any], line: int, source: str, telling: Telling) -> Ite
         duration = _known(task.get("duration.ms"))
         if start is None or finish is None:
             start, finish = (0, duration) if duration is not None else (start, finish)
-        for _ in range(min(_known(task.get("count")) or 1, 1_000_000)):
+        count = _known(task.get("count")) or 1
+        if count > MOST_ALIKE:
+            message = f"container {position + 1} is there {count:,} times"
+            telling.warn("broken-log", message, source, line, f"{MOST_ALIKE:,} are used")
+        for _ in range(min(count, MOST_ALIKE)):
             yield Attempt(
                 TaskKind(kind),
                 AttemptEnd.SUCCEEDED,

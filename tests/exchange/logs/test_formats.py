@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from mrdsl import api
 from mrdsl.cli import cli
-from mrdsl.exchange.logs import opening
+from mrdsl.exchange.logs import opening, sls
 from mrdsl.exchange.logs.ahead import ahead
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, Attempts, TaskKind
 from mrdsl.exchange.logs.concatenated import objects
@@ -273,6 +273,20 @@ def test_impossible_times_are_told_or_unknown(time: int, tmp_path: Path) -> None
     document = {"jobID": "job_1_0001", "outcome": "SUCCESS", "finishTime": BEGIN, "mapTasks": [task]}
     (job,), _ = read(tmp_path, json.dumps(document).encode())
     assert [each.start for each in job.attempts] == [None]
+
+
+def test_jobs_and_containers_of_sls_that_are_repeated(tmp_path: Path) -> None:
+    """Three jobs of four containers each; of a number that no cluster has a part is used, and that is told."""
+    task = {"container.type": "map", "container.start.ms": 0, "container.end.ms": 5, "count": 4}
+    document = {"job.id": "j", "job.count": 3, "job.start.ms": 0, "job.end.ms": 9, "job.tasks": [task]}
+    jobs, told = read(tmp_path, json.dumps(document).encode())
+    assert [(job.job, job.name, len(job.attempts)) for job in jobs] == [("j", "j", 4), ("j_2", "j", 4), ("j_3", "j", 4)]
+    assert told == ()
+    many, told = read(
+        tmp_path, json.dumps({**document, "job.count": 1, "job.tasks": [{**task, "count": 10**9}]}).encode()
+    )
+    assert len(many[0].attempts) == sls.MOST_ALIKE
+    assert [each.message for each in told] == ["container 1 is there 1,000,000,000 times"]
 
 
 def test_a_log_on_standard_input() -> None:
