@@ -24,6 +24,7 @@ from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, Attempts, TaskKind
 from mrdsl.exchange.logs.concatenated import objects
 from mrdsl.exchange.logs.expanding import PIECE, UnreadableLogError
 from mrdsl.exchange.logs.finding import find_logs
+from mrdsl.exchange.logs.job_configuration import configuration_beside
 from mrdsl.exchange.logs.opening import chunks, numbered
 from mrdsl.exchange.logs.reading import read_logs
 from mrdsl.exchange.logs.records import LATEST, MapReduceJob, SparkApplication
@@ -273,6 +274,20 @@ def test_impossible_times_are_told_or_unknown(time: int, tmp_path: Path) -> None
     document = {"jobID": "job_1_0001", "outcome": "SUCCESS", "finishTime": BEGIN, "mapTasks": [task]}
     (job,), _ = read(tmp_path, json.dumps(document).encode())
     assert [each.start for each in job.attempts] == [None]
+
+
+@pytest.mark.parametrize("job", ["../job_1_0001", "job_1_0001/../../job_1_0001", "job_1_0001\x00", ""])
+def test_an_id_does_not_lead_out_of_the_folder(job: str, tmp_path: Path) -> None:
+    """The same settings are read where the id is that of a job."""
+    (tmp_path / "logs").mkdir()
+    text = (
+        "<configuration><property><name>mapreduce.job.queuename</name><value>night</value></property></configuration>"
+    )
+    for folder in (tmp_path, tmp_path / "logs"):
+        (folder / "job_1_0001_conf.xml").write_text(text)
+    history = str(tmp_path / "logs" / "log.jhist")
+    assert configuration_beside(history, job, Telling()) == {}
+    assert configuration_beside(history, "job_1_0001", Telling()) == {"mapreduce.job.queuename": "night"}
 
 
 def test_jobs_and_containers_of_sls_that_are_repeated(tmp_path: Path) -> None:
