@@ -89,9 +89,9 @@ def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
             if kind is None or not (quantity.argument or kind.needs_argument):
                 continue
             field = kind.over or f"arguments of `{kind.name}`"
-            members = known.setdefault(
-                kind.name, frozenset((*kind.words, *names_of(getattr(spec.facts, kind.over or "_", ()))))
-            )
+            if kind.name not in known:
+                known[kind.name] = frozenset((*kind.words, *names_of(getattr(spec.facts, kind.over or "_", ()))))
+            members = known[kind.name]
             if quantity.argument not in members:
                 message = f"there is no `{quantity.argument}` among the {field}"
                 hint = f"{field}: " + ", ".join(sorted(members)[:_SHOWN])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +12,9 @@ import mrdsl
 from mrdsl.contracts.subject_to import broken
 from mrdsl.core.result import Limits, Termination
 from mrdsl.families.deadline.choice import choose
+from mrdsl.families.deadline.facts import Dag
 from mrdsl.families.deadline.methods.interior_point import least_of
+from mrdsl.families.deadline.names import known_names
 from mrdsl.families.deadline.verify import quantity
 from mrdsl.spec.expression import Constant, Operation, PlanQuantity
 from mrdsl.spec.linear import Linear
@@ -144,3 +147,18 @@ def test_linear_functions_are_those_of_numbers() -> None:
 
 def test_the_least_of_a_parabola() -> None:
     assert least_of(lambda x: (x - 0.3) ** 2 + 1.0, -1.0, 1.0) == pytest.approx(1.0, abs=1e-8)
+
+
+def test_the_names_of_the_tasks_are_listed_once_for_all_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for each: 100,000 tasks with 1,000 comparisons would take minutes to check."""
+    listed = []
+
+    def counted(dags: Sequence[Dag]) -> Iterator[str]:
+        listed.append(1)
+        return known_names(dags)
+
+    monkeypatch.setattr("mrdsl.families.deadline.names.known_names", counted)
+    spec = random_spec(1)
+    comparisons = tuple(Constraint(PlanQuantity("slack", "t0"), ">=", Constant(0.0)) for _ in range(20))
+    assert not mrdsl.check(replace(spec, constraints=comparisons))
+    assert len(listed) == 1

@@ -24,6 +24,8 @@ NEAR = 0.95
 """How far of the way to the boundary a step goes, at least."""
 COARSE, FINE = 1e-2, 1e-9
 """The most and the least that a Newton system's residual may be, relative; a tenth of the gap in between."""
+EARLY, ROUGH = 0.3, 1e-3
+"""While the gap per unit of weight is so large, steps are short for other reasons than a residual of so much."""
 LEAST_CENTRED, STRICTEST, NO_STEP = 1e-4, 1e-6, 1e-10
 CORRECTIONS = 4
 LONGER = 0.3
@@ -97,6 +99,8 @@ class Newton:
         others = slice(self.tasks, None)
         count = max(len(self.gaps) - self.tasks, 1)
         self.tolerance = self.strict * min(max(0.1 * left, FINE), COARSE)
+        if left > EARLY:
+            self.tolerance = max(self.tolerance, ROUGH)
         solver = self.pattern.solver(self._conductances(), self.left)
         shifts = self._shifts(solver)
         now = float((self.prices * self.gaps)[others].sum()) / count
