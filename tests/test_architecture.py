@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +105,17 @@ def test_every_folder_of_tests_mirrors_a_package() -> None:
     for folder in (ROOT / "tests").iterdir():
         if folder.is_dir() and (folder / "__init__.py").exists() and folder.name not in own:
             assert (PACKAGE / folder.name).is_dir(), folder
+
+
+def test_the_page_shows_the_floors_that_the_linter_holds() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    floor_of = {name: number for number, layer in enumerate(layers) for name in layer.split(" | ")}
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^  (\w+)(?:/X)?  +\S", page.partition("  ───")[2].partition("```")[0], re.MULTILINE)
+    assert sorted(shown) == sorted(floor_of)
+    assert [floor_of[name] for name in shown] == sorted(floor_of.values())
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} <= floor_of.keys()
 
 
 LONGEST_MODULE = 400

@@ -9,7 +9,6 @@ from mrdsl.core import units
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
 from mrdsl.language.vocabulary import vocabulary
-from mrdsl.solving import registry
 from mrdsl.spec.declared import limit_words
 from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
@@ -47,8 +46,6 @@ def _family(family: Family) -> Iterator[str]:
     yield f"Goals: {goals}."
     if family.formulations:
         yield "Formulations: " + "; ".join(f"`{f.name}` ({f.doc})" for f in family.formulations) + "."
-    if methods := registry.methods_of(family.name):
-        yield "Methods of its own: " + ", ".join(f"`{method}`" for method in methods) + "."
     if family.quantities:
         shown = (form for quantity in family.quantities for form in _forms(quantity))
         yield "Quantities for `subject to`: " + ", ".join(shown) + "."

@@ -1,4 +1,7 @@
-"""What every registered reader and writer keeps, whoever wrote it; and that the registry is the only list."""
+"""What every registered reader and writer keeps, whoever wrote it; and that the registry is the only list.
+
+``python -m tests.exchange.test_contract`` writes the tables of docs/formats.md.
+"""
 
 from __future__ import annotations
 
@@ -51,6 +54,8 @@ from mrdsl.solving.arrays import linear_program
 ROOT = Path(__file__).resolve().parents[2]
 ids = [f"{reader.name} {reader.reads}" for reader in READERS]
 every_reader = pytest.mark.parametrize("reader", READERS, ids=ids)
+PAGE = ROOT / "docs" / "formats.md"
+HEAD = "| read as | format | endings | what it is |"
 ROWS = [{"run": 1, "cost": 0.1, "message": 'a, "b"\n'}, {"run": 2, "seconds": 3.5}]
 
 
@@ -201,18 +206,9 @@ def test_a_plan_is_written_twice_alike_and_read_back(writer: Writer[Any], tmp_pa
     assert reader.read(path, []) == root
 
 
-HEADS = {
-    "jhist": b"Avro-Json\n",
-    "history": b'Meta VERSION="1" .\n',
-    "spark": b'{"Event":"SparkListenerLogStart"}\n',
-    "rumen": b'{"jobID": "job_1",',
-    "sls": b'{"job.tasks": [],',
-}
-
-
 @pytest.mark.parametrize("reader", LOGS, ids=names(LOGS))
 def test_a_log_is_told_by_its_beginning_and_what_is_no_log_behind_it_is_told(reader: LogReader, tmp_path: Path) -> None:
-    head = HEADS[reader.name]
+    head = reader.load().sample
     assert [one.name for one in LOGS if one.load().recognizes(head)] == [reader.name]
     assert not reader.load().recognizes(Random(15).randbytes(4000))
     for what, content in bad_files(tmp_path):
@@ -256,7 +252,7 @@ def test_commands_take_their_lists_from_the_registry() -> None:
 
 def as_markdown() -> str:
     """The tables of docs/formats.md."""
-    parts = ["| read as | format | endings | what it is |", "|---|---|---|---|"]
+    parts = [HEAD, "|---|---|---|---|"]
     parts += [f"| {one.reads} | `{one.name}` | {_code(one.endings)} | {one.doc} |" for one in (*READERS, *LOGS)]
     parts += ["", "| written from | format | endings | what it is |", "|---|---|---|---|"]
     parts += [f"| {one.writes} | `{one.name}` | {_code(one.endings)} | {one.doc} |" for one in WRITERS]
@@ -268,5 +264,10 @@ def _code(endings: Iterable[str]) -> str:
 
 
 def test_the_page_of_formats_lists_the_registry() -> None:
-    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
-    assert as_markdown() in page
+    assert as_markdown() in PAGE.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    page = PAGE.read_text(encoding="utf-8")
+    before, after = page[: page.index(HEAD)], page[page.rindex("|\n") + 2 :]
+    PAGE.write_text(before + as_markdown() + after, encoding="utf-8")

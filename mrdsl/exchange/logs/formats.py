@@ -30,7 +30,11 @@ class OpenedLog:
 
 @dataclass(frozen=True)
 class LogFormat:
-    """``recognizes(head)``: whether a log that begins so is one of these. ``read(log, telling)``: what it holds."""
+    """``recognizes(head)``: whether a log that begins so is one of these. ``read(log, telling)``: what it holds.
+
+    ``sample`` is a beginning that no other format has.
+    """
 
     recognizes: Callable[[bytes], bool]
     read: Callable[[OpenedLog, Telling], Iterator[Run]]
+    sample: bytes

@@ -197,4 +197,4 @@ def _with_settings(job: MapReduceJob, settings: Mapping[str, str]) -> MapReduceJ
     )
 
 
-FORMAT = LogFormat(is_history, _read)
+FORMAT = LogFormat(is_history, _read, b"Avro-Json\n")

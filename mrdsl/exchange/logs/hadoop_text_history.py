@@ -130,4 +130,8 @@ def _whole(text: str | None) -> int | None:
     return moment(int(text)) if text is not None and text.isdecimal() and len(text) < 19 else None
 
 
-FORMAT = LogFormat(is_text_history, lambda log, telling: read_text_history(lines(log.pieces()), log.name, telling))
+FORMAT = LogFormat(
+    is_text_history,
+    lambda log, telling: read_text_history(lines(log.pieces()), log.name, telling),
+    b'Meta VERSION="1" .\n',
+)

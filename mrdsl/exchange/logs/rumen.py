@@ -84,4 +84,5 @@ def _text(value: Any) -> str:
 FORMAT = LogFormat(
     lambda head: b'"jobID"' in head or b'"mapTasks"' in head,
     lambda log, telling: read_rumen(log.pieces(), log.name, telling),
+    b'{"jobID": "job_1",',
 )

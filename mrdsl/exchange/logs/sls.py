@@ -80,4 +80,5 @@ def _known(value: Any) -> int | None:
 FORMAT = LogFormat(
     lambda head: any(key in head for key in (b'"job.tasks"', b'"container.type"', b'"am.type"')),
     lambda log, telling: read_sls(log.pieces(), log.name, telling),
+    b'{"job.tasks": [],',
 )

@@ -279,4 +279,4 @@ def _read(log: OpenedLog, telling: Telling) -> Iterator[SparkApplication]:
     return read_events(((path, numbered(pieces, SKIPPED)) for path, pieces in log.parts), log.name, telling)
 
 
-FORMAT = LogFormat(is_event_log, _read)
+FORMAT = LogFormat(is_event_log, _read, b'{"Event":"SparkListenerLogStart"}\n')

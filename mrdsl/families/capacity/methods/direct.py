@@ -75,7 +75,7 @@ def prepare(draft: Draft) -> Draft:
 def fill(draft: Draft) -> Draft:
     """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
     if isinstance(draft.state, Task):
-        return types.fill(draft)
+        return types.fill(draft, draft.state)
     admission: Admission = draft.state
     jobs, price = relaxed_optimum(admission)
     vms = float(admission.gamma @ jobs)
@@ -128,7 +128,7 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     if draft.relax:
         return draft
     if isinstance(draft.state, types.Placement):
-        return types.whole_jobs(draft)
+        return types.whole_jobs(draft, draft.state)
     admission: Admission = draft.state
     assert admission.admitted is not None
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap

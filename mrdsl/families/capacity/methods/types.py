@@ -49,9 +49,8 @@ def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
     return replace(draft, state=Task(mix, low, high, available, same_type=not relax))
 
 
-def fill(draft: Draft) -> Draft:
+def fill(draft: Draft, task: Task) -> Draft:
     """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
-    task: Task = draft.state
     found = relaxed(task, ROUNDING)
     if found.lacking > ROUNDING and never_fits(task):
         limited = np.flatnonzero(np.isfinite(task.available))
@@ -74,9 +73,8 @@ def fill(draft: Draft) -> Draft:
     return replace(draft, plan=plan, value=plan.total, termination=ended)
 
 
-def whole_jobs(draft: Draft) -> Draft:
+def whole_jobs(draft: Draft, placement: Placement) -> Draft:
     """Whole jobs and VMs near the relaxed ones; the relaxation bounds what they may cost too much."""
-    placement: Placement = draft.state
     task, bound = placement.task, placement.relaxed.bound
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
     until = None if draft.limits.time is None else draft.started + draft.limits.time
