@@ -54,10 +54,10 @@ def context_at(written: Written, line: int, column: int) -> Context:
     kind = written.problem
     family = _family(kind) if kind is not None else None
     node: type[Node] | None = family.facts if family is not None else None
-    found = written.piece_at(line)
-    if found is None:
+    piece_before = written.piece_at(line)
+    if piece_before is None:
         return Context(family, vocabulary(node) if node is not None else None)
-    piece, before = found
+    piece, before = piece_before
     lines = piece.text.split("\n")
     place = sum(len(one) + 1 for one in lines[: line - before - 1]) + column - 1
     blocks = blocks_around(piece.text, place)

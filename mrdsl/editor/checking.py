@@ -60,8 +60,8 @@ class Checks:
 
     async def format(self, version: Version) -> str | None:
         """The document's canonical form, None where it has none or takes too long."""
-        found: str | None = await self._beside.run(("format", version))
-        return found
+        formatted: str | None = await self._beside.run(("format", version))
+        return formatted
 
     def close(self) -> None:
         """Ends the process."""

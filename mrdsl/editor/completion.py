@@ -176,8 +176,8 @@ def _plain(text: str) -> str:
 def _item(context: Context, head: str) -> Item | None:
     """The item whose value is being written."""
     match = _ITEM.search(head)
-    found = context.words.items.get(match[1]) if match and context.words is not None else None
-    return found[1] if found is not None else None
+    word = context.words.items.get(match[1]) if match and context.words is not None else None
+    return word[1] if word is not None else None
 
 
 def _units(context: Context, head: str) -> list[Completion]:

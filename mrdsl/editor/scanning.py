@@ -41,23 +41,23 @@ class Scanner:
         """Walks to ``end``; gives the place behind each line's end that ends a statement."""
         text, line_start = self.text, 0
         for match in pattern.finditer(text, 0, len(text) if end is None else end):
-            found = match[0]
-            if found == "\n":
+            mark = match[0]
+            if mark == "\n":
                 line_start = match.end()
                 self._line(line_start)
                 if not self.brackets:
                     self._words = []
                     yield line_start
-            elif found in "{}":
-                self._brace(found, match.end(), line_start)
-            elif found in "([":
+            elif mark in "{}":
+                self._brace(mark, match.end(), line_start)
+            elif mark in "([":
                 self.brackets += 1
-            elif found in ")]":
+            elif mark in ")]":
                 self.brackets = max(0, self.brackets - 1)
-            elif found == ",":
+            elif mark == ",":
                 self._words = self._words if self.brackets else []
-            elif found[0] != "#":
-                self._words.append(unquote(found) if found[0] == '"' else found)
+            elif mark[0] != "#":
+                self._words.append(unquote(mark) if mark[0] == '"' else mark)
 
     def _brace(self, brace: str, end: int, line_start: int) -> None:
         self.brackets = 0
@@ -78,8 +78,8 @@ class Scanner:
             self.brackets = 0
 
     def _indent(self, start: int) -> int:
-        found = _INDENT.match(self.text, start)
-        return found.end() - start if found is not None else 0
+        indent = _INDENT.match(self.text, start)
+        return indent.end() - start if indent is not None else 0
 
 
 def blocks_around(text: str, end: int) -> tuple[Opened, ...]:
@@ -98,16 +98,16 @@ def first_words(text: str, start: int) -> Iterator[str]:
     depth = brackets = 0
     first = True
     for match in WORDS.finditer(text, start):
-        found = match[0]
-        if found in "{}":
-            depth, brackets, first = depth + (1 if found == "{" else -1), 0, True
+        mark = match[0]
+        if mark in "{}":
+            depth, brackets, first = depth + (1 if mark == "{" else -1), 0, True
             if depth < 0 < start:
                 return
-        elif found in "\n,":
+        elif mark in "\n,":
             first = first or not brackets
-        elif found in "([)]":
-            brackets = max(0, brackets + (1 if found in "([" else -1))
-        elif found[0] != "#":
+        elif mark in "([)]":
+            brackets = max(0, brackets + (1 if mark in "([" else -1))
+        elif mark[0] != "#":
             if first and depth == 0:
-                yield unquote(found) if found[0] == '"' else found
+                yield unquote(mark) if mark[0] == '"' else mark
             first = False

@@ -59,10 +59,10 @@ class Piece:
     @cached_property
     def uses(self) -> Mapping[str, Sequence[Token]]:
         """The tokens that can mean a param or a block, by name."""
-        found: dict[str, list[Token]] = {}
+        tokens: dict[str, list[Token]] = {}
         for token in _name_tokens(self.statements):
-            found.setdefault(tree.word_text(token), []).append(token)
-        return found
+            tokens.setdefault(tree.word_text(token), []).append(token)
+        return tokens
 
     @cached_property
     def problem(self) -> str | None:
@@ -108,13 +108,13 @@ class Written:
 
     def definition(self, name: str) -> Span | None:
         """Where a name is defined, None where that is nowhere or in several places."""
-        found = [
+        places = [
             _span(one.token, start)
             for piece, start in zip(self.pieces, self._starts, strict=True)
             for one in piece.definitions
             if one.name == name
         ]
-        return found[0] if len(found) == 1 else None
+        return places[0] if len(places) == 1 else None
 
     @property
     def problem(self) -> str | None:
@@ -149,8 +149,8 @@ def _width(character: str, encoding: str) -> int:
 
 
 def _span(token: Token, lines_before: int) -> Span:
-    found = tree.span_of(tree.FileNames(("",)), token)
-    return Span("", found.line + lines_before, found.column, found.end_line + lines_before, found.end_column)
+    span = tree.span_of(tree.FileNames(("",)), token)
+    return Span("", span.line + lines_before, span.column, span.end_line + lines_before, span.end_column)
 
 
 def _split(text: str) -> list[str]:

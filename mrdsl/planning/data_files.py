@@ -78,7 +78,7 @@ class Collected:
         for path, read in self.files.items():
             data = _unchanged(path, read)
             known = read.sha256 if read is not None else ""
-            found = {
+            saved = {
                 "name": _name(path, self.spec.file),
                 "path": path,
                 "bytes": len(data) if data is not None else read.size if read is not None else None,
@@ -86,8 +86,8 @@ class Collected:
             }
             if path in self.data and data is not None and len(data) <= left:
                 left -= len(data)
-                found["content"] = base64.b64encode(zlib.compress(data, 9)).decode("ascii")
-            documents.append(found)
+                saved["content"] = base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+            documents.append(saved)
         return documents
 
 
@@ -119,11 +119,11 @@ def saved_files(documents: Any, path: str) -> tuple[SavedFile, ...]:
     if not isinstance(documents, Sequence) or isinstance(documents, str):
         raise MalformedError(path, "is no list of files")
     left = budgets.SAVED_BYTES
-    found = []
+    saved = []
     for index, document in enumerate(documents):
-        found.append(_saved_file(document, f"{path}[{index}]", left))
-        left -= len(found[-1].content or b"")
-    return tuple(found)
+        saved.append(_saved_file(document, f"{path}[{index}]", left))
+        left -= len(saved[-1].content or b"")
+    return tuple(saved)
 
 
 def _saved_file(document: Any, path: str, left: int) -> SavedFile:

@@ -140,15 +140,15 @@ def _not_operated(result: Result, why: str) -> Any:
 
 def _ordered(before: Sequence[Setting], after: Sequence[Setting]) -> list[Change]:
     old, new = _by_place(before), _by_place(after)
-    found = []
+    changes = []
     for key in dict.fromkeys((*new, *old)):
         was, is_now = old.get(key), new.get(key)
         setting = is_now or was
         assert setting is not None
         change = Change(setting, None if was is None else was.value, None if is_now is None else is_now.value)
         if not _same(change):
-            found.append(change)
-    return sorted(found, key=lambda change: change.size)
+            changes.append(change)
+    return sorted(changes, key=lambda change: change.size)
 
 
 def _by_place(settings: Sequence[Setting]) -> Mapping[tuple[str, ...], Setting]:

@@ -106,7 +106,7 @@ def _documented(schema: Schema, declared: Any) -> Schema:
     """The schema with a word about an item or a block, and an item's limits."""
     if declared is None:
         return schema
-    found = {**schema, "description": declared.doc}
+    form = {**schema, "description": declared.doc}
     if isinstance(declared, Item) and declared.form == "quantity":
         limits = {
             "minimum": declared.at_least,
@@ -114,13 +114,13 @@ def _documented(schema: Schema, declared: Any) -> Schema:
             "maximum": declared.at_most,
             "exclusiveMaximum": declared.below,
         }
-        found |= {key: limit for key, limit in limits.items() if limit is not None}
+        form |= {key: limit for key, limit in limits.items() if limit is not None}
     if isinstance(declared, Item) and declared.form == "choice":
-        found = {
+        form = {
             "enum": [*declared.choices, *([None] if declared.default is None else [])],
             "description": declared.doc,
         }
-    return found
+    return form
 
 
 def plan_schema(kinds: Iterable[str] | None = None) -> Schema:

@@ -44,8 +44,8 @@ def spec_document(spec: Spec) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A spec and the files behind it as plain JSON values."""
     collected = Collected(spec)
     facts = encoded(spec.facts, collected.number)
-    found = {"problem": spec.problem, **{key: encoded(getattr(spec, key), collected.number) for key in PLAIN}}
-    return {**found, "facts": facts}, collected.documents()
+    head = {"problem": spec.problem, **{key: encoded(getattr(spec, key), collected.number) for key in PLAIN}}
+    return {**head, "facts": facts}, collected.documents()
 
 
 def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:

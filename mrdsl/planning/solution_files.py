@@ -18,7 +18,7 @@ from mrdsl.exchange.models.linear import column_and_row_names
 from mrdsl.exchange.registry import SOLUTIONS, listed, named, recognized
 from mrdsl.planning.answers import doubts_of
 from mrdsl.planning.choice import asked
-from mrdsl.planning.solve_spec import build_model, decoded_outcome, finish
+from mrdsl.planning.solve_spec import build_model, decoded, finish
 from mrdsl.solving.arrays import fill_the_unused, linear_program
 from mrdsl.solving.checked_answer import judge
 from mrdsl.solving.claims import AGREE
@@ -123,7 +123,7 @@ def _bound(
 def _as_result(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
     if answer.solution is not SolutionStatus.NONE:
         fill_the_unused(model)
-    result: Result = decoded_outcome(spec, model, answer, formulation, relax)
+    result: Result = decoded(spec, model, answer, formulation, relax)
     return finish(spec, result, formulation, relax, {"name": answer.solver, "version": None})
 
 

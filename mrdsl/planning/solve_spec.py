@@ -47,18 +47,18 @@ def solve(
     formulation, relax = asked(spec, formulation, relax, solver)
     seconds: dict[str, float] = {}
     require_options(LIMITS, vars(limits or Limits()), "limits.")
-    found = diagnose(spec)
-    if has_errors(d for d in found if not d.impossible):
-        raise MrdslError(found)
-    if has_errors(found):
-        return _result(spec, family, None, Result(Termination.INFEASIBLE), found, seconds)
+    diagnostics = diagnose(spec)
+    if has_errors(d for d in diagnostics if not d.impossible):
+        raise MrdslError(diagnostics)
+    if has_errors(diagnostics):
+        return _result(spec, family, None, Result(Termination.INFEASIBLE), diagnostics, seconds)
     choice = choose(spec, family, solver, formulation, relax, limits or Limits())
     if model is not None:
         choice = for_model(choice, formulation_named(family, formulation), solver)
     if choice.solver is not None:
         require(choice.solver, choice.span)
-    outcome = _Run(spec, family, choice, relax, seconds, memory, model).outcome()
-    return replace(_result(spec, family, choice, outcome, found, seconds), relaxed=relax)
+    result = _Run(spec, family, choice, relax, seconds, memory, model).result()
+    return replace(_result(spec, family, choice, result, diagnostics, seconds), relaxed=relax)
 
 
 def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
@@ -69,9 +69,9 @@ def build_model(spec: Spec, formulation: str | None = None, relax: bool = False)
 
 def compile_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
     """The Pyomo model of a checked spec; raises MrdslError for a spec that is wrong."""
-    found = tuple(d for d in diagnose(spec) if not d.impossible)
-    if has_errors(found):
-        raise MrdslError(found)
+    diagnostics = tuple(d for d in diagnose(spec) if not d.impossible)
+    if has_errors(diagnostics):
+        raise MrdslError(diagnostics)
     return build_model(spec, formulation, relax)
 
 
@@ -111,28 +111,28 @@ class _Run:
     model: Any = None
     doubts: list[Diagnostic] = field(default_factory=list)
 
-    def outcome(self) -> Result:
+    def result(self) -> Result:
         """What came out, with every claim of the solver that was withdrawn."""
-        found = self._outcome()
-        return replace(found, diagnostics=(*found.diagnostics, *dict.fromkeys(self.doubts)))
+        result = self._solved()
+        return replace(result, diagnostics=(*result.diagnostics, *dict.fromkeys(self.doubts)))
 
-    def _outcome(self) -> Result:
+    def _solved(self) -> Result:
         chosen = self.choice.formulation
         started = time.perf_counter()
         try:
             if chosen is None:
-                outcome = self._pipeline()
+                result = self._pipeline()
             elif chosen.run is not None:
                 self._refuse_early(chosen)
-                outcome = chosen.run(self.spec, self.relax, self.choice.limits, self._solve_part)
+                result = chosen.run(self.spec, self.relax, self.choice.limits, self._solve_part)
             else:
                 return self._explained(self._verified(self._single_model(chosen)))
         except KeyboardInterrupt:
             if not is_kept():
                 raise
-            outcome = Result(Termination.INTERRUPTED)
+            result = Result(Termination.INTERRUPTED)
         self.seconds["solve"] = time.perf_counter() - started
-        return self._explained(self._verified(outcome))
+        return self._explained(self._verified(result))
 
     def _refuse_early(self, chosen: Formulation) -> None:
         """Before anything is built: a solver that cannot do what the formulation needs."""
@@ -161,17 +161,17 @@ class _Run:
         self.doubts.extend(doubts_of(answer, self.choice.span))
         return answer
 
-    def _explained(self, outcome: Result) -> Result:
+    def _explained(self, result: Result) -> Result:
         """Where a solver or a pipeline proved that there is no plan: what the family says about the reasons."""
         if (
-            outcome.termination is not Termination.INFEASIBLE
-            or has_errors(outcome.diagnostics)
+            result.termination is not Termination.INFEASIBLE
+            or has_errors(result.diagnostics)
             or self.family.infeasible is None
             or self.model is not None
         ):
-            return outcome
-        found = tuple(self.family.infeasible(self.spec, self._solve_to_explain))
-        return replace(outcome, diagnostics=outcome.diagnostics + found)
+            return result
+        reasons = tuple(self.family.infeasible(self.spec, self._solve_to_explain))
+        return replace(result, diagnostics=result.diagnostics + reasons)
 
     def _solve_to_explain(self, model: Any, limits: Limits | None = None) -> Any:
         from mrdsl.solving.checked_answer import solve_model
@@ -235,11 +235,11 @@ class _Run:
         method = getattr(chosen.known, "__name__", "a method").replace("_", " ")
         return compared(answer, self._verified(known), limits, maximize, method)
 
-    def _verified(self, outcome: Result) -> Result:
-        return verified(self.spec, self.family, outcome, self.relax)
+    def _verified(self, result: Result) -> Result:
+        return verified(self.spec, self.family, result, self.relax)
 
 
-def decoded_outcome(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
+def decoded(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
     """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
     return _decoded(spec, formulation_named(find_family(spec), formulation), model, answer, relax, None)
 
@@ -254,48 +254,46 @@ def _decoded(
     return result_of(answer, plan, span)
 
 
-def verified(spec: Spec, family: Family, outcome: Result, relax: bool) -> Result:
-    """The outcome with its plan checked and valued from the facts alone; no plan where a promise is broken."""
-    outcome = finite(outcome)
-    if outcome.plan is None:
-        return outcome
-    problems = tuple(violations(spec, family, outcome.plan, relax))
+def verified(spec: Spec, family: Family, result: Result, relax: bool) -> Result:
+    """The result with its plan checked and valued from the facts alone; no plan where a promise is broken."""
+    result = finite(result)
+    if result.plan is None:
+        return result
+    problems = tuple(violations(spec, family, result.plan, relax))
     if has_errors(problems):
-        return Result(Termination.ERROR, diagnostics=outcome.diagnostics + problems, bound=outcome.bound)
-    outcome = replace(outcome, diagnostics=outcome.diagnostics + problems)
-    return outcome if family.measure is None else finite(_valued(spec, family, family.measure, outcome))
+        return Result(Termination.ERROR, diagnostics=result.diagnostics + problems, bound=result.bound)
+    result = replace(result, diagnostics=result.diagnostics + problems)
+    return result if family.measure is None else finite(_valued(spec, family, family.measure, result))
 
 
-def _valued(spec: Spec, family: Family, measure: Callable[[Spec, Any], float | None], outcome: Result) -> Result:
-    measured = measure(spec, outcome.plan)
+def _valued(spec: Spec, family: Family, measure: Callable[[Spec, Any], float | None], result: Result) -> Result:
+    measured = measure(spec, result.plan)
     if measured is None:
-        return replace(outcome, value=None)
+        return replace(result, value=None)
     value = float(measured)
-    claimed = outcome.value
-    if claimed is not None and not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), outcome.size):
+    claimed = result.value
+    if claimed is not None and not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), result.size):
         message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"
-        found = (*outcome.diagnostics, warning("objective-differs", message, spec.span))
-        return replace(unproven(outcome), value=value, bound=None, diagnostics=found)
-    bound = drawn_back(outcome.bound, value, goal_of(spec, family).sense == "maximize")
-    if (relative_gap(value, bound) or 0.0) > (relative_gap(claimed, outcome.bound) or 0.0) + 2.0 * AGREE:
-        outcome = unproven(outcome)
-    return replace(outcome, value=value, bound=bound)
+        diagnostics = (*result.diagnostics, warning("objective-differs", message, spec.span))
+        return replace(unproven(result), value=value, bound=None, diagnostics=diagnostics)
+    bound = drawn_back(result.bound, value, goal_of(spec, family).sense == "maximize")
+    if (relative_gap(value, bound) or 0.0) > (relative_gap(claimed, result.bound) or 0.0) + 2.0 * AGREE:
+        result = unproven(result)
+    return replace(result, value=value, bound=bound)
 
 
-def unproven(outcome: Result) -> Result:
-    """The outcome with a plan that is no longer called optimal."""
-    stopped = Termination.COMPLETED if outcome.termination is Termination.OPTIMAL else outcome.termination
-    return replace(outcome, solution=SolutionStatus.FEASIBLE, termination=stopped)
+def unproven(result: Result) -> Result:
+    """The result with a plan that is no longer called optimal."""
+    stopped = Termination.COMPLETED if result.termination is Termination.OPTIMAL else result.termination
+    return replace(result, solution=SolutionStatus.FEASIBLE, termination=stopped)
 
 
-def finish(
-    spec: Spec, outcome: Result, formulation: str | None, relax: bool, solver: Mapping[str, str | None]
-) -> Result:
-    """A verified result of an outcome that came from elsewhere, such as an external solver's file."""
+def finish(spec: Spec, given: Result, formulation: str | None, relax: bool, solver: Mapping[str, str | None]) -> Result:
+    """A verified result of one that came from elsewhere, such as an external solver's file."""
     family = find_family(spec)
     chosen = formulation_named(family, formulation)
     choice = Choice(None, chosen, Limits(), {}, None)
-    result = _result(spec, family, choice, verified(spec, family, outcome, relax), (), {})
+    result = _result(spec, family, choice, verified(spec, family, given, relax), (), {})
     return replace(result, solver=solver, relaxed=relax)
 
 
@@ -332,12 +330,12 @@ def _result(
     spec: Spec,
     family: Family,
     choice: Choice | None,
-    outcome: Result,
-    found: tuple[Diagnostic, ...],
+    result: Result,
+    before: tuple[Diagnostic, ...],
     seconds: Mapping[str, float],
 ) -> Result:
-    diagnostics = found + outcome.diagnostics
-    if outcome.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
+    diagnostics = before + result.diagnostics
+    if result.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
         diagnostics += (
             impossible(
                 "no-plan",
@@ -346,24 +344,24 @@ def _result(
                 "mrdsl why says which promises exclude each other",
             ),
         )
-    if outcome.plan is None and outcome.termination in _STOPS and not diagnostics:
+    if result.plan is None and result.termination in _STOPS and not diagnostics:
         diagnostics = (
             warning(
                 "stopped-early",
-                f"{_STOPS[outcome.termination]} before a plan was found",
+                f"{_STOPS[result.termination]} before a plan was found",
                 spec.span,
                 "give it more, or take a heuristic: `mrdsl solvers` lists them",
             ),
         )
-    outcome = replace(
-        outcome,
-        solution=outcome.solution if outcome.plan is not None else SolutionStatus.NONE,
-        value=outcome.value if outcome.plan is not None else None,
+    result = replace(
+        result,
+        solution=result.solution if result.plan is not None else SolutionStatus.NONE,
+        value=result.value if result.plan is not None else None,
         diagnostics=diagnostics,
         seconds=seconds,
         formulation=choice.formulation.name if choice and choice.formulation else None,
     )
-    return labelled(spec, family, outcome, _solver_entry(choice), spec.seed)
+    return labelled(spec, family, result, _solver_entry(choice), spec.seed)
 
 
 def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, str | None], seed: int | None) -> Result:

@@ -74,8 +74,8 @@ def told(diagnostics: Iterable[Diagnostic]) -> Table:
 
 def marks(diagnostics: Iterable[Diagnostic], file: str) -> dict[int, list[str]]:
     """What diagnostics say of the lines of one file."""
-    found: dict[int, list[str]] = {}
+    rows: dict[int, list[str]] = {}
     for one in diagnostics:
         if one.span is not None and one.span.file == file:
-            found.setdefault(one.span.line, []).append(f"{one.severity}: {one.message}")
-    return found
+            rows.setdefault(one.span.line, []).append(f"{one.severity}: {one.message}")
+    return rows

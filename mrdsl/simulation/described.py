@@ -26,14 +26,14 @@ R = TypeVar("R", bound=Run)
 
 def asked(simulation: R, what_if: WhatIf) -> R:
     """What the spec says of its simulation, with what a command says in its place."""
-    found = simulation
+    described = simulation
     if what_if.slowstart is not None:
-        found = replace(found, slowstart=what_if.slowstart)
+        described = replace(described, slowstart=what_if.slowstart)
     if what_if.stragglers is not None:
-        found = replace(found, stragglers=Stragglers(share=what_if.stragglers[0], factor=what_if.stragglers[1]))
-    if what_if.lose is not None and isinstance(found, Simulation):
-        found = replace(found, losses=replace(found.losses or Losses(), machines=what_if.lose))
-    return found
+        described = replace(described, stragglers=Stragglers(share=what_if.stragglers[0], factor=what_if.stragglers[1]))
+    if what_if.lose is not None and isinstance(described, Simulation):
+        described = replace(described, losses=replace(described.losses or Losses(), machines=what_if.lose))
+    return described
 
 
 def class_of(

@@ -39,7 +39,7 @@ MOST_WARNED = 5
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes and warnings, those of the demand table included."""
     facts: JointFacts = spec.facts
-    found = [
+    diagnostics = [
         *_anything(spec),
         *check_descriptions(facts.classes),
         *check_profiles(facts.classes),
@@ -51,10 +51,10 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *_shifts(facts),
         *_too_many(facts),
     ]
-    if not has_errors(found):
-        found += _table(spec)
-    yield from found
-    if not has_errors(found):
+    if not has_errors(diagnostics):
+        diagnostics += _table(spec)
+    yield from diagnostics
+    if not has_errors(diagnostics):
         yield from check_few_tasks(facts.classes)
         yield from check_few_tasks_of_stages(facts.classes)
         yield from check_upper_of_stages(facts.classes)
@@ -71,9 +71,9 @@ def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
     """
     from mrdsl.families.joint.workload import workload
 
-    found = _unreachable(spec.facts)
-    if found:
-        return found
+    unreachable = _unreachable(spec.facts)
+    if unreachable:
+        return unreachable
     work = workload(spec)
     fractional = bool(list(too_small(spec, work, relax=True)))
     return list(too_small(spec, work, relax=False)) if fractional else ()

@@ -79,14 +79,14 @@ class JointPlan(Plan):
 
     def document(self) -> dict[str, Any]:
         """``periods[]`` and ``cost`` as in the language's reference."""
-        found = {
+        document = {
             "periods": [self._period(t) for t in range(len(self.vms))],
             "cost": _cost(self.operation.sum(), self.penalties.sum()),
         }
         if self.simulated is not None:
-            found["classes"] = {name: seen.beside() for name, seen in self.observed.items()}
-            found["simulation"] = plain(self.simulated)
-        return found
+            document["classes"] = {name: seen.beside() for name, seen in self.observed.items()}
+            document["simulation"] = plain(self.simulated)
+        return document
 
     def _period(self, t: int) -> dict[str, Any]:
         return {
@@ -105,10 +105,10 @@ class JointPlan(Plan):
 
     def _staged(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for index in np.flatnonzero(self.stages).tolist():
-            found = classes[self.class_names[index]]
-            slots = found["task_slots"] = found.pop("map_slots")
-            found.pop("reduce_slots")
-            found["upper_is_bound"] = bool(upper_is_bound(self.stages[index], found["at_once"], slots))
+            shown = classes[self.class_names[index]]
+            slots = shown["task_slots"] = shown.pop("map_slots")
+            shown.pop("reduce_slots")
+            shown["upper_is_bound"] = bool(upper_is_bound(self.stages[index], shown["at_once"], slots))
         return classes
 
     def _seen(self, classes: dict[str, dict[str, Any]], t: int) -> dict[str, dict[str, Any]]:

@@ -38,17 +38,17 @@ def never_in_time(spec: Spec) -> Iterable[Diagnostic]:
     No plan keeps them where more jobs are so than may be late; a warning says it where they are fewer.
     """
     facts: ScheduleFacts = spec.facts
-    found = list(_too_early(facts))
-    if not found:
+    impossibles = list(_too_early(facts))
+    if not impossibles:
         return
     late, count = _late_whatever_is_rented(facts, spec.seed or 0)
     share = facts.policy.tardy_share
     if late > floor(share * count):
         told = f": {late} of {count} jobs are late whatever is rented, {100 * share:.3g} % may be" if share else ""
-        yield from (impossible("impossible-deadline", said + told, span, hint) for said, span, hint in found)
+        yield from (impossible("impossible-deadline", said + told, span, hint) for said, span, hint in impossibles)
     elif late:
         told = f": {late} of {count} jobs are late whatever is rented; as many may be"
-        yield from (warning("short-deadline", said + told, span, hint) for said, span, hint in found)
+        yield from (warning("short-deadline", said + told, span, hint) for said, span, hint in impossibles)
 
 
 def _too_early(facts: ScheduleFacts) -> Iterator[tuple[str, Span | None, str]]:
@@ -141,9 +141,9 @@ def _check_spot(vm: Vm, facts: ScheduleFacts, currency: str) -> Iterator[Diagnos
             "keep one of them",
         )
     elif spot.history is not None:
-        found: list[Diagnostic] = []
-        recorded_prices(vm, found, _last_arrival(facts))
-        yield from found
+        mistakes: list[Diagnostic] = []
+        recorded_prices(vm, mistakes, _last_arrival(facts))
+        yield from mistakes
     elif isinstance(spot.price, Distribution) and spot.price.name == "mixture":
         yield from _check_mixture(spot.price, spot.span_of("price"))
 

@@ -27,17 +27,17 @@ def layers(graph: Graph) -> list[list[str]]:
     for tail, head in graph.edges:
         net.add_edge(_known(net, tail), _known(net, head))
     try:
-        found = [list(layer) for layer in nx.topological_generations(net)]
+        ordered = [list(layer) for layer in nx.topological_generations(net)]
     except nx.NetworkXUnfeasible:
         raise ValueError("the edges form a cycle") from None
-    place = {key: (i + 0.5) / len(layer) for layer in found for i, key in enumerate(layer)}
+    place = {key: (i + 0.5) / len(layer) for layer in ordered for i, key in enumerate(layer)}
     for sweep in range(_SWEEPS):
         near = net.pred if sweep % 2 == 0 else net.succ
-        for layer in found if sweep % 2 == 0 else reversed(found):
+        for layer in ordered if sweep % 2 == 0 else reversed(ordered):
             wanted = {key: sum(map(place.__getitem__, near[key])) / (len(near[key]) or 1) for key in layer}
             layer.sort(key=lambda key: wanted[key] if near[key] else place[key])
             place.update({key: (i + 0.5) / len(layer) for i, key in enumerate(layer)})
-    return found
+    return ordered
 
 
 def _known(net: Any, key: str) -> str:
