@@ -118,6 +118,13 @@ def test_the_page_shows_the_floors_that_the_linter_holds() -> None:
     assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} <= floor_of.keys()
 
 
+def test_every_module_says_what_belongs_there() -> None:
+    silent = [
+        name for name, path in _modules().items() if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
 LONGEST_MODULE = 400
 
 

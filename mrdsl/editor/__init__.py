@@ -1,1 +1,1 @@
-"""Editor support that needs a library of its own: the language server."""
+"""What an editor asks: completion, meanings and places of words, the reference, the language server."""

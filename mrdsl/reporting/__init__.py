@@ -1,1 +1,1 @@
-"""Views of a result: JSON, tables for people."""
+"""Views of a result and of diagnostics: text, tables, JSON, charts and pages."""
