@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.whole_numbers import floor
@@ -95,19 +95,29 @@ def _run(tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], ac
 def cheapest(tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], acceptance: float) -> Rule:
     """The rule that would have cost least on these arrivals; of several, on fewer VMs; of several, the first."""
 
-    def cost(rule: Rule, cloud: int) -> float:
-        tried = [Tasks(each.queue) for each in tasks]
-        calendar = Calendar(tried, cloud, acceptance)
-        for submitted in arrivals:
-            calendar.serve(submitted, rule)
-        return sum(each.outsourced * each.queue.outsourcing for each in tried)
+    def least_of(rules: Sequence[Rule], cloud: int) -> list[Rule]:
+        least, costs = inf, []
+        for rule in rules:
+            costs.append(_cost(rule, tasks, cloud, arrivals, acceptance, least))
+            least = min(least, costs[-1])
+        return [rule for rule, cost in zip(rules, costs, strict=True) if cost <= least]
 
-    costs = {rule: cost(rule, vms) for rule in RULES}
-    least = min(costs.values())
-    even = [rule for rule in RULES if costs[rule] <= least]
-    if len(even) == 1:
-        return even[0]
-    return min(even, key=lambda rule: cost(rule, int(STRAIN * vms)))
+    even = least_of(RULES, vms)
+    return even[0] if len(even) == 1 else least_of(even, int(STRAIN * vms))[0]
+
+
+def _cost(
+    rule: Rule, tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], acceptance: float, least: float
+) -> float:
+    """What these arrivals would have cost under the rule; infinite as soon as that is more than ``least``."""
+    tried = [Tasks(each.queue) for each in tasks]
+    calendar, cost = Calendar(tried, vms, acceptance), 0.0
+    for submitted in arrivals:
+        calendar.serve(submitted, rule)
+        cost = sum(each.outsourced * each.queue.outsourcing for each in tried)
+        if cost > least:
+            return inf
+    return cost
 
 
 class Calendar:
