@@ -120,3 +120,10 @@ def upper_is_bound(stages: Any, jobs: Any, slots: Any) -> Any:
     less than two slots each, jobs of one phase have none at times, which the proposition excludes.
     """
     return (jobs <= 1.0) | ((stages <= 1) & (slots >= LEAST_LENT * jobs * (1.0 - SAME_SUM)))
+
+
+def phases_are_bounded(stages: Any, jobs: Any, map_slots: Any, reduce_slots: Any) -> Any:
+    """:func:`upper_is_bound` of classes of stages, in ``map_slots``, or of map and reduce tasks: a phase each."""
+    phases = np.maximum(stages, 1)
+    reduces = upper_is_bound(phases, jobs, reduce_slots) | (np.asarray(reduce_slots) == 0.0)
+    return upper_is_bound(phases, jobs, map_slots) & reduces

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.core.result import Table, lacking
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats
-from mrdsl.formulas.estimates import upper_is_bound
+from mrdsl.formulas.estimates import phases_are_bounded
 
 Places = NDArray[np.int64]
 ESTIMATES = ("lower", "average", "upper")
@@ -76,7 +76,7 @@ class Mixture:
     def upper_is_bound(self, index: int, stages: int) -> bool:
         """Whether the upper estimate is a bound for all jobs of a class: never on spot."""
         mine = self.of_class == index
-        bound = upper_is_bound(stages, self.jobs[mine], self.map_slots[mine])
+        bound = phases_are_bounded(stages, self.jobs[mine], self.map_slots[mine], self.reduce_slots[mine])
         return bool(np.all(bound) and not self.spot[mine].any())
 
     def document(self, whole: bool) -> dict[str, dict[str, Any]]:

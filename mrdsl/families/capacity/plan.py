@@ -16,7 +16,7 @@ from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.formulas import mapreduce
-from mrdsl.formulas.estimates import kinds_of, upper_is_bound
+from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
 from mrdsl.simulation.observed import Observed, Simulated, table_of
 from mrdsl.spec.stages import Stage
 
@@ -56,7 +56,8 @@ class ClassPlan:
 
     ``admitted`` and ``rejected`` count jobs; ``map_slots`` and ``reduce_slots`` are those of the whole class by Theorem
     4.1, unrounded, and ``whole_slots`` the same rounded up; ``vms`` what they take of the cluster. ``penalty`` is what
-    the rejected jobs cost together.
+    the rejected jobs cost together. ``upper_is_bound``: whether jobs keep the premises of the upper estimate, see
+    :func:`mrdsl.formulas.estimates.upper_is_bound`; None where it is not known.
     """
 
     admitted: float
@@ -68,15 +69,12 @@ class ClassPlan:
     completion: Completion
     deadline: float
     penalty: float
+    upper_is_bound: bool | None
 
 
 @dataclass(frozen=True)
 class StagedClassPlan:
-    """What a plan says of a class of stages: as :class:`ClassPlan`, with slots of one kind.
-
-    ``upper_is_bound``: whether its jobs keep the premises of the upper estimate, see
-    :func:`mrdsl.formulas.estimates.upper_is_bound`.
-    """
+    """What a plan says of a class of stages: as :class:`ClassPlan`, with slots of one kind."""
 
     admitted: float
     rejected: float
@@ -86,7 +84,7 @@ class StagedClassPlan:
     completion: Completion
     deadline: float
     penalty: float
-    upper_is_bound: bool
+    upper_is_bound: bool | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,10 +170,19 @@ class CapacityPlan(Plan):
                 classes[name]["on"].append(share)
         return classes
 
-    def _is_bound(self, index: int) -> bool:
-        if self.mix is not None:
-            return self.mix.upper_is_bound(index, self.stages[index])
-        return bool(upper_is_bound(self.stages[index], self.admitted[index], self.map_slots[index]))
+    def _bounds(self, part: slice) -> list[bool | None]:
+        """Whether each class's upper estimate is a bound, None where it is not known."""
+        if self.mix is None:
+            kept = phases_are_bounded(
+                self.stages[part], self.admitted[part], self.map_slots[part], self.reduce_slots[part]
+            ).tolist()
+        else:
+            kept = [
+                self.mix.upper_is_bound(index, int(self.stages[index]))
+                for index in range(*part.indices(len(self.names)))
+            ]
+        unknown = np.isnan(self.completion_upper[part]).tolist()
+        return [None if missing else one for missing, one in zip(unknown, kept, strict=True)]
 
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name, seen in self.observed.items():
@@ -236,7 +243,7 @@ class CapacityPlan(Plan):
         found: list[ClassPlan | StagedClassPlan] = list(starmap(_class_plan, self._rows(part)))
         for place, index in enumerate(range(*part.indices(len(self.names)))):
             if self.stages[index]:
-                found[place] = _of_stages(found[place], self._is_bound(index))  # type: ignore[arg-type]
+                found[place] = _of_stages(found[place])  # type: ignore[arg-type]
         return found
 
     def _whole_slots(self, part: slice) -> tuple[Floats, Floats]:
@@ -262,6 +269,7 @@ class CapacityPlan(Plan):
                     self.penalty,
                 )
             ),
+            self._bounds(part),
         ]
         return zip(*columns, strict=True)
 
@@ -310,7 +318,7 @@ def plan_of(
     )
 
 
-def _of_stages(found: ClassPlan, is_bound: bool) -> StagedClassPlan:
+def _of_stages(found: ClassPlan) -> StagedClassPlan:
     return StagedClassPlan(
         found.admitted,
         found.rejected,
@@ -320,7 +328,7 @@ def _of_stages(found: ClassPlan, is_bound: bool) -> StagedClassPlan:
         found.completion,
         found.deadline,
         found.penalty,
-        is_bound,
+        found.upper_is_bound,
     )
 
 
@@ -337,6 +345,7 @@ def _class_plan(
     upper: float,
     deadline: float,
     penalty: float,
+    is_bound: bool | None,
 ) -> ClassPlan:
     known = [None if time != time else time for time in (lower, average, upper)]
     return ClassPlan(
@@ -349,6 +358,7 @@ def _class_plan(
         Completion(*known),
         deadline,
         penalty,
+        is_bound,
     )
 
 
@@ -365,6 +375,7 @@ def _class_document(
     upper: float,
     deadline: float,
     penalty: float,
+    is_bound: bool | None,
 ) -> dict[str, Any]:
     """A :class:`ClassPlan` as JSON knows it, written out: plans of 100,000 classes go through here."""
     lower, average, upper = (None if time != time else time for time in (lower, average, upper))  # type: ignore
@@ -378,4 +389,5 @@ def _class_document(
         "completion": {"lower": lower, "average": average, "upper": upper},
         "deadline": deadline,
         "penalty": penalty,
+        "upper_is_bound": is_bound,
     }

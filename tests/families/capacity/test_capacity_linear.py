@@ -89,6 +89,7 @@ def test_the_plan_has_exactly_the_keys_of_the_language() -> None:
         "completion",
         "deadline",
         "penalty",
+        "upper_is_bound",
     ]
     assert list(document["classes"]["sort"]["completion"]) == ["lower", "average", "upper"]
     assert document["classes"]["reporting"]["completion"]["upper"] is None

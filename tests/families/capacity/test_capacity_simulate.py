@@ -361,3 +361,27 @@ def test_a_class_on_two_types_is_seen_as_one() -> None:
     assert seen.mean == pytest.approx((2 * 40.0 + 48.0) / 3)
     assert seen.half_width == pytest.approx(0.0)
     assert seen.utilisation == pytest.approx(1.0)
+
+
+def test_the_plan_says_of_every_class_whether_its_upper_estimate_is_a_bound() -> None:
+    def said(classes: str) -> dict[str, bool | None]:
+        plan = mrdsl.solve(spec_of(classes)).plan.document()["classes"]
+        return {name: each["upper_is_bound"] for name, each in plan.items()}
+
+    # One job alone; four with two slots of each kind or more; four with a slot each, which have none at times.
+    assert said(PLAIN.replace("4..4", "1..1")) == {"a": True}
+    assert said(PLAIN.replace("4 min", "80 s")) == {"a": True}
+    assert said(PLAIN.replace("4 min", "5 h")) == {"a": False}
+    known = """class k { coefficients { A = 500 s, B = 100 s, C = 5 s } slots { map = 2, reduce = 1 }
+      jobs = 2..2, deadline = 10 min, penalty = 1 USD }"""
+    assert said(known) == {"k": None}
+    # What is called a bound is one in the run.
+    plan = mrdsl.simulate(spec_of(PLAIN.replace("4 min", "80 s")), runs=4, jobs=20).plan
+    assert plan.observed["a"].p99 <= plan.completion_upper[0]
+
+
+def test_machines_that_are_taken_back_leave_no_bound() -> None:
+    spot = TYPES.replace("SPOT", "spot { price = 0.01 USD/h, interruptions = 0.1/h }").replace("2..2", "1..1")
+    plan = mrdsl.solve(mrdsl.loads(spot)).plan
+    assert plan.mix.total("spot") > 0
+    assert [plan.document()["classes"][name]["upper_is_bound"] for name in "ab"] == [True, False]
