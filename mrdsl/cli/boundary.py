@@ -40,6 +40,11 @@ def open_what_is_closed() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
+def reader_has_left() -> None:
+    """Puts the null device in place of a pipe whose reader has left, so that the end of the process writes no more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def run(command: click.Command) -> int:
     """Runs the command line and gives its exit code."""
     open_what_is_closed()
@@ -58,7 +63,7 @@ def run(command: click.Command) -> int:
         click.echo("interrupted", err=True)
         return _told([], STOPPED, "interrupted")
     except (BrokenPipeError, SystemExit):  # click exits by itself where the reader of a pipe has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reader_has_left()
         return PLAN
     except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
         hint = "write to a folder that is there and takes files"

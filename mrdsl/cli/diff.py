@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.boundary import PLAN, TO_DO
+from mrdsl.cli.boundary import PLAN, TO_DO, reader_has_left
 from mrdsl.cli.compare import Side, names_of, plan_of_side
 from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import exit_code
@@ -69,4 +68,4 @@ def _print(text: str) -> None:
         click.echo(text, nl=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reader_has_left()

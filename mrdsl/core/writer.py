@@ -146,16 +146,29 @@ def locked_file(path: Path, shown: Path) -> Iterator[int]:
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise OSError(0, "it is no regular file")
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(handle, path):
-                yield handle
-                return
-        except BlockingIOError:
-            hint = "wait for it, or write to another name"
-            raise MrdslError([error("busy-output", f"another run is writing to `{shown}`", None, hint)]) from None
+            with _held(handle, shown):
+                if _is_at(handle, path):
+                    yield handle
+                    return
         finally:
             os.close(handle)
+
+
+@contextlib.contextmanager
+def _held(handle: int, shown: Path) -> Iterator[None]:
+    """The lock of an open file, given back by name: a solver's process forked meanwhile has the descriptor too."""
+    if fcntl is None:
+        yield
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        hint = "wait for it, or write to another name"
+        raise MrdslError([error("busy-output", f"another run is writing to `{shown}`", None, hint)]) from None
+    try:
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def refusals(path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> tuple[Diagnostic, ...]:
