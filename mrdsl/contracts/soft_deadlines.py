@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.units import show
-from mrdsl.spec.columns import column, words
+from mrdsl.spec.columns import Columns, Joined, column, parts_of, words
 from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
@@ -49,6 +49,16 @@ def told_of_soft_deadlines(
 
 def firm(spec: Spec, soft: NDArray[np.bool_]) -> Spec:
     """The spec in which these classes ask for the upper estimate."""
-    pairs = zip(spec.facts.classes, soft, strict=True)
-    bound = tuple(replace(node, guarantee="upper") if late else node for node, late in pairs)
-    return replace(spec, facts=replace(spec.facts, classes=bound))
+    parts, before = [], 0
+    for part in parts_of(spec.facts.classes):
+        parts.append(_firm(part, soft[before : before + len(part)]))
+        before += len(part)
+    return replace(spec, facts=replace(spec.facts, classes=parts[0] if len(parts) == 1 else Joined(parts)))
+
+
+def _firm(part: Sequence[Any], soft: NDArray[np.bool_]) -> Sequence[Any]:
+    if not isinstance(part, Columns):
+        return tuple(replace(node, guarantee="upper") if late else node for node, late in zip(part, soft, strict=True))
+    said = np.array([word or None for word in words(part, "guarantee").tolist()], dtype=object)
+    values = {**part.values, "guarantee": np.where(soft, "upper", said)}
+    return Columns(part.node_type, part.names, values, part.span_at, part.group)

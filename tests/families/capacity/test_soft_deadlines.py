@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mrdsl
+from mrdsl.contracts.soft_deadlines import firm
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.resources import resource
+from mrdsl.spec import Columns, parts_of
 
 QUICK = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
 TABLE = """name,map.tasks,map.avg [s],map.max [s],guarantee,jobs.low,jobs.high,deadline [min],penalty [USD]
@@ -86,3 +90,14 @@ def test_a_comparison_that_takes_a_solver_leaves_the_price_out() -> None:
     result = mrdsl.solve(mrdsl.loads(QUICK + "subject to { vms >= 243 }\n"), "highs")
     (warned,) = [each for each in result.diagnostics if each.code == "soft-deadline"]
     assert "USD" not in warned.hint
+
+
+def test_groups_of_classes_are_made_firm_as_written_ones_are() -> None:
+    spec = mrdsl.load(resource("models") / "capacity" / "table2_20.mrspec")
+    classes = spec.facts.classes
+    late = np.arange(len(classes)) % 3 == 0
+    written = replace(spec, facts=replace(spec.facts, classes=tuple(classes)))
+    grouped = firm(spec, late).facts.classes
+    assert all(isinstance(part, Columns) for part in (*parts_of(classes), *parts_of(grouped)))
+    assert tuple(grouped) == firm(written, late).facts.classes
+    assert [node.guarantee for node in grouped] == ["upper" if each else None for each in late]
