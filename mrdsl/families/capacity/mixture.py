@@ -73,11 +73,10 @@ class Mixture:
         maps, reduces = (summed(self.of_class, each, classes) for each in whole)
         return maps, reduces
 
-    def upper_is_bound(self, index: int, stages: int) -> bool:
-        """Whether the upper estimate is a bound for all jobs of a class: never on spot."""
-        mine = self.of_class == index
-        bound = phases_are_bounded(stages, self.jobs[mine], self.map_slots[mine], self.reduce_slots[mine])
-        return bool(np.all(bound) and not self.spot[mine].any())
+    def uppers_are_bounds(self, stages: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the upper estimate is a bound for all jobs of each class, of so many stages: never on spot."""
+        bound = phases_are_bounded(stages[self.of_class], self.jobs, self.map_slots, self.reduce_slots) & ~self.spot
+        return np.asarray(np.bincount(self.of_class[~bound], minlength=len(stages)) == 0)
 
     def document(self, whole: bool) -> dict[str, dict[str, Any]]:
         """The VMs as JSON has them, by type."""

@@ -173,16 +173,11 @@ class CapacityPlan(Plan):
     def _bounds(self, part: slice) -> list[bool | None]:
         """Whether each class's upper estimate is a bound, None where it is not known."""
         if self.mix is None:
-            kept = phases_are_bounded(
-                self.stages[part], self.admitted[part], self.map_slots[part], self.reduce_slots[part]
-            ).tolist()
+            kept = phases_are_bounded(self.stages, self.admitted, self.map_slots, self.reduce_slots)[part]
         else:
-            kept = [
-                self.mix.upper_is_bound(index, int(self.stages[index]))
-                for index in range(*part.indices(len(self.names)))
-            ]
+            kept = self.mix.uppers_are_bounds(self.stages)[part]
         unknown = np.isnan(self.completion_upper[part]).tolist()
-        return [None if missing else one for missing, one in zip(unknown, kept, strict=True)]
+        return [None if missing else one for missing, one in zip(unknown, kept.tolist(), strict=True)]
 
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name, seen in self.observed.items():
