@@ -69,6 +69,7 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
         "small.csv": model("schedule/small.csv"),
     },
     "exact-form": lambda bad: {"tight.mrspec": model("energy/reference.mrspec", ("240 s", "180 s"))},
+    "recorded-in-parts": lambda bad: {"times.txt": "60\n120\n180\n240\n"},
     "impossible-admission": lambda bad: {
         "nightly.mrspec": model(REFERENCE, more="param least = 25\nsubject to { admitted(sort) >= least }\n")
     },

@@ -47,6 +47,9 @@ ROWS = 50_000_000
 GENERATED = 10_000_000
 """Blocks of one generator."""
 
+CLASSES_ON_TYPES = 5_000_000
+"""Classes times VM types, those on spot counted apart: estimates and slots of every pair are held, some 250 bytes."""
+
 EXTENDS_DEPTH = 64
 """Blocks that extend one another in a chain."""
 

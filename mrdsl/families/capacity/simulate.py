@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
@@ -26,11 +27,14 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
 
     A class has its whole slots to itself, which its jobs share, unless the spec says that classes lend them; jobs of a
     class on VMs of several types have those of each to themselves. Raises MrdslError where jobs arrive faster than the
-    plan's slots work, and where no machine would be left.
+    plan's slots work, where no machine would be left, and where a class with recorded arrivals is in several places.
     """
     facts: CapacityFacts = spec.facts
     rules = asked(facts.simulation or Simulation(), settings.what_if)
     held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan.mix))
+    split = list(_recorded_in_parts(held))
+    if split:
+        raise MrdslError(split)
     groups = groups_of(held, rules)
     scenarios = [scenario_of(group, rules, settings) for group in groups]
     problems = [
@@ -43,6 +47,22 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     observed = observed_of_classes(groups, scenarios, seen_of(scenarios, settings))
     simulated = simulated_as(rules, settings)
     return replace(plan, observed=observed, simulated=simulated), tuple(told(held, settings))
+
+
+def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:
+    """Classes of recorded arrivals in several places: which arrival goes where is recorded nowhere."""
+    places = Counter(each.name for each in held if each.users and each.node.coefficients is None)
+    recorded = {each.name: each.node for each in held if each.node.submissions is not None}
+    for name, node in recorded.items():
+        if places[name] > 1:
+            yield error(
+                "recorded-in-parts",
+                f"the plan runs class {name} in {places[name]} places, VM types or spot beside firm VMs, and its "
+                "`submissions` do not say which job goes where",
+                node.span_of("submissions"),
+                "write arrivals = 3/h instead, of which every place gets its part; or types = one and spot = 0%, which "
+                "keep the class in one place",
+            )
 
 
 def _held(spec: Spec, plan: CapacityPlan) -> Iterator[Held]:

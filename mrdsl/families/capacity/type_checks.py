@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, error, impossible
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.tolerances import ROUNDING
@@ -21,7 +22,12 @@ from mrdsl.spec.spec import Spec
 def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     """Names of types that there are not, classes that do not say what a VM hosts, resources that are not known."""
     names = list(names_of(facts.vms))
+    beyond = list(_too_many(facts))
+    if beyond:
+        yield from beyond
+        return
     yield from _unknown_types(facts, names)
+    yield from _named_one(facts, names)
     if has_slots_for_all(facts):
         for index in matching(
             facts.classes, lambda c: c.lacks("slots.map") & c.lacks("slots.task") & c.lacks("slots.reduce")
@@ -32,6 +38,41 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     for index, node in _distinct(facts):
         for found in _hosting(facts, node):
             yield at_path(found, f"classes[{index}]")
+
+
+def _too_many(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """A budget for what is held of every class on every type, told at the type that goes beyond it."""
+    classes, ways = len(facts.classes), [1 if vm.spot is None else 2 for vm in facts.vms]
+    if sum(ways) < 2 or sum(ways) * classes <= budgets.CLASSES_ON_TYPES:
+        return
+    most = budgets.CLASSES_ON_TYPES // classes
+    first = next(place for place in range(len(ways)) if sum(ways[: place + 1]) > most)
+    fewer = f"keep {most} kinds of VMs or fewer" if most else "plan for fewer classes"
+    yield at_path(
+        error(
+            "too-many-pairs",
+            f"{classes} classes on {sum(ways)} kinds of VMs ({len(ways)} types, {sum(ways) - len(ways)} of them on "
+            f"spot too) are {classes * sum(ways)} pairs, more than the {budgets.CLASSES_ON_TYPES} that a plan may have",
+            facts.vms[first].span,
+            f"{fewer}, or write classes that are alike as one with all their jobs",
+        ),
+        f"vms[{first}]",
+    )
+
+
+def _named_one(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
+    """`types = one` beside a vm of that name might mean either."""
+    if ONE in names and any_rows(facts.classes, "types") and (ONE,) in shared_rows(facts.classes, "types"):
+        place = names.index(ONE)
+        yield at_path(
+            error(
+                "reserved-name",
+                "`types = one` keeps the jobs of a class on one VM type, whichever it is, and a vm is called `one`",
+                facts.vms[place].span,
+                "call the vm something else",
+            ),
+            f"vms[{place}]",
+        )
 
 
 def _distinct(facts: CapacityFacts) -> Iterator[tuple[int, JobClass]]:

@@ -1,5 +1,6 @@
 """Several VM types: solvers, trying everything, and runs with one type agree; facts are taken as they are meant."""
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,28 @@ def test_arrivals_are_shared_by_the_types_that_a_class_runs_on() -> None:
     plan = mrdsl.simulate(mrdsl.loads(text), runs=2, jobs=5, seed=1).plan
     assert len(plan.document()["classes"]["clicks"]["on"]) == 2
     assert 0.5 < plan.observed["clicks"].utilisation < 0.95
+
+
+def test_recorded_arrivals_are_refused_where_the_plan_splits_their_class(tmp_path: Path) -> None:
+    """Half of the jobs on each of two types alike; on one of them alone they are run."""
+    (tmp_path / "times.txt").write_text("".join(f"{60 * number}\n" for number in range(1, 200)), encoding="utf-8")
+    head, tail = MACHINES[: MACHINES.index("class sort")].split("class clicks {")
+    head = (
+        head.replace("USD/h } }", "USD/h }, available = 32 }")
+        .replace("0.34", "0.192")
+        .replace("cores = 8", "cores = 4")
+    )
+    text = head + 'class clicks {\n  submissions = "times.txt"' + tail.replace("8..10", "4..4") + "minimize cost\n"
+    spec = load_text(text, folder=tmp_path).spec
+    with pytest.raises(mrdsl.MrdslError, match="runs class clicks in 2 places") as refused:
+        mrdsl.simulate(spec, runs=1, jobs=2, seed=1)
+    assert [(each.code, each.span and each.span.line) for each in refused.value.diagnostics] == [
+        ("recorded-in-parts", 6)
+    ]
+    together = load_text(text.replace("available = 32", "available = 99"), folder=tmp_path).spec
+    kept = replace(together.facts.classes[0], types=("one",))
+    whole = replace(together, facts=replace(together.facts, classes=(kept,)))
+    assert mrdsl.simulate(whole, runs=1, jobs=2, seed=1).plan.observed["clicks"].jobs > 0
 
 
 def test_spot_vms_that_go_take_work_with_them_in_the_run() -> None:
@@ -289,6 +312,37 @@ def test_bad_input_is_told_at_its_place(old: str, new: str, code: str) -> None:
     found = load_text(MACHINES.replace(old, new)).diagnostics
     assert [each.code for each in found] == [code]
     assert all(each.span is not None and each.hint for each in found)
+
+
+@pytest.mark.parametrize(("types", "codes"), [("one", ["reserved-name"]), ('[one, "m5.xlarge"]', [])])
+def test_a_vm_called_one_is_told_where_a_class_says_types_one(types: str, codes: list[str]) -> None:
+    text = MACHINES.replace('vm "c5.2xlarge"', "vm one").replace("class sort {", f"class sort {{\n  types = {types}")
+    found = load_text(text).diagnostics
+    assert [each.code for each in found] == codes
+    assert [each.span.line for each in found if each.span] == [3] * len(codes)
+
+
+@pytest.mark.parametrize(("spot", "types"), [("", 50), (", spot { price = 0.1 USD/h, interruptions = 0/h }", 25)])
+def test_more_classes_on_types_than_a_plan_may_hold_are_told_cheaply(spot: str, types: int) -> None:
+    """100,000 classes: 50 types are the most, or 25 that are on spot too. The one beyond is the place."""
+    text = """problem capacity
+class c[1..100000] {
+  coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }
+  jobs = 4..6, deadline = 10 min, penalty = 20 USD
+}
+minimize cost
+"""
+    one = "vm m{} {{ on_demand {{ price = 0.2 USD/h }}" + spot.replace("{", "{{").replace("}", "}}") + " }}\n"
+    tracemalloc.start()
+    try:
+        found = load_text(text + "".join(one.format(number) for number in range(634))).diagnostics
+        assert tracemalloc.get_traced_memory()[1] < 60e6
+    finally:
+        tracemalloc.stop()
+    assert [(each.code, each.span and each.span.line) for each in found] == [("too-many-pairs", 7 + types)]
+    assert "keep 50 kinds of VMs or fewer" in found[0].hint
+    few = load_text(text.replace("100000", "2") + "".join(one.format(number) for number in range(types + 1)))
+    assert few.diagnostics == ()
 
 
 def test_the_scarce_resource_is_named() -> None:
