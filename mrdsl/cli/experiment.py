@@ -52,7 +52,8 @@ def experiment(
     folder = output or Path(name)
     options = _options(study, settings)
     refuse_folder(folder, force=force, inputs=[Path(value) for value in options.values() if isinstance(value, str)])
-    require()
+    if study.draws:
+        require()
     if report is not None:
         check_ending(report)
     outputs = Outputs({"--report": report}, force)

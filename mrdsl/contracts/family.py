@@ -137,12 +137,14 @@ class Experiment:
 
     ``run(output, bench, **options)`` writes its plots and tables into the folder ``output`` and hands on the tables;
     ``bench`` reads and solves specs for it. ``options`` names each keyword with its default and a word about it.
+    One that ``draws`` is refused before it begins where the libraries for it lack; what draws nothing says so here.
     """
 
     name: str
     doc: str
     run: Study
     options: Mapping[str, tuple[Any, str]] = field(default_factory=lambda: MappingProxyType({}))
+    draws: bool = True
 
 
 @dataclass(frozen=True)

@@ -89,10 +89,15 @@ def times(factor: float) -> Iterator[None]:
 
 
 def tell(*, value: float | None = None, bound: float | None = None, done: int = 0, over: bool = False) -> None:
-    """Tells that ``done`` more pieces are done, of a better plan of the goal, or that time passes."""
+    """Tells that ``done`` more pieces are done, of a better plan of the goal, or that time passes.
+
+    Of pieces that are counted, each has a value of its own: none is told as that of the whole.
+    """
     watcher, now, unit = _WATCHER.get(), _WORK.get(), _UNIT.get()
     if watcher is None or now is None:
         return
+    if now.total is not None:
+        unit = None
     value, bound = (None if each is None or unit is None else each * unit for each in (value, bound))
     now = replace(
         now,

@@ -15,6 +15,7 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
 from mrdsl.core.tolerances import PROVEN, ROUNDING
+from mrdsl.core.watching import counted
 from mrdsl.explain.promises import Line, lines_of, moved
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import formulation_named
@@ -52,11 +53,11 @@ def steps(
     base = result.objective.value
     if base is None:
         return
-    for line in lines_of(spec, find_family(spec)):
-        for value in _neighbours(line):
-            if time.monotonic() > until:
-                return
-            yield _measured(spec, line, value, base, (solver, formulation, relax, limits))
+    planned = [(line, value) for line in lines_of(spec, find_family(spec)) for value in _neighbours(line)]
+    for line, value in counted("what promises are worth", planned):
+        if time.monotonic() > until:
+            return
+        yield _measured(spec, line, value, base, (solver, formulation, relax, limits))
 
 
 def _neighbours(line: Line) -> Iterator[float]:

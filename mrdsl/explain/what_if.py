@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.core.watching import counted
 from mrdsl.explain.promises import lines_of
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.solve_spec import solve
@@ -50,7 +51,7 @@ class Curves:
 def curves(spec: Spec, result: Result, how: How) -> Curves:
     """The goal over deadlines and over prices; points without a plan, or without time for them, are holes.
 
-    ``result`` is that of the spec as it is. No charts where the goal has no value.
+    ``result`` is that of the spec as it is. Who watches is told of every point. No charts where the goal has no value.
     """
     if result.objective.value is None:
         return Curves((), 0, 0)
@@ -65,7 +66,7 @@ def curves(spec: Spec, result: Result, how: How) -> Curves:
         if factor != WRITTEN
     ]
     found: dict[Point, float | None] = {}
-    for kind, name, factor in planned:
+    for kind, name, factor in counted("what-if curves", planned):
         left = until - time.monotonic()
         if left <= 0.0:
             break

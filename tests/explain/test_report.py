@@ -11,8 +11,10 @@ from click.testing import CliRunner
 
 import mrdsl
 from mrdsl.cli import cli
+from mrdsl.cli.boundary import run
 from mrdsl.core.charts import BarChart, IntervalChart, LineChart
 from mrdsl.core.result import Result, Table
+from mrdsl.core.watching import Progress, watched
 from mrdsl.explain.report import report
 from mrdsl.explain.what_if import FACTORS, How, curves
 from mrdsl.families import SHIPPED
@@ -21,6 +23,7 @@ from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.markdown import markdown
 from mrdsl.reporting.report import Listing, Part, Report
 from mrdsl.simulation.settings import Settings
+from tests.families.capacity.type_specs import random_types
 from tests.families.foreign.installing import SHOP, install
 from tests.families.foreign.shop import REFERENCE as REFERENCE_OF_SHOP
 
@@ -251,3 +254,73 @@ def test_a_study_has_a_report(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.startswith("# Study joint-instances")
     assert "## To repeat it" in text
+
+
+def test_the_cost_of_several_types_splits_by_offer() -> None:
+    """By hand: 1 USD/h of a and 0.6 of its contract, both with a fee of 0.1; every part is VMs times its price."""
+    text = SMALL.replace(
+        "vm m { on_demand { price = 1 USD/h } }",
+        "vm a { on_demand { price = 1 USD/h }, reserved { price = 0.6 USD/h, available = 3 }, fee = 0.1 USD/h }\n"
+        "vm b { on_demand { price = 1.05 USD/h } }",
+    )
+    spec = load_text(text).spec
+    assert spec is not None
+    whole, result = report(spec, PLAIN, COMMAND)
+    split, bought, *_ = parts(whole, "At a glance")
+    assert isinstance(split, BarChart)
+    assert isinstance(bought, BarChart)
+    vms = dict(zip(bought.groups, bought.series["VMs"], strict=True))
+    prices = {"a on demand": 1.1, "a reserved": 0.7, "b on demand": 1.05}
+    assert vms["a reserved"] == 3.0
+    assert len(vms) > 1
+    cost = dict(zip(split.groups, split.series["cost [USD]"], strict=True))
+    assert {name: cost[name] for name in vms} == pytest.approx({name: vms[name] * prices[name] for name in vms})
+    assert sum(value or 0.0 for value in cost.values()) == pytest.approx(result.objective.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 5])
+def test_parts_by_offer_are_the_whole(seed: int) -> None:
+    """Random types with contracts, some paid already, spot, fees and masters."""
+    spec = random_types(seed, types=3)
+    whole, result = report(spec, PLAIN, COMMAND)
+    assert result.plan is not None
+    split = parts(whole, "At a glance")[0]
+    assert isinstance(split, BarChart)
+    (costs,) = split.series.values()
+    assert "VMs" not in split.groups
+    assert sum(value or 0.0 for value in costs) == pytest.approx(result.objective.value, rel=1e-9, abs=1e-9)
+
+
+def test_a_report_tells_how_far_it_is() -> None:
+    """Every point is told; of points, none has a value that is the report's."""
+    spec = load_text(SMALL).spec
+    assert spec is not None
+    told: list[Progress] = []
+    with watched(told.append):
+        report(spec, How(seconds=60.0), COMMAND)
+    last = {one.what: one for one in told if one.over}
+    assert list(last) == ["solving", "what promises are worth", "what-if curves"]
+    for what in ("what promises are worth", "what-if curves"):
+        assert last[what].done == last[what].total
+        assert {(one.value, one.bound) for one in told if one.what == what} == {(None, None)}
+    assert last["what-if curves"].total == 2 * (len(FACTORS) - 1)
+
+
+def test_a_report_tells_the_runs_of_its_simulation() -> None:
+    spec = load_file(ROOT / "models" / "bounds" / "table3.mrspec").spec
+    assert spec is not None
+    told: list[Progress] = []
+    with watched(told.append):
+        report(spec, PLAIN, COMMAND, runs=Settings(runs=2, jobs=3))
+    assert (2, 2) in {(one.done, one.total) for one in told if one.what == "simulating"}
+
+
+def test_the_command_shows_it_to_whoever_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Progress] = []
+    monkeypatch.setattr("mrdsl.cli.boundary.bar_of_work", lambda: told.append)
+    (tmp_path / "night.mrspec").write_text(SMALL)
+    words = ["mrdsl", "report", str(tmp_path / "night.mrspec"), "-o", str(tmp_path / "night.md"), "--simulate", "2"]
+    monkeypatch.setattr("sys.argv", words)
+    assert run(cli) == 0
+    assert {"solving", "simulating", "what-if curves"} <= {one.what for one in told}
+    assert told[-1].over

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from click.testing import CliRunner
 
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.families import SHIPPED, family
+from mrdsl.families.energy.studies import random_plans
+from mrdsl.families.makespan.studies import quality
 
 ROOT = Path(__file__).resolve().parents[2]
 MAKESPAN = str(ROOT / "models" / "makespan" / "reference.mrspec")
@@ -48,3 +52,48 @@ def test_an_ending_that_says_nothing_is_refused(tmp_path: Path) -> None:
             standalone_mode=False,
             catch_exceptions=False,
         )
+
+
+STUDIES = {study.name: study for name in SHIPPED for study in (family(name) or pytest.fail(name)).experiments}
+
+
+@pytest.mark.parametrize("name", [name for name, study in STUDIES.items() if study.draws])
+def test_a_study_that_draws_asks_before_it_begins(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    monkeypatch.setattr("mrdsl.planning.studies.run_study", None)
+    with pytest.raises(MrdslError, match="charts and reports need altair"):
+        CliRunner().invoke(
+            cli, ["experiment", name, "-o", str(tmp_path / "out")], standalone_mode=False, catch_exceptions=False
+        )
+    assert not (tmp_path / "out").exists()
+
+
+QUICK = {
+    "capacity-cases": "classes=3 instances=1",
+    "hybrid-bridge": "horizon=20",
+    "hybrid-regimes": "sample=1 horizon=20",
+    "joint-instances": "",
+    "joint-integrality": "small=1",
+}
+"""Studies that draw nothing, in small."""
+SLOW = {"energy-random": random_plans, "makespan-quality": quality}
+"""The others, which take seconds even so: their modules."""
+
+
+def test_no_study_is_left_out() -> None:
+    assert {name for name, study in STUDIES.items() if not study.draws} == {*QUICK, *SLOW}
+    assert all("write_chart" not in inspect.getsource(module) for module in SLOW.values())
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_study_that_draws_nothing_needs_no_extra(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("altair", "vl_convert", "jinja2"):
+        monkeypatch.setitem(sys.modules, library, None)
+    settings = [word for setting in QUICK[name].split() for word in ("--set", setting)]
+    CliRunner().invoke(
+        cli,
+        ["experiment", name, "-o", str(tmp_path / "out"), *settings],
+        standalone_mode=False,
+        catch_exceptions=False,
+    )
+    assert list((tmp_path / "out").glob("*.csv"))

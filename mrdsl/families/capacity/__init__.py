@@ -86,6 +86,7 @@ FAMILY = Family(
                 "solver": ("direct", "who plans them"),
                 "seed": (1, "of the instances"),
             },
+            draws=False,
         ),
     ),
     plans=hooks.plans,

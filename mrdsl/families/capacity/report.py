@@ -7,6 +7,8 @@ from mrdsl.core.result import Result
 from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import prices_of
+from mrdsl.families.capacity.market import market_of
+from mrdsl.families.capacity.mixture import Bought, Mixture
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
 from mrdsl.reporting.report import Shown
 from mrdsl.reporting.text import cell_text
@@ -25,8 +27,12 @@ def _bought(plan: CapacityPlan) -> dict[str, float]:
     if plan.mix is None:
         found = {f"{plan.vm} on demand": plan.on_demand, f"{plan.vm} reserved": plan.reserved}
     else:
-        found = {" ".join(filter(None, (b.vm, b.way.replace("_", " "), b.term))): b.vms for b in plan.mix.bought}
+        found = {_named(each): each.vms for each in plan.mix.bought}
     return {name: float(count) for name, count in found.items() if count}
+
+
+def _named(bought: Bought) -> str:
+    return " ".join(filter(None, (bought.vm, bought.way.replace("_", " "), bought.term)))
 
 
 def _decision(spec: Spec, plan: CapacityPlan) -> str:
@@ -46,10 +52,18 @@ def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
     """What the plan's cost consists of."""
     away = _penalties(plan)
     if plan.mix is not None:
-        return {"VMs": plan.vm_cost, **away}
+        return {**_cost_of_offers(spec, plan.mix), **away}
     prices = prices_of(spec.facts)
     vms = {"on demand": plan.on_demand * prices.on_demand, "reserved": plan.reserved * prices.reserved}
     return {**{f"{plan.vm} {how}": cost for how, cost in vms.items() if cost}, **away}
+
+
+def _cost_of_offers(spec: Spec, mix: Mixture) -> dict[str, float]:
+    """What the VMs of each type cost by the way they are bought, fees included; nothing of what is not bought."""
+    market = market_of(spec.facts)
+    prices = {(market.names[market.lanes[o.lane].vm], o.way, o.term): o.price for o in market.offers}
+    costs = {_named(each): each.vms * prices[each.vm, each.way, each.term] for each in mix.bought if each.vms}
+    return {name: cost for name, cost in costs.items() if cost}
 
 
 def _penalties(plan: CapacityPlan) -> dict[str, float]:

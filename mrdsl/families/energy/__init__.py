@@ -72,6 +72,7 @@ FAMILY = Family(
                 "tries": (5000, "draws of each at most"),
                 "seed": (1, "of the draws"),
             },
+            draws=False,
         ),
         Experiment(
             "energy-sensitivity",

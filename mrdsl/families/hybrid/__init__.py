@@ -41,6 +41,7 @@ FAMILY = Family(
                 "horizon": (3000, "slots of the run"),
                 "seed": (1, "seed of the arrivals"),
             },
+            draws=False,
         ),
         Experiment(
             "hybrid-regimes",
@@ -51,6 +52,7 @@ FAMILY = Family(
                 "horizon": (600, "slots per run"),
                 "seed": (1, "seed of the sample and of the arrivals"),
             },
+            draws=False,
         ),
     ),
     plans=hooks.plans,

@@ -53,6 +53,7 @@ FAMILY = Family(
                     "seconds": (120.0, "time limit of one proof"),
                 }
             ),
+            draws=False,
         ),
         Experiment(
             "makespan-production",
