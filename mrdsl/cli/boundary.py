@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import click
 
+from mrdsl.cli.printing import reader_has_left, say
 from mrdsl.cli.progress import bar_of_work
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.watching import watched
@@ -40,11 +41,6 @@ def open_what_is_closed() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
-def reader_has_left() -> None:
-    """Puts the null device in place of a pipe whose reader has left, so that the end of the process writes no more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def run(command: click.Command) -> int:
     """Runs the command line and gives its exit code."""
     open_what_is_closed()
@@ -63,7 +59,7 @@ def run(command: click.Command) -> int:
         click.echo("interrupted", err=True)
         return _told([], STOPPED, "interrupted")
     except (BrokenPipeError, SystemExit):  # click exits by itself where the reader of a pipe has left
-        reader_has_left()
+        reader_has_left(sys.stdout)
         return PLAN
     except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
         hint = "write to a folder that is there and takes files"
@@ -134,4 +130,4 @@ def _wants_json(arguments: list[str]) -> bool:
 def print_diagnostics(diagnostics: object, texts: object) -> None:
     """Diagnostics on standard error, in colour on a terminal."""
     style = colour if sys.stderr.isatty() and "NO_COLOR" not in os.environ else plain
-    click.echo(as_text(diagnostics, texts, style), err=True, nl=False)  # type: ignore[arg-type]
+    say(as_text(diagnostics, texts, style), err=True, nl=False)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import parameters
+from mrdsl.cli.printing import say
 from mrdsl.cli.spec_files import lasting, specs_below
 from mrdsl.core.diagnostics import Diagnostic, Severity
 from mrdsl.core.regular_files import is_json_object
@@ -39,13 +40,13 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
     diagnostics = list(dict.fromkeys(diagnostic for loaded in specs for diagnostic in loaded.diagnostics))
     texts = {shown: text for loaded in specs for shown, text in loaded.texts.items()}
     if form == "json":
-        click.echo(as_json(diagnostics))
+        say(as_json(diagnostics))
     elif form == "github":
-        click.echo(as_github(diagnostics), nl=False)
+        say(as_github(diagnostics), nl=False)
     else:
         style = colour if sys.stdout.isatty() and "NO_COLOR" not in os.environ else plain
-        click.echo(as_text(diagnostics, texts, style), nl=False)
-        click.echo(_summary(len(paths), diagnostics), err=True)
+        say(as_text(diagnostics, texts, style), nl=False)
+        say(_summary(len(paths), diagnostics), err=True)
     return exit_code(diagnostics)
 
 

@@ -15,6 +15,7 @@ from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits, Result
@@ -68,13 +69,13 @@ def compare(
     if outputs.to_standard_output is None:
         outputs.write("-o", to_json(comparison.document()))
     if as_json or outputs.to_standard_output is not None:
-        click.echo(to_json(comparison.document()), nl=False)
+        say(to_json(comparison.document()), nl=False)
     else:
-        click.echo(print_tables(comparison.tables()))
+        say(print_tables(comparison.tables()))
         for name, result in zip(comparison.names, results, strict=True):
-            click.echo(f"{name}: {status_text(result)}", nl=False)
+            say(f"{name}: {status_text(result)}", nl=False)
         if comparison.equal:
-            click.echo(f"{comparison.equal} numbers are the same in {'both' if len(sides) == 2 else 'all'} plans")
+            say(f"{comparison.equal} numbers are the same in {'both' if len(sides) == 2 else 'all'} plans")
     return max(exit_code(result) for result in results)
 
 

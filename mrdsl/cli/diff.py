@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.boundary import PLAN, TO_DO, reader_has_left
+from mrdsl.cli.boundary import PLAN, TO_DO
 from mrdsl.cli.compare import Side, names_of, plan_of_side
 from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 
@@ -46,26 +46,15 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
     if outputs.to_standard_output is None:
         outputs.write("-o", to_json(found.document()))
     if as_json or outputs.to_standard_output is not None:
-        _print(to_json(found.document()))
+        say(to_json(found.document()), nl=False)
     else:
-        _print("".join(f"{line}\n" for line in found.lines()))
+        say("".join(f"{line}\n" for line in found.lines()), nl=False)
         goals = [result.objective for result in results]
         if goals[1].value is not None:
             unit = f" {goals[1].unit}" if goals[1].unit else ""
-            click.echo(
-                f"{goals[1].quantity}: {cell_text(goals[0].value)} to {cell_text(goals[1].value)}{unit}", err=True
-            )
+            say(f"{goals[1].quantity}: {cell_text(goals[0].value)} to {cell_text(goals[1].value)}{unit}", err=True)
         count = len(found.changes)
-        click.echo(f"{count} change{'' if count == 1 else 's'}" if count else "nothing to do", err=True)
+        say(f"{count} change{'' if count == 1 else 's'}" if count else "nothing to do", err=True)
         if found.note:
-            click.echo(found.note, err=True)
+            say(found.note, err=True)
     return TO_DO if found.changes else PLAN
-
-
-def _print(text: str) -> None:
-    """Prints; where the reader of a pipe has left, the exit code is still that of what is to be done."""
-    try:
-        click.echo(text, nl=False)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        reader_has_left()

@@ -13,6 +13,7 @@ from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs, refuse_folder
+from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.contracts.family import Export, Family, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
@@ -75,7 +76,7 @@ def _write(files: dict[str, str], folder: Path, force: bool, inputs: Iterable[Pa
                     )
                 ]
             )
-        click.echo(next(iter(files.values())), nl=False)
+        say(next(iter(files.values())), nl=False)
         return
     make_folder(folder)
     Outputs({name: folder / name for name in files}, force).check(*inputs)
@@ -84,7 +85,7 @@ def _write(files: dict[str, str], folder: Path, force: bool, inputs: Iterable[Pa
             with together.text(folder / name) as stream:
                 stream.write(text)
     for name in files:
-        click.echo(str(folder / name))
+        say(str(folder / name))
 
 
 def _files(writer: Export, spec: Any, plan: Any) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
+from mrdsl.cli.printing import say
 from mrdsl.cli.spec_files import specs_below
 from mrdsl.core.diagnostics import error
 from mrdsl.core.source import Span
@@ -45,18 +46,18 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
     changed = data != made.encode()
     if diff and changed:
         before, after = text.splitlines(keepends=True), made.splitlines(keepends=True)
-        click.echo("".join(difflib.unified_diff(before, after, shown, f"{shown} (formatted)")), nl=False)
+        say("".join(difflib.unified_diff(before, after, shown, f"{shown} (formatted)")), nl=False)
     elif only_check and changed:
-        click.echo(f"{shown} is not in the canonical form", err=True)
+        say(f"{shown} is not in the canonical form", err=True)
     if only_check or diff:
         return int(changed)
     if str(path) == STANDARD_INPUT:
-        click.echo(made, nl=False)
+        say(made, nl=False)
     elif changed:
         from mrdsl.core.writer import write_text
 
         write_text(path, made, force=True)
-        click.echo(f"formatted {shown}", err=True)
+        say(f"formatted {shown}", err=True)
     return PLAN
 
 

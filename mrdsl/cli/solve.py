@@ -17,6 +17,7 @@ from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STO
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import Opened, open_input
 from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
 from mrdsl.core.output_names import STANDARD_OUTPUT
@@ -137,7 +138,7 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
         saved = outputs.to_standard_output == "-o"
         document = result.to_json() if saved else to_json(result_document(result))
         PRINTED.set(True)
-        click.echo(document, nl=False)
+        say(document, nl=False)
     elif sys.stdout is not None and sys.stdout.isatty() and outputs.to_standard_output is None:
         from rich.console import Console
 
@@ -147,12 +148,12 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
     else:
         from mrdsl.reporting.text import result_text
 
-        click.echo(result_text(result), nl=False, err=outputs.to_standard_output is not None)
+        say(result_text(result), nl=False, err=outputs.to_standard_output is not None)
     if not as_json:
         print_diagnostics(result.diagnostics, loaded.texts)
     if verbose:
         stages = ", ".join(f"{stage} {value:.3f} s" for stage, value in result.seconds.items())
-        click.echo(stages, err=True)
+        say(stages, err=True)
 
 
 def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter]) -> int:
@@ -168,7 +169,7 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
         if path is None or (option == "-o" and path == STANDARD_OUTPUT):
             continue
         if result.plan is None and option != "-o":
-            click.echo(f"{path} is not written: there is no plan", err=True)
+            say(f"{path} is not written: there is no plan", err=True)
             continue
         try:
             outputs.write(option, text(result))
@@ -182,7 +183,7 @@ def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str
     """Reports that there is no result, in the form that was asked for, and gives the exit code."""
     document = to_json(failure_document(failure.diagnostics, parsed, loaded.spec))
     if outputs.printed or outputs.to_standard_output == "-o":
-        click.echo(document, nl=False)
+        say(document, nl=False)
     else:
         print_diagnostics(failure.diagnostics, loaded.texts)
     if outputs.to_standard_output != "-o":

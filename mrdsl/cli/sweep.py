@@ -13,6 +13,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED
 from mrdsl.cli.inputs import parameters
 from mrdsl.cli.outputs import OutputFile, Outputs, command_line
+from mrdsl.cli.printing import say
 from mrdsl.core.result import Limits
 from mrdsl.core.watching import watched
 from mrdsl.exchange.registry import TABLES, endings
@@ -79,11 +80,11 @@ def sweep(
             force=force,
         )
     resumed = f", {done.resumed} of them from before" if done.resumed else ""
-    click.echo(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
+    say(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
     if plot is not None and done.table:
         _draw(plot, done.table, [axis.head for axis in wanted], file, force)
     if done.interrupted:
-        click.echo("interrupted; the same command goes on where it stopped", err=True)
+        say("interrupted; the same command goes on where it stopped", err=True)
         return STOPPED
     return PLAN
 

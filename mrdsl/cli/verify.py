@@ -8,6 +8,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import WRONG_INPUT, print_diagnostics
+from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.regular_files import is_json_object
@@ -33,9 +34,9 @@ def verify(file: Path, as_json: bool) -> int:
     saved = read_file(file)
     verified = check(saved)
     if as_json:
-        click.echo(to_json(document(verified, saved)), nl=False)
+        say(to_json(document(verified, saved)), nl=False)
     else:
-        click.echo(print_tables(tables(verified, saved)), nl=False)
+        say(print_tables(tables(verified, saved)), nl=False)
         spec = saved.result.spec
         print_diagnostics(verified.found, {spec.file: spec.text} if spec.text else {})
     return exit_code(verified.result) if verified.kept else WRONG_INPUT

@@ -11,6 +11,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
+from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
@@ -50,11 +51,11 @@ def why(
     patience = PATIENCE if time_limit is None else time_limit
     method = (solver, formulation, relax)
     if result.termination is Termination.INFEASIBLE:
-        click.echo(print_tables(_without_plan(loaded.spec, method, patience)), nl=False)
+        say(print_tables(_without_plan(loaded.spec, method, patience)), nl=False)
         print_diagnostics([d for d in result.diagnostics if d.code != "no-plan"], loaded.texts)
     else:
         print_diagnostics(result.diagnostics, loaded.texts)
-        click.echo(print_tables(_of_plan(loaded.spec, result, method, worth, patience)), nl=False)
+        say(print_tables(_of_plan(loaded.spec, result, method, worth, patience)), nl=False)
     return exit_code(result)
 
 

@@ -78,6 +78,8 @@ def test_a_plan_is_printed_before_a_file_that_cannot_be_written(
         ("explain", "| head -n 1", 0),
         (f"solve {QUICK} --json", "| head -n 1", 0),
         (f"solve {QUICK} --json", "> /dev/full", 3),
+        ("check no_such.mrspec", "2>&1 | (exec <&-; sleep 2)", 2),
+        ("solve no_such.mrspec", "2>&1 | (exec <&-; sleep 2)", 2),
     ],
 )
 def test_a_reader_that_leaves(arguments: str, target: str, code: int) -> None:

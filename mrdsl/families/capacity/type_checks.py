@@ -106,11 +106,15 @@ def _unknown_types(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnosti
 
 
 def _no_slots(node: JobClass) -> Diagnostic:
+    if node.stages:
+        hint = "add `slots { task = 4 }`, or container { task { cores = 1, memory = 2 GiB } }"
+    else:
+        hint = "add `slots { map = 2, reduce = 1 }`, or container { map { cores = 1, memory = 2 GiB }, reduce { ... } }"
     return error(
         "missing-block",
         f"`class {node.name}` lacks `slots {{ ... }}`",
         node.span,
-        "add `slots { map = 2, reduce = 1 }`, or container { map { cores = 1, memory = 2 GiB }, reduce { ... } }",
+        hint,
     )
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from mrdsl.core.charts import Chart
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.writer import Together
 from mrdsl.reporting.charts.rendering import png, svg
 
 _DRAWN: ContextVar[list[Chart] | None] = ContextVar("_DRAWN", default=None)
@@ -19,6 +18,8 @@ FORMS: dict[str, Callable[[Chart], bytes]] = {".svg": lambda chart: svg(chart).e
 
 def write_chart(path: Path, chart: Chart, *, force: bool = False) -> None:
     """Writes a chart as its name ends. Raises MrdslError where nothing is written so, or nothing can be."""
+    from mrdsl.core.writer import Together
+
     form = FORMS.get(path.suffix.lower())
     if form is None:
         message = f"`{path.name}` does not say what kind of picture to write"
