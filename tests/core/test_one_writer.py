@@ -24,7 +24,8 @@ SCRATCH = {
     "language/parser_cache.py": "the folder of the parser's tables",
     "core/resources.py": "the data of a zipped package, in a temporary folder",
     "planning/data_files.py": "the data that a saved plan brings along, in a temporary folder",
-    "cli/boundary.py": "standard output that nobody reads any more",
+    "cli/boundary.py": "the null device, where a standard stream is closed",
+    "cli/printing.py": "the null device, where a reader has left",
 }
 CALLS = {
     "write_text",
