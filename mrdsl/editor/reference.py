@@ -8,11 +8,12 @@ from mrdsl.contracts.family import Family, QuantityKind
 from mrdsl.core import units
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
+from mrdsl.language.printing import distribution_text
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.declared import limit_words
 from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
-from mrdsl.spec.schema import Block, Item, Node
+from mrdsl.spec.schema import Block, Distribution, Item, Node
 
 _FORMS = {
     "choice": "one of",
@@ -131,6 +132,8 @@ def default_text(item: Item) -> str:
         return ""
     if item.form in ("quantity", "range", "distribution") and isinstance(item.default, int | float):
         return f"`{units.show(float(item.default), item.kind)}`"
+    if isinstance(item.default, Distribution):
+        return f"`{distribution_text(item.default, item.kind, units.DEFAULT_CURRENCY)}`"
     return f"`{item.default}`"
 
 

@@ -90,11 +90,12 @@ def _value(item: Item, value: Any, currency: str) -> str:
     if isinstance(value, Range):
         return f"{_number(value.low, item.kind, currency)} .. {_number(value.high, item.kind, currency)}"
     if isinstance(value, Distribution):
-        return _distribution(value, item.kind, currency)
+        return distribution_text(value, item.kind, currency)
     return _number(value, item.kind, currency)
 
 
-def _distribution(value: Distribution, kind: str, currency: str) -> str:
+def distribution_text(value: Distribution, kind: str, currency: str) -> str:
+    """A distribution as the language writes it, its parameters in the kind's SI unit."""
     parts = []
     for position, parameter in enumerate(value.parameters):
         own = "number" if value.name == "mixture" and position == 0 else kind

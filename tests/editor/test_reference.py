@@ -30,6 +30,12 @@ def test_every_item_says_what_it_means() -> None:
                 assert item.doc.strip(), f"{node.__name__} has an item without a meaning"
 
 
+def test_a_default_that_is_drawn_is_shown_as_a_spec_writes_it() -> None:
+    page = reference(SHIPPED)
+    assert "Distribution(" not in page
+    assert "| `deadline_factor` | fixed or random plain number, `42` | `uniform(1, 3)` |" in page
+
+
 def nodes_below(node: type[Node]) -> set[type[Node]]:
     words = vocabulary(node)
     inner = [block.node for table in (words.singles, words.repeated) for _, block in table.values()]
