@@ -88,13 +88,15 @@ class Outputs:
         if refused:
             raise MrdslError(refused)
 
-    def write(self, option: str, text: str) -> None:
-        """Writes the text where the option asks for it. Raises MrdslError."""
+    def write(self, option: str, content: str | bytes) -> None:
+        """Writes the text or the bytes where the option asks for them. Raises MrdslError."""
         path = self.files[option]
         if path is not None:
-            from mrdsl.core.writer import write_text
+            from mrdsl.core.writer import Together
 
-            write_text(path, text, force=self.force)
+            data = content.encode() if isinstance(content, str) else content
+            with Together(force=self.force) as files, files.binary(path) as stream:
+                stream.write(data)
 
 
 def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = ()) -> None:

@@ -24,7 +24,7 @@ from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.exchange.plan_files import NothingToWriteError
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
-from mrdsl.reporting.charts.rendering import require as require_charts
+from mrdsl.reporting.charts.files import check_form
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
 
@@ -69,8 +69,10 @@ def run_command(
 ) -> int:
     """Reads the spec that the options name, runs it, shows the result, writes its files, and gives the exit code."""
     outputs.check(options["file"], options["data"])
-    if any(one.needs and outputs.files[f"--{one.name}"] is not None for one in writers):
-        require_charts()
+    for one in writers:
+        path = outputs.files[f"--{one.name}"]
+        if one.needs and path is not None:
+            check_form(path)
     started = time.perf_counter()
     opened = open_input(options["file"], options, own_seed=own_seed)
     loaded = opened.loaded
@@ -162,9 +164,9 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
     A file that cannot be written, or a drawing of nothing, keeps no other from being written.
     """
     code = exit_code(result)
-    texts: dict[str, Callable[[Result], str]] = {"-o": Result.to_json}
-    texts |= {f"--{one.name}": partial(_text_of_plan, one) for one in writers}
-    for option, text in texts.items():
+    contents: dict[str, Callable[[Result, Path], str | bytes]] = {"-o": lambda one, _: one.to_json()}
+    contents |= {f"--{one.name}": partial(_content_of_plan, one) for one in writers}
+    for option, content in contents.items():
         path = outputs.files[option]
         if path is None or (option == "-o" and path == STANDARD_OUTPUT):
             continue
@@ -172,7 +174,7 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
             say(f"{path} is not written: there is no plan", err=True)
             continue
         try:
-            outputs.write(option, text(result))
+            outputs.write(option, content(result, path))
         except MrdslError as failure:
             print_diagnostics(failure.diagnostics, {})
             code = failure.exit_code
@@ -196,10 +198,10 @@ def files_of_plan(writers: Iterable[PlanWriter], options: Mapping[str, Any]) -> 
     return {f"--{one.name}": options[one.name] for one in writers}
 
 
-def _text_of_plan(writer: PlanWriter, result: Result) -> str:
+def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
     """Raises MrdslError ``nothing-to-write`` where the plan has no such form."""
     try:
-        return writer.load()(result)
+        return writer.load()(result, path)
     except NothingToWriteError as cause:
         message = f"{cause.what}: {kind_words(result.problem)} plan has {cause.lacks}"
         hint = "leave the option out; the plan is printed without it"

@@ -91,11 +91,11 @@ def sweep(
 
 def _draw(plot: Path, rows: Sequence[Mapping[str, Any]], heads: Sequence[str], file: Path, force: bool) -> None:
     """The goal over the first axis, as a picture or as a report."""
-    from mrdsl.reporting.charts.files import FORMS, write_chart
+    from mrdsl.reporting.charts.files import PICTURES, write_chart
     from mrdsl.reporting.written import written
     from mrdsl.sweeping.report import sweep_chart, sweep_report
 
-    if plot.suffix.lower() in FORMS:
+    if plot.suffix.lower() in PICTURES:
         write_chart(plot, sweep_chart(rows, heads, f"Sweep of {file.name}"), force=force)
     else:
         report = sweep_report(rows, heads, str(file), command_line())

@@ -331,19 +331,19 @@ def _capacity_scheduler() -> Callable[[Queue], str]:
     return capacity_scheduler
 
 
-def _gantt() -> Callable[[Result], str]:
+def _gantt() -> Callable[[Result, Path], bytes]:
     from mrdsl.exchange.plan_files import gantt_chart
 
     return gantt_chart
 
 
-def _graph() -> Callable[[Result], str]:
+def _graph() -> Callable[[Result, Path], bytes]:
     from mrdsl.exchange.plan_files import graph
 
     return graph
 
 
-def _trace() -> Callable[[Result], str]:
+def _trace() -> Callable[[Result, Path], bytes]:
     from mrdsl.exchange.plan_files import trace
 
     return trace
@@ -368,14 +368,16 @@ YARN = Writer(
     "yarn", "a tree of queues", "YARN's capacity-scheduler.xml, one per period", _capacity_scheduler, (".xml",)
 )
 PLANS: tuple[Writer[Callable[[Queue], str]], ...] = (YARN,)
-PlanWriter = Writer[Callable[["Result"], str]]
-"""Of a result with a plan; raises NothingToWriteError where the plan has no such form."""
+PlanWriter = Writer[Callable[["Result", Path], bytes]]
+"""Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
+DRAWN = (".svg", ".png", ".html")
+"""As ``reporting.charts.files.FORMS``, which is loaded where something is drawn."""
 GANTT = PlanWriter(
-    "gantt", "a plan or a run", "the plan, or the first run, as a Gantt chart in SVG", _gantt, (".svg",), needs="altair"
+    "gantt", "a plan or a run", "the plan, or the first run, as a Gantt chart", _gantt, DRAWN, needs="altair"
 )
 OF_A_PLAN: tuple[PlanWriter, ...] = (
     GANTT,
-    PlanWriter("graph", "a plan", "the plan's tasks and their order in SVG", _graph, (".svg",), needs="altair"),
+    PlanWriter("graph", "a plan", "the plan's tasks and their order", _graph, DRAWN, needs="altair"),
 )
 """What `solve` writes besides the result, each by the option of its name; below, what `simulate` writes."""
 OF_A_RUN: tuple[PlanWriter, ...] = (

@@ -38,7 +38,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """The whole: ``decision`` is one sentence, ``proof`` how sure it is and who says so."""
+    """The whole: ``decision`` is one sentence, "" where nothing is decided; ``proof`` how sure it is and by whom."""
 
     title: str
     decision: str

@@ -6,17 +6,16 @@ from pathlib import Path
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT
+from mrdsl.reporting.charts.files import PICTURES, check_form
 from mrdsl.reporting.report import Report
 
-PAGES, TEXTS, PICTURES = (".html", ".htm"), (".md", ".markdown"), (".svg", ".png")
+PAGES, TEXTS = (".html", ".htm"), (".md", ".markdown")
 
 
 def check_plot(path: Path) -> None:
     """As :func:`check_ending`, for a file that may be a picture too."""
     if path.suffix.lower() in PICTURES:
-        from mrdsl.reporting.charts.rendering import require
-
-        require()
+        check_form(path)
     else:
         check_ending(path, f", or {' or '.join(PICTURES)} for a picture alone")
 

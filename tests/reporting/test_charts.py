@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from mrdsl.cli import cli
 from mrdsl.core.charts import (
     BarChart,
     Chart,
@@ -24,11 +26,14 @@ from mrdsl.core.charts import (
 )
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Bar
+from mrdsl.exchange.registry import DRAWN
 from mrdsl.reporting.charts import png, specification, svg, write_chart
+from mrdsl.reporting.charts.files import FORMS
 from mrdsl.reporting.charts.gantt import levels
 from mrdsl.reporting.charts.graph import layers
 from mrdsl.reporting.charts.parts import time_unit
 
+ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 NAN = float("nan")
 EMPTY: list[Chart] = [
@@ -162,3 +167,48 @@ def test_files_are_what_their_names_end_in(tmp_path: Path) -> None:
         write_chart(tmp_path / "a.pdf", chart)
     with pytest.raises(MrdslError, match="there already"):
         write_chart(tmp_path / "a.svg", chart)
+
+
+STARTS = {".svg": b"<svg", ".png": b"\x89PNG\r\n\x1a\n", ".html": b"<!DOCTYPE html>"}
+
+
+@pytest.mark.parametrize("ending", STARTS)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "solve models/makespan/reference.mrspec --gantt",
+        "solve models/deadline/reference.mrspec --graph",
+        "simulate models/bounds/table3.mrspec --runs 1 --jobs 3 --gantt",
+    ],
+    ids=["gantt", "graph", "run"],
+)
+def test_a_drawing_is_what_its_name_says(words: str, ending: str, tmp_path: Path) -> None:
+    command, spec, *rest = words.split()
+    drawing = tmp_path / f"plan{ending.upper() if ending == '.png' else ending}"
+    done = CliRunner().invoke(cli, [command, str(ROOT / spec), *rest, str(drawing)], standalone_mode=False)
+    assert done.return_value == 0, done.output
+    content = drawing.read_bytes()
+    assert content.startswith(STARTS[ending])
+    if ending == ".html":
+        assert b'id="decision"' not in content
+        assert content.count(b"<figure") == 1
+
+
+@pytest.mark.parametrize("name", ["plan.pdf", "plan"])
+@pytest.mark.parametrize("option", ["solve --gantt", "solve --graph", "simulate --gantt"])
+def test_an_ending_of_no_picture_is_refused_before_the_work(
+    option: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mrdsl.cli.solve.open_input", None)
+    command, named = option.split()
+    spec = str(ROOT / "models" / "bounds" / "reference.mrspec")
+    with pytest.raises(MrdslError, match=f"`{name}` does not say what kind of picture to write") as caught:
+        CliRunner().invoke(
+            cli, [command, spec, named, str(tmp_path / name)], standalone_mode=False, catch_exceptions=False
+        )
+    (told,) = caught.value.diagnostics
+    assert (told.code, told.hint) == ("wrong-option", "end it in .svg, .png, .html")
+
+
+def test_the_registry_names_the_endings_that_are_drawn() -> None:
+    assert tuple(FORMS) == DRAWN

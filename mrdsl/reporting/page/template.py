@@ -36,12 +36,12 @@ TEMPLATE = """\
 {% endfor %}</ul></nav>
 </header>
 <main id="content">
-<section id="decision" aria-labelledby="decision-heading">
+{% if decision %}<section id="decision" aria-labelledby="decision-heading">
 <h2 id="decision-heading">Decision</h2>
 <p class="decision">{{ decision }}</p>
 <p>{{ proof }}</p>
 </section>
-{% for section in sections %}<section id="{{ section.key }}" aria-labelledby="{{ section.key }}-heading">
+{% endif %}{% for section in sections %}<section id="{{ section.key }}" aria-labelledby="{{ section.key }}-heading">
 <h2 id="{{ section.key }}-heading">{{ section.title }}</h2>
 {% for part in section.parts %}{% if part.form == "text" %}<p>{{ part.text }}</p>
 {% elif part.form == "table" %}{{ cells(part) }}
