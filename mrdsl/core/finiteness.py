@@ -14,17 +14,23 @@ from typing import Any
 from mrdsl.core.diagnostics import error
 from mrdsl.core.result import LACKS, Plan, Result, Termination
 
+_NUMBERLESS = frozenset((str, int, bool))
+"""Types whose values are finite: a list of a hundred thousand names is passed over at once."""
 
-def finite(result: Result) -> Result:
+
+def finite(result: Result, searched: bool = False) -> Result:
     """The result itself, or, where its plan or value holds a NaN or an infinity, an error in place of the plan.
 
-    A bound that is not finite says nothing and is left out.
+    A bound that is not finite says nothing and is left out. ``searched``: the plan is known to hold neither.
     """
     if result.bound is not None and not isfinite(result.bound):
         result = replace(result, bound=None)
     if result.plan is None:
         return result
-    place = "its value" if result.value is not None and not isfinite(result.value) else unfinite(result.plan)
+    if result.value is not None and not isfinite(result.value):
+        place = "its value"
+    else:
+        place = "" if searched else unfinite(result.plan)
     if not place:
         return result
     told = error(
@@ -57,6 +63,8 @@ def _search(value: Any, path: str, lacks: bool = False) -> Iterator[str]:
         for key, inner in value.items():
             yield from _search(inner, f"{path}[{key!r}]", lacks)
     elif isinstance(value, list | tuple):
+        if _NUMBERLESS.issuperset(map(type, value)):
+            return
         for index, inner in enumerate(value):
             if not isinstance(inner, str | int):
                 yield from _search(inner, f"{path}[{index}]", lacks)

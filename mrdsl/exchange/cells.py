@@ -51,7 +51,7 @@ class RawTable:
     @cached_property
     def lines(self) -> list[str]:
         """As tables count them: a form feed or a line separator within a cell ends none."""
-        lines = _LINE_END.split(self.text)
+        lines = _LINE_END.split(self.text) if "\r" in self.text else self.text.split("\n")
         return lines if lines[-1] else lines[:-1]
 
     @cached_property

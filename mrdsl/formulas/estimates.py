@@ -31,16 +31,18 @@ def estimates_of(classes: Sequence[Any], speed: Floats | None = None) -> Mapping
     given = [column(classes, f"coefficients.{name}") for name in ("A", "B", "C")]
     if speed is not None:
         profile, given = mapreduce.faster(profile, speed), [each / speed for each in given]
-    average = mapreduce.average(profile)
+    low = mapreduce.lower(profile)
+    high = mapreduce.upper(profile, low)
+    average = mapreduce.between(low, high)
     known = ~np.isnan(given[0])
     return {
-        "lower": _without(mapreduce.lower(profile), known),
+        "lower": _without(low, known),
         "average": Coefficients(
             np.where(known, given[0], average.map_work),
             np.where(known, given[1], average.reduce_work),
             np.where(known, given[2], average.constant),
         ),
-        "upper": _without(mapreduce.upper(profile), known),
+        "upper": _without(high, known),
     }
 
 

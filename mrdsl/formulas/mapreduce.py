@@ -112,7 +112,7 @@ def lower(profile: Profile) -> Coefficients:
     )
 
 
-def upper(profile: Profile) -> Coefficients:
+def upper(profile: Profile, low: Coefficients | None = None) -> Coefficients:
     """The upper estimate, equation (2), with a correction for classes of few tasks.
 
     A = N_M M_avg - 2 M_max, B = N_R (Sh_avg + R_avg) - 2 (Sh_max + R_max), C = Sh1_max + 2 (Sh_max + M_max + R_max).
@@ -121,8 +121,10 @@ def upper(profile: Profile) -> Coefficients:
     Correction to the paper: where A or B comes out at or below zero (few tasks: N avg <= 2 max), the coefficient of
     the lower estimate takes its place beside the upper constant. That is a valid upper bound still, since it only
     adds to the right-hand side of Proposition 2.5. ``check_few_tasks`` warns of the classes concerned.
+
+    ``low`` is the lower estimate where it is known already.
     """
-    p, low = profile, lower(profile)
+    p, low = profile, low or lower(profile)
     map_work, reduce_work = _printed_upper_work(p)
     return Coefficients(
         np.where(map_work > 0.0, map_work, low.map_work),
@@ -133,7 +135,12 @@ def upper(profile: Profile) -> Coefficients:
 
 def average(profile: Profile) -> Coefficients:
     """The mean of the lower and the upper estimate, equation (3); an approximation, not a bound."""
-    low, high = lower(profile), upper(profile)
+    low = lower(profile)
+    return between(low, upper(profile, low))
+
+
+def between(low: Coefficients, high: Coefficients) -> Coefficients:
+    """:func:`average` from the lower and the upper estimate of one profile."""
     return Coefficients(
         (low.map_work + high.map_work) / 2.0,
         (low.reduce_work + high.reduce_work) / 2.0,

@@ -263,7 +263,7 @@ def verified(spec: Spec, family: Family, result: Result, relax: bool) -> Result:
     if has_errors(problems):
         return Result(Termination.ERROR, diagnostics=result.diagnostics + problems, bound=result.bound)
     result = replace(result, diagnostics=result.diagnostics + problems)
-    return result if family.measure is None else finite(_valued(spec, family, family.measure, result))
+    return result if family.measure is None else finite(_valued(spec, family, family.measure, result), searched=True)
 
 
 def _valued(spec: Spec, family: Family, measure: Callable[[Spec, Any], float | None], result: Result) -> Result:

@@ -38,6 +38,8 @@ class Planned(Plan):
         (Planned(times=np.array([1.0, inf])), "times[1]"),
         (Planned(times=np.array([[1.0, nan]])), "times[0, 1]"),
         (Planned(inner=Inner(nan)), "inner.cost"),
+        (Planned(times=["a", 1, True]), ""),
+        (Planned(times=["a", 1, nan]), "times[2]"),
         (Planned(by_name={"a": (1.0, nan)}), "by_name['a'][1]"),
         (Planned(deadline=nan), ""),
         (Planned(deadline=np.array([nan, 1.0])), ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,7 @@ class Instance:
         """The time of one job with a slot for every task; in the limit of ever more slots where tasks are unknown."""
         return sizing.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
 
+    @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
         """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23).
 
@@ -93,12 +95,12 @@ class Instance:
         return sizing.slots_per_job(self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits)
 
     def time_of_one_job(self) -> Floats:
-        """(4) on :meth:`slots_per_job`: the promise, or less where one slot of each kind is fast enough."""
-        return mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job())
+        """(4) on :attr:`slots_per_job`: the promise, or less where one slot of each kind is fast enough."""
+        return mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job)
 
     def vms_per_job(self) -> Floats:
         """``gamma`` of equations (29) and (30): the VMs, as a fraction, that one admitted job takes."""
-        map_slots, reduce_slots = self.slots_per_job()
+        map_slots, reduce_slots = self.slots_per_job
         return map_slots / self.map_per_vm + reduce_slots / self.reduce_per_vm
 
     def cost(self, on_demand: float, reserved: float, admitted: Floats) -> float:
@@ -110,10 +112,10 @@ def instance_of(spec: Spec) -> Instance:
     """The arrays of a spec that has passed its checks."""
     facts: CapacityFacts = spec.facts
     classes = facts.classes
-    low, expected = whole_jobs(facts)
+    low, expected = facts.whole_jobs
     deadline = column(classes, "deadline")
     names = names_of(classes)
-    runs = class_runs_of(facts)
+    runs = facts.runs
     return Instance(
         names=names,
         prices=prices_of(facts),

@@ -285,7 +285,7 @@ def plan_of(
     on_demand, reserved = vms
     if not relax:
         jobs, on_demand, reserved = np.rint(jobs), float(round(on_demand)), float(round(reserved))
-    per_job = instance.slots_per_job()
+    per_job = instance.slots_per_job
     map_slots, reduce_slots = slots or (per_job[0] * jobs, per_job[1] * jobs)
     completion = {
         name: mapreduce.completion(work, jobs, map_slots, reduce_slots) for name, work in instance.estimates.items()

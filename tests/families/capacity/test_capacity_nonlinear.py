@@ -42,7 +42,7 @@ def test_all_formulations_have_the_relaxed_optimum_of_p2(formulation: str, seed:
 def test_the_solver_finds_theorem_41s_slots_by_itself() -> None:
     spec = with_jobs(specs.random_spec(5, classes=2))
     found = solve(spec, solver="scip", formulation="P0", relax=True, limits=Limits(gap=1e-7))
-    per_job = instance_of(spec).slots_per_job()
+    per_job = instance_of(spec).slots_per_job
     for slots, each in ((found.plan.map_slots, per_job[0]), (found.plan.reduce_slots, per_job[1])):
         np.testing.assert_allclose(slots, each * found.plan.admitted, rtol=5e-3)
 
@@ -62,7 +62,7 @@ def test_slots_that_miss_a_deadline_within_a_solvers_tolerance_are_those_of_theo
     """A point with slots too few by half a percent: the plan keeps all deadlines and rents what that takes."""
     spec = with_jobs(specs.random_spec(3, classes=2))
     instance = instance_of(spec)
-    per_job = instance.slots_per_job()
+    per_job = instance.slots_per_job
     model = build(spec, False)
     for i, name in enumerate(instance.names):
         model.admitted[name].set_value(instance.expected[i])
@@ -85,7 +85,7 @@ def test_slot_bounds_hold_theorem_41s_slots() -> None:
     """They come from the data alone; what the theorem says of the optimum lies inside."""
     for seed in range(20):
         instance = instance_of(specs.random_spec(seed))
-        for (least, most), each in zip(slot_bounds(instance), instance.slots_per_job(), strict=True):
+        for (least, most), each in zip(slot_bounds(instance), instance.slots_per_job, strict=True):
             assert (each * instance.low >= least - 1e-9).all()
             assert (each * instance.expected <= most * (1 + 1e-12)).all()
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mrdsl
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import plain
@@ -15,6 +16,7 @@ from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify import measure, quantity, verify
+from mrdsl.formulas import mapreduce
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Slots
 from mrdsl.spec.schema import Range
@@ -136,3 +138,18 @@ def test_the_document_says_what_the_class_plans_say() -> None:
         for index, found in enumerate(plan.document()["classes"].values()):
             assert found == plain(plan.of_class(index))
             assert list(found) == list(plain(plan.of_class(index)))
+
+
+def test_one_solve_works_the_estimates_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    for name in ("lower", "upper"):
+        told = getattr(mapreduce, name)
+        monkeypatch.setattr(mapreduce, name, lambda *given, n=name, f=told: calls.append(n) or f(*given))
+    spec = specs.reference()
+    said = tuple(  # so that the price of a bound is not asked for, a solve of its own
+        one if one.coefficients or one.guarantee else replace(one, guarantee="average") for one in spec.facts.classes
+    )
+    found = mrdsl.solve(replace(spec, facts=replace(spec.facts, classes=said)), solver="direct")
+    assert found.plan is not None
+    assert sorted(calls) == ["lower", "upper"]
+    np.testing.assert_array_equal(found.plan.map_slots, PLAN.map_slots)

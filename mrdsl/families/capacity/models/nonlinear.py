@@ -154,7 +154,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
         np.array([variable.value for variable in indexed.values()]) * scale
         for indexed in (model.map_slots, model.reduce_slots)
     )
-    needed = (whole * each for each in instance.slots_per_job())
+    needed = (whole * each for each in instance.slots_per_job)
     late = mapreduce.completion(instance.work, whole, slots[0], slots[1]) > instance.completion_limit * (1.0 + LATE)
     slots = tuple(
         np.where(late, need, np.where(whole < HAIR, np.maximum(have, need), have))
