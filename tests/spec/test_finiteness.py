@@ -61,10 +61,7 @@ def test_an_outcome_without_numbers_is_an_error() -> None:
 def test_a_solver_that_answers_nan_gives_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     from mrdsl.planning import solve_spec as run
 
-    monkeypatch.setattr(
-        run,
-        "_decoded",
-        lambda *_: Result(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(times=np.array([nan])), 1.0, 1.0),
-    )
+    broken = Result(Termination.OPTIMAL, SolutionStatus.OPTIMAL, Planned(times=np.array([nan])), 1.0, 1.0)
+    monkeypatch.setattr(run._Run, "_in_arrays", lambda *_: broken)  # P2 goes to HiGHS without Pyomo
     result = mrdsl.solve(RIGHT, "highs")
     assert (result.plan, result.termination) == (None, Termination.ERROR)
