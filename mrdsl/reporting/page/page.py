@@ -18,8 +18,7 @@ from mrdsl.core.charts import Chart
 from mrdsl.core.printable import printable
 from mrdsl.core.result import Table
 from mrdsl.core.version import __version__
-from mrdsl.reporting.charts import specification, svg
-from mrdsl.reporting.charts.rendering import bundle, require
+from mrdsl.reporting.charts.rendering import bundle, require, specification, svg
 from mrdsl.reporting.charts.theme import GROUNDS, configuration
 from mrdsl.reporting.page.script import SCRIPT
 from mrdsl.reporting.page.style import STYLE
