@@ -18,6 +18,7 @@ from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.regular_files import is_json_object
 from mrdsl.core.result import Limits, Result
 
 
@@ -61,7 +62,7 @@ def compare(
     sides = _sides(files, variants)
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(*files, options["data"])
-    results = [plan_of_side(side, options, outputs) for side in sides]
+    results = [plan_of_side(side, spec_options(side, sides, options), outputs) for side in sides]
     try:
         comparison = put_beside(*results, names=names_of(sides))
     except ValueError as problem:
@@ -89,6 +90,14 @@ def _sides(files: Sequence[Path], variants: Sequence[str]) -> list[Side]:
         raise _mistaken(f"`--variant` is of one spec, and there are {len(files)}", "name one spec")
     varied = [Side(files[0], tuple(part.strip() for part in variant.split(","))) for variant in variants]
     return varied if len(varied) > 1 else [Side(files[0]), *varied]
+
+
+def spec_options(side: Side, sides: Sequence[Side], options: dict[str, Any]) -> dict[str, Any]:
+    """The options of one of several files: what changes a spec is for the specs, where there are any."""
+    saved = [is_json_object(each.file) for each in sides]
+    if all(saved) or not is_json_object(side.file):
+        return options
+    return {**options, "defines": (), "data": None, "seed": None}
 
 
 def _mistaken(message: str, hint: str) -> MrdslError:

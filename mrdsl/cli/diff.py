@@ -9,7 +9,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, TO_DO
-from mrdsl.cli.compare import Side, names_of, plan_of_side
+from mrdsl.cli.compare import Side, names_of, plan_of_side, spec_options
 from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
@@ -37,7 +37,7 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(last, now, options["data"])
     sides = [Side(last), Side(now)]
-    results = [plan_of_side(side, options, outputs) for side in sides]
+    results = [plan_of_side(side, spec_options(side, sides, options), outputs) for side in sides]
     if results[1].plan is None:
         message = f"there is no plan to come to: `{now}` ended as {results[1].termination}"
         raise MrdslError([error("no-plan", message, None, f"`mrdsl why {now}` says more")], exit_code(results[1]))

@@ -123,7 +123,8 @@ def diff(last: Result, now: Result, names: tuple[str, str] = ("last", "now")) ->
     before, after = (_operated(each) for each in (last, now))
     if not after.settings:
         raise MrdslError([_not_operated(now, after.note)])
-    return Difference(last, now, names, tuple(_ordered(before.settings, after.settings)), after.note)
+    note = after.note if last.plan is not None else f"{names[0]} is no plan: everything is to be done"
+    return Difference(last, now, names, tuple(_ordered(before.settings, after.settings)), note)
 
 
 def _operated(result: Result) -> Operated:

@@ -102,7 +102,7 @@ def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result
     return Result(
         termination=of(Termination, "termination"),
         solution=of(SolutionStatus, "solution"),
-        plan=_plan(spec, document.get("state"), decoder),
+        plan=_plan(spec, document, decoder),
         value=decoder.value(number, objective.get("value"), "objective.value"),
         bound=decoder.value(number, objective.get("bound"), "objective.bound"),
         diagnostics=_diagnostics(document.get("diagnostics", []), decoder),
@@ -122,8 +122,11 @@ def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result
     )
 
 
-def _plan(spec: Spec, state: Any, decoder: Decoder) -> Plan | None:
+def _plan(spec: Spec, document: Mapping[str, Any], decoder: Decoder) -> Plan | None:
+    state = document.get("state")
     if state is None:
+        if document.get("plan") is not None:
+            raise MalformedError("state", "is missing, and `plan`, which is a view of it, is there")
         return None
     family = find_family(spec)
     kinds = {kind.__name__: kind for kind in (family.plans() if family.plans is not None else ())}

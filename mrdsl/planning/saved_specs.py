@@ -30,7 +30,7 @@ PLAIN: Mapping[str, Any] = {
     "method": Method | None,
     "seed": int | None,
     "currency": str,
-    "parameters": Mapping[str, float],
+    "parameters": Mapping[str, float | str],
     "file": str,
     "text": str,
     "given": Mapping[str, Any],

@@ -124,26 +124,29 @@ def _number(value: float | None) -> str:
 
 
 def _view_mistakes(saved: Saved, plan: Any) -> Iterator[Diagnostic]:
-    """Where ``plan`` in the file, which people and programs read, is not what its ``state`` says."""
+    """Where ``plan`` in the file, which people and programs read, is not what its ``state`` says.
+
+    What a file that nobody edited does not say, the version that wrote it did not know.
+    """
     plan.tables()
-    for path in _differences(saved.document.get("plan"), plain(plan.document()), "plan"):
+    for path in _differences(saved.document.get("plan"), plain(plan.document()), "plan", lacking=not saved.intact):
         yield _differs(saved, path, "is not what `state` says")
         return
 
 
-def _differences(stored: Any, shown: Any, path: str) -> Iterator[str]:
+def _differences(stored: Any, shown: Any, path: str, *, lacking: bool) -> Iterator[str]:
+    """Where two values differ; with ``lacking`` also where ``stored`` does not say what ``shown`` does."""
     if isinstance(stored, Mapping) and isinstance(shown, Mapping):
         for key in dict.fromkeys((*stored, *shown)):
-            yield from (
-                _differences(stored[key], shown[key], f"{path}.{key}")
-                if key in stored and key in shown
-                else (f"{path}.{key}",)
-            )
+            if key in stored and key in shown:
+                yield from _differences(stored[key], shown[key], f"{path}.{key}", lacking=lacking)
+            elif lacking or key in stored:
+                yield f"{path}.{key}"
     elif _is_list(stored) and _is_list(shown):
         if len(stored) != len(shown):
             yield path
         for index, (one, other) in enumerate(zip(stored, shown, strict=False)):
-            yield from _differences(one, other, f"{path}[{index}]")
+            yield from _differences(one, other, f"{path}[{index}]", lacking=lacking)
     elif isinstance(stored, int | float) and isinstance(shown, int | float):
         if abs(stored - shown) > AGREE * max(1.0, abs(stored), abs(shown)):
             yield path

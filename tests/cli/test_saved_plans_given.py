@@ -88,6 +88,14 @@ def test_the_spec_of_a_plan_is_settled(place: Path) -> None:
         assert "whose spec is settled" in ran.output
 
 
+def test_options_of_specs_reach_the_spec_beside_a_plan(place: Path) -> None:
+    """Last night's plan against today's load."""
+    assert run(place, "diff joint.json joint.mrspec").exit_code == 0
+    ran = run(place, "diff joint.json joint.mrspec -D peak=0.9")
+    assert ran.exit_code == 5, ran.output
+    assert run(place, "diff joint.json joint.json -D peak=0.9").exit_code == 2
+
+
 def test_what_needs_a_spec_says_so_in_one_line(place: Path) -> None:
     ran = run(place, "sweep capacity.json --seeds 1..2 -o table.csv")
     assert ran.exit_code == 2

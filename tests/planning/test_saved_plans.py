@@ -110,6 +110,26 @@ def test_a_plan_that_was_edited_is_found(case: str, sealed: bool) -> None:
     assert code in [d.code for d in refused.value.diagnostics if d.severity == "error"]
 
 
+def test_words_of_params_are_kept() -> None:
+    text = (MODELS / QUICK).read_text(encoding="utf-8")
+    line = "deadline = 15 min"
+    assert line in text
+    text = text.replace(line, line + "\n  guarantee = level").replace("\nvm ", "\nparam level = upper\n\nvm ", 1)
+    result = mrdsl.solve(mrdsl.loads(text))
+    back = mrdsl.Result.from_json(result.to_json())
+    assert back == result
+    assert back.spec.parameters["level"] == "upper"
+    assert verify(read_saved(result.to_json())).found == ()
+
+
+def test_a_view_may_lack_what_its_version_did_not_know() -> None:
+    """As in a file of an earlier version; one that was edited is another matter."""
+    dropped = changed(saved(QUICK), lambda document: document["plan"]["cost"].popitem(), sealed=True)
+    assert verify(read_saved(dropped)).found == ()
+    unsealed = changed(saved(QUICK), lambda document: document["plan"]["cost"].popitem(), sealed=False)
+    assert not verify(read_saved(unsealed)).kept
+
+
 def test_an_edit_that_keeps_every_promise_loses_its_proof() -> None:
     """Another title harms nothing, yet who edits a file may have edited its bound too."""
     was = read_saved(saved(QUICK)).result
@@ -152,6 +172,7 @@ PLACES = {
     "spec.seed": put("spec", "seed", value=1.5),
     "spec.span": put("spec", "span", value="somewhere"),
     "spec.nonsense": put("spec", "nonsense", value=1),
+    "state": put("state", value=None),
     "state.is": put("state", "is", value="os.system"),
     "state.on_demand": put("state", "on_demand", value=True),
     "state.admitted": put("state", "admitted", value=[1.0, [2.0]]),
