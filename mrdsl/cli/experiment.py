@@ -42,7 +42,7 @@ def experiment(
     from mrdsl import api
     from mrdsl.core.writer import claimed, overwriting
     from mrdsl.planning.studies import run_study
-    from mrdsl.reporting.charts.files import collected
+    from mrdsl.reporting.chart_files import collected
     from mrdsl.reporting.charts.rendering import require
     from mrdsl.reporting.study_report import study_report
     from mrdsl.reporting.text import print_tables

@@ -24,7 +24,7 @@ from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.exchange.plan_files import NothingToWriteError
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
-from mrdsl.reporting.charts.files import check_form
+from mrdsl.reporting.chart_files import check_form
 from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
 

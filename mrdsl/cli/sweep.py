@@ -91,7 +91,7 @@ def sweep(
 
 def _draw(plot: Path, rows: Sequence[Mapping[str, Any]], heads: Sequence[str], file: Path, force: bool) -> None:
     """The goal over the first axis, as a picture or as a report."""
-    from mrdsl.reporting.charts.files import PICTURES, write_chart
+    from mrdsl.reporting.chart_files import PICTURES, write_chart
     from mrdsl.reporting.written import written
     from mrdsl.sweeping.report import sweep_chart, sweep_report
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from mrdsl.core.charts import GanttChart
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Result
-from mrdsl.reporting.charts.files import chart_bytes
+from mrdsl.reporting.chart_files import chart_bytes
 
 
 class NothingToWriteError(Exception):

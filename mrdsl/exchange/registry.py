@@ -371,7 +371,7 @@ PLANS: tuple[Writer[Callable[[Queue], str]], ...] = (YARN,)
 PlanWriter = Writer[Callable[["Result", Path], bytes]]
 """Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
 DRAWN = (".svg", ".png", ".html")
-"""As ``reporting.charts.files.FORMS``, which is loaded where something is drawn."""
+"""As ``reporting.chart_files.FORMS``, which is loaded where something is drawn."""
 GANTT = PlanWriter(
     "gantt", "a plan or a run", "the plan, or the first run, as a Gantt chart", _gantt, DRAWN, needs="altair"
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT
-from mrdsl.reporting.charts.files import PICTURES, check_form
+from mrdsl.reporting.chart_files import PICTURES, check_form
 from mrdsl.reporting.report import Report
 
 PAGES, TEXTS = (".html", ".htm"), (".md", ".markdown")

@@ -27,8 +27,8 @@ from mrdsl.core.charts import (
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Bar
 from mrdsl.exchange.registry import DRAWN
-from mrdsl.reporting.charts import png, specification, svg, write_chart
-from mrdsl.reporting.charts.files import FORMS
+from mrdsl.reporting.chart_files import FORMS, write_chart
+from mrdsl.reporting.charts import png, specification, svg
 from mrdsl.reporting.charts.gantt import levels
 from mrdsl.reporting.charts.graph import layers
 from mrdsl.reporting.charts.parts import time_unit

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
@@ -33,12 +31,6 @@ from mrdsl.spec.simulated import (
     think_item,
 )
 from mrdsl.spec.stages import Stage, stage_blocks
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from mrdsl.families.capacity.instance import ClassRuns
 
 WAYS = ("on_demand", "reserved", "spot")
 """How a VM may be bought."""
@@ -119,17 +111,3 @@ class CapacityFacts(Node):
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     simulation: Simulation | None = simulation_block()
     period: float = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
-
-    @cached_property
-    def runs(self) -> ClassRuns:
-        """How the classes run, worked out once for checks, method and verification; nobody writes to it."""
-        from mrdsl.families.capacity.instance import class_runs_of
-
-        return class_runs_of(self)
-
-    @cached_property
-    def whole_jobs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The range of jobs of every class in whole jobs, worked out once; nobody writes to it."""
-        from mrdsl.families.capacity.instance import whole_jobs
-
-        return whole_jobs(self)

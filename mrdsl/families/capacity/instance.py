@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.kept_values import kept
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
@@ -112,10 +113,10 @@ def instance_of(spec: Spec) -> Instance:
     """The arrays of a spec that has passed its checks."""
     facts: CapacityFacts = spec.facts
     classes = facts.classes
-    low, expected = facts.whole_jobs
+    low, expected = whole_jobs(facts)
     deadline = column(classes, "deadline")
     names = names_of(classes)
-    runs = facts.runs
+    runs = class_runs_of(facts)
     return Instance(
         names=names,
         prices=prices_of(facts),
@@ -145,7 +146,11 @@ class ClassRuns:
 
 
 def class_runs_of(facts: CapacityFacts) -> ClassRuns:
-    """As the classes say, for all types or for the one that there is."""
+    """As the classes say, for all types or for the one that there is; for checks, method and verification alike."""
+    return kept(facts, "class_runs", lambda: _class_runs(facts))
+
+
+def _class_runs(facts: CapacityFacts) -> ClassRuns:
     classes = facts.classes
     if has_slots_for_all(facts):
         estimates = estimates_of(classes)
@@ -166,4 +171,5 @@ def prices_of(facts: CapacityFacts) -> Prices:
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
     """The range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
-    return ceiling(column(facts.classes, "jobs.low")), floor(column(facts.classes, "jobs.high"))
+    jobs = facts.classes
+    return kept(facts, "whole_jobs", lambda: (ceiling(column(jobs, "jobs.low")), floor(column(jobs, "jobs.high"))))

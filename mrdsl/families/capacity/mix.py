@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.instance import whole_jobs
 from mrdsl.families.capacity.market import Market, market_of
 from mrdsl.families.capacity.pairs import Floats, Pairs, kept_together, pairs_of
 from mrdsl.families.capacity.spot import kept_work
@@ -69,7 +70,7 @@ def mix_of(spec: Spec) -> Mix:
     facts: CapacityFacts = spec.facts
     classes = facts.classes
     names = names_of(classes)
-    low, expected = facts.whole_jobs
+    low, expected = whole_jobs(facts)
     deadline = column(classes, "deadline")
     market = market_of(facts)
     limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)

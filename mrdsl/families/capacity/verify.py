@@ -14,7 +14,7 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.instance import ClassRuns, instance_of, prices_of
+from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, instance_of, prices_of, whole_jobs
 from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.soft_deadlines import price
@@ -29,7 +29,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     yield from _jobs(spec, plan, relax)
     hosting: Iterator[Diagnostic] = iter(())
     if plan.mix is None:
-        runs = spec.facts.runs
+        runs = class_runs_of(spec.facts)
         yield from _deadlines(spec, plan, runs)
         yield from _slots(spec, plan, runs)
         broken = list(_vms(spec, plan, runs, relax))
@@ -50,7 +50,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
 def measure(spec: Spec, plan: CapacityPlan) -> float:
     """Equation (5) of a plan, from its VMs and its admitted jobs."""
     facts: CapacityFacts = spec.facts
-    expected = facts.whole_jobs[1]
+    expected = whole_jobs(facts)[1]
     penalties = float(column(facts.classes, "penalty") @ (expected - plan.admitted))
     if plan.mix is not None:
         return vm_cost(mix_of(spec), plan.mix) + penalties
@@ -72,7 +72,7 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     if name == "admitted":
         return float(plan.admitted[index])
     if name == "completion":
-        return float(_completion(plan, spec.facts.runs)[index])
+        return float(_completion(plan, class_runs_of(spec.facts))[index])
     raise KeyError(name)
 
 
@@ -92,7 +92,7 @@ def _of_vms(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
 
 
 def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
-    low, high = spec.facts.whole_jobs
+    low, high = whole_jobs(spec.facts)
     outside = (plan.admitted < low - FEASIBILITY * np.maximum(1.0, low)) | (
         plan.admitted > high + FEASIBILITY * np.maximum(1.0, high)
     )

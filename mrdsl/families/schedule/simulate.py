@@ -21,7 +21,7 @@ from mrdsl.core.writer import Together, make_folder
 from mrdsl.families.schedule.methods.policy import decisions, simulation
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.families.schedule.stream import jobs as jobs_of
-from mrdsl.reporting.charts import write_chart
+from mrdsl.reporting.chart_files import write_chart
 from mrdsl.simulation.statistics import half_width
 from mrdsl.spec.spec import Spec
 

@@ -3,7 +3,6 @@
 Nothing is loaded before something is drawn.
 """
 
-from mrdsl.reporting.charts.files import write_chart
 from mrdsl.reporting.charts.rendering import png, specification, svg
 
-__all__ = ["png", "specification", "svg", "write_chart"]
+__all__ = ["png", "specification", "svg"]

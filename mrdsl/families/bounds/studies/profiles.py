@@ -22,7 +22,7 @@ from mrdsl.core.result import Table
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas import waves
 from mrdsl.formulas.waves import WaveProfile
-from mrdsl.reporting.charts import write_chart
+from mrdsl.reporting.chart_files import write_chart
 from mrdsl.simulation.sampling import stream
 
 BLOCK = 64.0

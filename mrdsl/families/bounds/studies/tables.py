@@ -24,7 +24,7 @@ from mrdsl.core.result import Table
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.simulate import scenario_of
-from mrdsl.reporting.charts import write_chart
+from mrdsl.reporting.chart_files import write_chart
 from mrdsl.reporting.study_tables import write_csv
 from mrdsl.simulation.engine.scenario import Recorded, Scenario, run_once
 from mrdsl.simulation.fixed_point import Floats, iterate

@@ -17,7 +17,7 @@ from mrdsl.core.charts import BarChart, GanttChart
 from mrdsl.core.result import Table
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.families.energy.studies.workloads import TITLES, WORKLOADS, bound, decide, excess, optimum, workload
-from mrdsl.reporting.charts import write_chart
+from mrdsl.reporting.chart_files import write_chart
 from mrdsl.reporting.study_tables import write_csv
 
 NAN = float("nan")

@@ -13,7 +13,7 @@ from mrdsl.core.charts import BarChart, LineChart, Series
 from mrdsl.core.result import Table
 from mrdsl.families.energy.plan import JobUse
 from mrdsl.families.energy.studies.workloads import TITLES, WORKLOADS, decide, excess, optimum, workload
-from mrdsl.reporting.charts import write_chart
+from mrdsl.reporting.chart_files import write_chart
 from mrdsl.reporting.study_tables import write_csv
 from mrdsl.spec.spec import Spec
 

@@ -14,7 +14,7 @@ from mrdsl.core.result import Table
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import Control
 from mrdsl.families.hybrid.plan import HybridPlan
-from mrdsl.reporting.charts import write_chart
+from mrdsl.reporting.chart_files import write_chart
 from mrdsl.spec.spec import Spec
 
 WEIGHTS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)

@@ -16,7 +16,7 @@ from mrdsl.families.joint.sizes import sweep
 from mrdsl.families.joint.studies.cluster_sizes import STEPS, Comparison, at_size, compare, vms_held
 from mrdsl.families.joint.studies.instances import LARGE, SMALL, instance
 from mrdsl.families.joint.workload import Floats, Workload, workload
-from mrdsl.reporting.charts import write_chart
+from mrdsl.reporting.chart_files import write_chart
 from mrdsl.reporting.study_tables import written
 
 SAVINGS_AXES = ("cluster size / V_max [%]", "cheaper than partitioned [%]")

@@ -25,7 +25,7 @@ from mrdsl.families.makespan.methods.genetic import Effort, genetic, search
 from mrdsl.families.makespan.methods.orders import johnson
 from mrdsl.families.makespan.methods.pool_rows import Judge, johnson_rows, makespans, phase_makespans
 from mrdsl.families.makespan.methods.slot_search import slot_search
-from mrdsl.reporting.charts import write_chart
+from mrdsl.reporting.chart_files import write_chart
 from mrdsl.reporting.study_tables import written
 from mrdsl.spec.blocks import MapReduceSlots
 from mrdsl.spec.spec import Spec
