@@ -22,7 +22,16 @@ from mrdsl.spec.validation import mark_valid
 
 TEXT_NAME = "<text>"
 _FOLLOW_UPS = frozenset(
-    {"missing-item", "missing-block", "unknown-name", "missing-problem", "unused", "shares-do-not-add-up"}
+    {
+        "missing-item",
+        "missing-block",
+        "unknown-name",
+        "missing-problem",
+        "unused",
+        "shares-do-not-add-up",
+        "impossible-quota",
+        "no-vm-type",
+    }
 )
 
 

@@ -385,3 +385,23 @@ subject to { vms(a) <= 400, share(spot) <= 5% }
     assert list(again.facts.classes) == list(spec.facts.classes)
     assert again.facts.vms == spec.facts.vms
     assert optimum(again) == pytest.approx(optimum(spec))
+
+
+def test_a_type_that_is_mistaken_makes_no_quota_impossible() -> None:
+    text = """problem capacity "x"
+vm a { on_demand { price = -1 USD/h } }
+vm b { on_demand { price = 0.2 USD/h } available = 2 }
+class f {
+  map { tasks = 200, avg = 10 s, max = 20 s }
+  slots { map = 2, reduce = 1 }
+  jobs = 3..4
+  deadline = 2 min
+  penalty = 15 USD
+}
+minimize cost
+"""
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.loads(text)
+    assert [d.code for d in refused.value.diagnostics] == ["out-of-range"]
+    few = mrdsl.loads(text.replace("price = -1 USD/h } }", "price = 1 USD/h } available = 1 }"))
+    assert [d.code for d in mrdsl.check(few)] == ["impossible-quota"]
