@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,14 +61,23 @@ def experiment(
     outputs = Outputs({"--report": report}, force)
     outputs.check()
     tables = []
-    with claimed(folder), overwriting(force), collected() as charts:
-        signal.signal(signal.SIGINT, _stop)
+    with claimed(folder), overwriting(force), collected() as charts, _stopped_as_a_whole():
         for table in run_study(study, folder, api, options):
             click.echo(print_tables([table]))
             tables.append(table)
     if report is not None:
         found = study_report(study.name, study.doc, charts, tables, options, command_line())
         outputs.write("--report", written(found, report))
+
+
+@contextmanager
+def _stopped_as_a_whole() -> Iterator[None]:
+    """While it lasts, Ctrl-C ends the study, not the solve that runs; who called has its own handler back."""
+    before = signal.signal(signal.SIGINT, _stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _stop(number: int, frame: object) -> None:

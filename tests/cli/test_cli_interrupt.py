@@ -112,3 +112,13 @@ def test_a_user_without_name_and_home(command: list[str]) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "internal" not in done.stdout + done.stderr
+
+
+def test_a_study_gives_the_handler_of_ctrl_c_back() -> None:
+    from mrdsl.cli.boundary import StoppedError
+    from mrdsl.cli.experiment import _stopped_as_a_whole
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(StoppedError), _stopped_as_a_whole():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
