@@ -40,7 +40,19 @@ def instance(units: int) -> Workload:
         vm_cost=0.02,
         size=size,
         share=None,
-        execution=Execution(one, 0 * one, 0 * one, one, one, one, one, SlotLimits(one, one, 0 * one, 0 * one)),
+        execution=Execution(
+            one,
+            0 * one,
+            0 * one,
+            0.0,
+            one,
+            one,
+            one,
+            one,
+            SlotLimits(one, one, 0 * one, 0 * one),
+            np.zeros(units, dtype=np.int64),
+            {},
+        ),
         queues=Queues(none, none, none),
     )
 
