@@ -18,6 +18,8 @@ NOISE = 1e-9
 """How far, relatively, a number may lie from a whole one and still count as that number."""
 MOST_NOISE = 1e-6
 """The same in units, whatever the size, as long as four neighbouring floats lie within it."""
+COARSE = 2.0**30
+"""Below this size they do: their distance is at most 2^-23."""
 
 
 @overload
@@ -31,7 +33,8 @@ def ceiling(values: Any) -> Any:
         return 1.0 if values > 0.0 and rounded < 1.0 else rounded
     import numpy as np
 
-    return np.where((np.asarray(values) > 0.0) & (rounded < 1.0), 1.0, rounded)
+    small = rounded < 1.0
+    return np.where(small & (np.asarray(values) > 0.0), 1.0, rounded) if small.any() else rounded
 
 
 @overload
@@ -44,8 +47,7 @@ def begun(values: Any) -> Any:
         return _near(values, math.ceil)
     import numpy as np
 
-    array = np.asarray(values, dtype=np.float64)
-    return np.where(_is_whole(array), np.rint(array), np.ceil(array))
+    return _all_near(np.asarray(values, dtype=np.float64), np.ceil)
 
 
 @overload
@@ -58,8 +60,7 @@ def floor(values: Any) -> Any:
         return _near(values, math.floor)
     import numpy as np
 
-    array = np.asarray(values, dtype=np.float64)
-    return np.where(_is_whole(array), np.rint(array), np.floor(array))
+    return _all_near(np.asarray(values, dtype=np.float64), np.floor)
 
 
 def _near(value: float, otherwise: Callable[[float], int]) -> float:
@@ -75,10 +76,14 @@ def _near(value: float, otherwise: Callable[[float], int]) -> float:
     return float(whole) if away <= noise else float(otherwise(value))
 
 
-def _is_whole(array: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _all_near(array: NDArray[np.float64], otherwise: np.ufunc) -> NDArray[np.float64]:
+    """:func:`_near` of every element."""
     import numpy as np
 
     with np.errstate(invalid="ignore"):
+        whole = np.rint(array)
         size = np.abs(array)
-        noise = np.maximum(np.minimum(NOISE * np.maximum(size, 1.0), MOST_NOISE), 4.0 * np.spacing(size))
-        return np.asarray(np.abs(array - np.rint(array)) <= noise)
+        noise = np.clip(NOISE * size, NOISE, MOST_NOISE)
+        if size.size and not size.max() < COARSE:
+            noise = np.maximum(noise, 4.0 * np.spacing(size))
+        return np.where(np.abs(array - whole) <= noise, whole, otherwise(array))
