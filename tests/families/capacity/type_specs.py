@@ -11,9 +11,10 @@ import numpy as np
 
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.mix import Mix, mix_of
-from mrdsl.spec import Spec
+from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.blocks import OnDemand, Reserved, Slots
-from mrdsl.spec.machines import OnType, Spot
+from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.machines import Container, OnType, Resources, Spot
 from mrdsl.spec.schema import Range
 from tests.families.capacity.capacity_specs import HOUR, random_class
 
@@ -118,3 +119,37 @@ def _cost(mix: Mix, jobs: np.ndarray) -> float:
     if (rented > market.available).any():
         return np.inf
     return total + float(mix.penalty @ (mix.expected - jobs.sum(axis=0)))
+
+
+def varied_types(seed: int, classes: int | None = None, types: int | None = None, jobs: int = 30) -> Spec:
+    """:func:`random_types` with containers in some classes and comparisons of shares, types and costs in some specs."""
+    spec = random_types(seed, classes, types, jobs)
+    random = np.random.RandomState(10_000 + seed)
+    cores = [int(random.choice([4, 8, 16])) for _ in spec.facts.vms]
+    vms = tuple(
+        replace(vm, cores=float(each), memory=each * float(random.choice([2, 4, 8])) * GIB)
+        for vm, each in zip(spec.facts.vms, cores, strict=True)
+    )
+    nodes = tuple(_contained(random, each) if random.uniform() < 0.4 else each for each in spec.facts.classes)
+    drawn = [comparison(random.uniform(0.05, 0.6)) for comparison in COMPARISONS if random.uniform() < 0.2]
+    return replace(spec, facts=replace(spec.facts, vms=vms, classes=nodes), constraints=tuple(drawn))
+
+
+GIB = 2.0**30
+COMPARISONS = (
+    lambda part: Constraint(PlanQuantity("share", "spot"), "<=", Constant(part)),
+    lambda part: Constraint(PlanQuantity("share", "reserved"), ">=", Constant(part / 4.0)),
+    lambda part: Constraint(PlanQuantity("share", "on_demand"), "<=", Constant(part + 0.3)),
+    lambda part: Constraint(PlanQuantity("vms", "t1"), "<=", Constant(float(round(200 * part)))),
+    lambda part: Constraint(PlanQuantity("vms", "t0"), ">=", Constant(float(round(40 * part)))),
+    lambda part: Constraint(PlanQuantity("cost", "t0"), "<=", Constant(30.0 * part)),
+)
+
+
+def _contained(random: np.random.RandomState, node: JobClass) -> JobClass:
+    """The class with containers in the place of slots, but on types of which it says its own."""
+
+    def task() -> Resources:
+        return Resources(cores=float(random.choice([0.5, 1, 2])), memory=float(random.choice([1, 2, 3, 6])) * GIB)
+
+    return replace(node, slots=None, container=Container(map=task(), reduce=task()))
