@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         load_plan,
         loads,
         profile,
+        quantity,
         report,
         simulate,
         solve,
@@ -34,7 +35,7 @@ _HOMES = {
     **dict.fromkeys(
         (
             *("check", "compare", "compile", "diff", "dumps", "load", "load_plan", "loads"),
-            *("profile", "report", "simulate", "solve", "verify"),
+            *("profile", "quantity", "report", "simulate", "solve", "verify"),
         ),
         "mrdsl.api",
     ),
@@ -65,6 +66,7 @@ __all__ = [
     "load_plan",
     "loads",
     "profile",
+    "quantity",
     "report",
     "simulate",
     "solve",
@@ -80,7 +82,14 @@ def _form(module: str, name: str) -> Callable[[], saving.Form]:
     return form
 
 
+def _quantities() -> saving.QuantityReader:
+    from mrdsl.language.quantities import item_from_text
+
+    return item_from_text
+
+
 saving.register("result", _form("mrdsl.planning.saved_plans", "ResultForm"))
+saving.register("quantity", _quantities)
 saving.register("spec", _form("mrdsl.planning.saved_specs", "SpecForm"))
 
 

@@ -124,6 +124,18 @@ def fmt(text: str) -> str:
     return formatted
 
 
+def quantity(text: str, *, currency: str = "") -> float:
+    """The number in SI units that a text means, ``"15 min"``, ``"0.192 USD/h"``, ``"16 GiB"``, ``"85%"``.
+
+    Seconds, bytes, joules, watts; counts and shares as plain numbers; money in the currency that is written, or only in
+    ``currency`` where that is given. Fields with a unit take such texts themselves. Raises MrdslError for any other
+    text.
+    """
+    from mrdsl.language.quantities import quantity as run
+
+    return run(text, currency=currency)
+
+
 def profile(
     paths: Sequence[str | Path],
     *,

@@ -1,6 +1,7 @@
-"""How results and specs become JSON text and come back, said once by those who can: the floors above, which know them.
+"""How results and specs become JSON text and come back, and quantities are read from texts: by the floors above.
 
-``Result.to_json`` and ``Spec.from_json`` are methods of what lies below; importing ``mrdsl`` says who answers them.
+``Result.to_json`` and ``Spec.from_json`` are methods of what lies below, and a Spec takes ``price="0.192 USD/h"``;
+importing ``mrdsl`` says who answers them.
 """
 
 from __future__ import annotations
@@ -17,19 +18,33 @@ class Form(Protocol):
     def read(self, text: str, name: str) -> Any: ...
 
 
-_FORMS: dict[str, Callable[[], Form]] = {}
+class QuantityReader(Protocol):
+    """Gives the value of an item from its name, its declaration, a text and the spec's currency; raises MrdslError."""
+
+    def __call__(self, key: str, item: Any, text: str, currency: str, /) -> Any: ...
 
 
-def register(kind: str, form: Callable[[], Form]) -> None:
-    """Has ``form`` answer for results (``result``) or specs (``spec``); it is called when it is first needed."""
+_FORMS: dict[str, Callable[[], Any]] = {}
+
+
+def register(kind: str, form: Callable[[], Any]) -> None:
+    """Has ``form`` answer for ``result``, ``spec`` or ``quantity``; it is called when it is first needed."""
     _FORMS[kind] = form
 
 
 def of_results() -> Form:
     """The form of results."""
-    return _FORMS["result"]()
+    form: Form = _FORMS["result"]()
+    return form
 
 
 def of_specs() -> Form:
     """The form of specs."""
-    return _FORMS["spec"]()
+    form: Form = _FORMS["spec"]()
+    return form
+
+
+def of_quantities() -> QuantityReader:
+    """What reads a quantity from a text."""
+    reader: QuantityReader = _FORMS["quantity"]()
+    return reader

@@ -17,8 +17,8 @@ from mrdsl.exchange.text import read_document, within_budget
 from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.parsing import parse
 from mrdsl.language.resolving import resolve
+from mrdsl.spec.schema import mark_valid
 from mrdsl.spec.spec import Checked, Spec
-from mrdsl.spec.validation import mark_valid
 
 TEXT_NAME = "<text>"
 _FOLLOW_UPS = frozenset(

@@ -262,3 +262,16 @@ def _declarations(node: Any) -> Mapping[str, Item | Block]:
 
 def _declared_fields(node: type[Node]) -> list[Field[Any]]:
     return [f for f in fields(node) if ITEM_KEY in f.metadata]
+
+
+_VALID = "_mrdsl_valid"
+
+
+def mark_valid(facts: Any) -> None:
+    """Notes on facts that they keep their declarations, as those that were read from a text do."""
+    facts.__dict__[_VALID] = True
+
+
+def is_marked_valid(facts: Any) -> bool:
+    """Whether facts were found to keep their declarations; they are frozen, and need no second look."""
+    return _VALID in getattr(facts, "__dict__", ())

@@ -12,7 +12,9 @@ from typing import Any
 from mrdsl.core import saving
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.source import Span
+from mrdsl.spec import written
 from mrdsl.spec.expression import Expression
+from mrdsl.spec.schema import is_marked_valid
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ class Spec:
     spans: Mapping[str, Span] = field(default_factory=lambda: MappingProxyType({}), compare=False, repr=False)
     files: tuple[FileRead, ...] = field(default=(), compare=False, repr=False)
     checked: Checked | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Reads the quantities that are given as texts (``price="0.192 USD/h"``), in the spec's currency."""
+        if not self.text and not is_marked_valid(self.facts):
+            object.__setattr__(self, "facts", written.with_values(self.facts, self.currency))
 
     def to_json(self) -> str:
         """The spec as JSON, with the files of data that it names. Raises MrdslError for what is no valid spec."""

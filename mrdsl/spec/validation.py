@@ -15,9 +15,19 @@ from mrdsl.core.printable import is_printable
 from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.declared import LARGEST, Mistake, acceptable, described, number_mistake, python_number_mistake
 from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
-from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source, declarations
+from mrdsl.spec.schema import (
+    Block,
+    Distribution,
+    Item,
+    Node,
+    Range,
+    Source,
+    declarations,
+    is_marked_valid,
+    mark_valid,
+)
+from mrdsl.spec.written import mistake_in
 
-_VALID = "_mrdsl_valid"
 MAX_REPORTED = 50
 
 
@@ -26,7 +36,7 @@ def validate(facts: Any, facts_type: type[Node], currency: str = units.DEFAULT_C
 
     Facts are frozen, so those that are right are marked and not looked at again.
     """
-    if isinstance(facts, facts_type) and _VALID in facts.__dict__:
+    if isinstance(facts, facts_type) and is_marked_valid(facts):
         return ()
     if not isinstance(facts, facts_type):
         return (
@@ -43,11 +53,6 @@ def validate(facts: Any, facts_type: type[Node], currency: str = units.DEFAULT_C
     if not diagnostics:
         mark_valid(facts)
     return diagnostics
-
-
-def mark_valid(facts: Any) -> None:
-    """Notes on facts that they keep their declarations, as those that were read from a text do."""
-    facts.__dict__[_VALID] = True
 
 
 def name_mistake(key: str, name: Any) -> Mistake | None:
@@ -143,6 +148,8 @@ def item_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT
         if item.default is None:
             return None
         return Mistake("missing-item", f"`{key}` is missing: {item.doc}", f"give `{key}`")
+    if isinstance(value, str) and (mistake := mistake_in(key, item, value, currency)) is not None:
+        return mistake
     match item.form:
         case "quantity":
             return python_number_mistake(key, item, value, currency)
