@@ -13,7 +13,9 @@ from mrdsl.core.tolerances import ROUNDING
 
 BATCHES = 20
 CONFIDENCE = 0.95
-NORMAL_95 = 1.959963984540054
+TAIL = (1.0 + CONFIDENCE) / 2.0
+ENOUGH_RUNS = 10
+"""So many independent runs are taken as the units whose means vary; fewer are cut into batches."""
 
 
 @dataclass(frozen=True)
@@ -61,46 +63,75 @@ def summarize(runs: Sequence[Sequence[float]]) -> Summary:
 def kept_within(runs: Sequence[Sequence[float]], limit: float) -> Kept:
     """The share of times that are at most ``limit`` (with a slack of 1e-9 of it), and how sure it is.
 
-    Jobs of one run hang together. So the jobs count as fewer independent ones, by how much more the means of batches
-    vary than those of independent jobs would (the larger of what the times and what being in time say, never below
-    1), as the mean's interval of Student takes it for so few batches; the interval is Clopper's and Pearson's for that
-    many. It has a width where all jobs are in time. Raises ValueError where nothing was seen.
+    The interval is :func:`share_bounds` for so many jobs as :func:`alike_in` leaves; it has a width where all jobs are
+    in time. Raises ValueError where nothing was seen.
+    """
+    share, independent = within(runs, limit, TAIL)
+    return Kept(share, *share_bounds(share, independent, TAIL))
+
+
+def within(runs: Sequence[Sequence[float]], limit: float, tail: float) -> tuple[float, float]:
+    """The share of times within a limit, and as how many independent jobs those seen count; see :func:`alike_in`.
+
+    The larger is taken of how much jobs hang together in their times and in being in time: where hardly a job is late,
+    the times tell more. Raises ValueError where nothing was seen.
     """
     seen = [np.asarray(run, dtype=np.float64) for run in runs if len(run)]
     if not seen:
         raise ValueError("nothing was observed")
     good = [(run <= limit * (1.0 + ROUNDING)).astype(np.float64) for run in seen]
     count = sum(len(run) for run in seen)
-    share = float(np.concatenate(good).mean())
     ended = [run[np.isfinite(run)] for run in seen]
-    alike = max(_inflation([run for run in ended if len(run)]), _inflation(good))
-    return Kept(share, *_binomial_interval(share, count / alike))
+    alike = max(alike_in([run for run in ended if len(run)], tail), alike_in(good, tail))
+    return float(np.concatenate(good).mean()), count / alike
 
 
-def _inflation(runs: Sequence[NDArray[np.float64]]) -> float:
-    """By what factor the mean's variance exceeds that of as many independent values; at least 1."""
+def alike_in(runs: Sequence[NDArray[np.float64]], tail: float) -> float:
+    """As how many jobs that hang together one independent job counts; at least 1.
+
+    That is by what factor the variance of the mean exceeds that of as many independent values, as the means of
+    :func:`units_of` show it, times (t/z)^2 with the quantiles at ``tail`` of Student's distribution for so few units
+    and of the normal one (Korn and Graubard 1998, for samples in clusters).
+    """
     if not runs:
         return 1.0
-    values = np.concatenate(runs)
-    each = max(1, ceil(BATCHES / len(runs)))
-    batches = [batch for run in runs for batch in np.array_split(run, min(each, len(run)))]
+    units = units_of(runs)
+    values = np.concatenate(units)
     variance = float(values.var())
-    if len(batches) < 2 or variance <= 0.0:
+    if len(units) < 2 or variance <= 0.0:
         return 1.0
-    size = len(values) / len(batches)
-    between = float(np.array([batch.mean() for batch in batches]).var(ddof=1)) * size
-    few = (student_95(len(batches) - 1) / NORMAL_95) ** 2
-    return max(1.0, few * between / variance)
+    sizes = np.array([len(unit) for unit in units], dtype=np.float64)
+    off = np.array([unit.sum() for unit in units]) - sizes * values.mean()
+    between = float((off**2).sum()) / (len(units) - 1) * len(units) / len(values)
+    return max(1.0, few(len(units), tail) * between / variance)
 
 
-def _binomial_interval(share: float, count: float) -> tuple[float, float]:
-    """Clopper's and Pearson's 95 % interval of a share of ``count`` independent cases, which need not be whole."""
+def units_of(runs: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    """What is independent: runs where there are 10 or more, else 20 parts of them, each of jobs in a row."""
+    if len(runs) >= ENOUGH_RUNS:
+        return list(runs)
+    each = max(1, ceil(BATCHES / len(runs)))
+    return [batch for run in runs for batch in np.array_split(run, min(each, len(run)))]
+
+
+def few(units: int, tail: float) -> float:
+    """By what factor a variance known from so few units counts more: the square of Student's quantile over the normal
+    one's, at ``tail``."""
+    from scipy.special import ndtri, stdtrit
+
+    return float(stdtrit(units - 1, tail) / ndtri(tail)) ** 2
+
+
+def share_bounds(share: float, count: float, tail: float) -> tuple[float, float]:
+    """Clopper's and Pearson's bounds of a share of ``count`` independent cases, which need not be whole.
+
+    Each one for itself holds with the probability ``tail``.
+    """
     from scipy.special import betaincinv
 
-    outside = (1.0 - CONFIDENCE) / 2.0
     hits, misses = share * count, (1.0 - share) * count
-    low = float(betaincinv(hits, misses + 1.0, outside)) if hits > 0.0 else 0.0
-    high = float(betaincinv(hits + 1.0, misses, 1.0 - outside)) if misses > 0.0 else 1.0
+    low = float(betaincinv(hits, misses + 1.0, 1.0 - tail)) if hits > 0.0 else 0.0
+    high = float(betaincinv(hits + 1.0, misses, tail)) if misses > 0.0 else 1.0
     return min(low, share), max(high, share)
 
 
@@ -116,7 +147,7 @@ def student_95(freedom: int) -> float:
     """The two-sided 95 % quantile of Student's distribution."""
     from scipy.special import stdtrit  # what scipy.stats.t.ppf calls, at a third of the time to import
 
-    return float(stdtrit(freedom, (1.0 + CONFIDENCE) / 2.0))
+    return float(stdtrit(freedom, TAIL))
 
 
 def _batch_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
