@@ -230,7 +230,10 @@ def divide(left: Dimension, right: Dimension) -> Dimension:
 
 _SHOWN = {
     "time": (("d", 86400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3)),
-    "data": (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)),
+    "data": (
+        *(("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)),
+        *(("TiB", 2.0**40), ("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("B", 1.0)),
+    ),
     "energy": (("MJ", 1e6), ("kJ", 1e3), ("J", 1.0)),
     "data_rate": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)),
     "power": (("MW", 1e6), ("kW", 1e3), ("W", 1.0)),

@@ -14,7 +14,7 @@ from mrdsl.exchange.cells import RawTable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import evaluate
 from mrdsl.language.parsing import parse_expression
-from mrdsl.language.scope import MistakeError
+from mrdsl.language.scope import MistakeError, Value
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.spec.schema import Item, Node
 
@@ -31,20 +31,36 @@ _NUMERIC_FORMS = ("quantity", "range", "distribution")
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table: its place, the dotted path it fills, its declaration, its unit's factor."""
+    """One column of the table: its place, the dotted path it fills, its declaration, its unit's factor.
+
+    One that is ``asked`` fills nothing: requirements alone look at it, in its unit's ``dimension``.
+    """
 
     index: int
     written: str
     path: str
     item: Item | None
     factor: float
+    dimension: units.Dimension = units.NUMBER
+    asked: bool = False
 
     @property
     def numeric(self) -> bool:
         return self.item is not None and self.item.form in _NUMERIC_FORMS
 
 
-def column_of(node_type: type[Node], index: int, cell: str, raw: RawTable, context: BlockContext) -> Column | None:
+def column_of(
+    node_type: type[Node],
+    index: int,
+    cell: str,
+    raw: RawTable,
+    context: BlockContext,
+    asked: frozenset[str] = frozenset(),
+) -> Column | None:
+    """What a column is by its head; ``asked`` are the heads of columns that count though they fill no attribute.
+
+    None where it is nothing, with the reason in the report.
+    """
     report, span = context.scope.report, raw.cell_span(-1, index)
     match = _HEADER.match(cell)
     if match is None:
@@ -61,6 +77,13 @@ def column_of(node_type: type[Node], index: int, cell: str, raw: RawTable, conte
     if written == NAME_COLUMN:
         return Column(index, written, NAME_COLUMN, None, 1.0)
     declared = _find(node_type, written.split("."))
+    if declared is None and written in asked:
+        value = Value(1.0, units.NUMBER)
+        try:
+            value = value if unit is None else _in_unit(written, unit, units.KINDS["number"], span, context)
+        except MistakeError as mistake:
+            report.add(mistake.diagnostic)
+        return Column(index, written, written, None, float(value.number), value.dimension, asked=True)
     if declared is None:
         meant = nearest(written, all_paths(node_type))
         report.add(
@@ -71,7 +94,8 @@ def column_of(node_type: type[Node], index: int, cell: str, raw: RawTable, conte
                 did_you_mean(written, [NAME_COLUMN, *all_paths(node_type)], "attributes: "),
             )
         )
-        declared = _find(node_type, meant.split(".")) if meant is not None else None
+        there = {head.split("[")[0].strip() for head in raw.header}
+        declared = _find(node_type, meant.split(".")) if meant is not None and meant not in there else None
         return None if declared is None else Column(index, written, declared[0], declared[1], 1.0)
     path, item = declared
     try:
@@ -132,6 +156,21 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, context: Blo
                 f"write `{written} [{kind.shown_in(context.scope.report.currency)}]`",
             )
         )
+    value = _in_unit(written, unit, kind, span, context)
+    if not units.fits(value.dimension, kind.dimension):
+        raise MistakeError(
+            error(
+                "wrong-unit",
+                f"the column `{written}` is {kind.noun}, but `{unit}` is {units.describe(value.dimension)}",
+                span,
+                f"write `{written} [{kind.shown_in(context.scope.report.currency)}]`",
+            )
+        )
+    return float(value.number)
+
+
+def _in_unit(written: str, unit: str, kind: units.Kind, span: Span, context: BlockContext) -> Value:
+    """One of the unit in a head's brackets. Raises MistakeError."""
     text = unit if unit[:1].isdigit() else f"1 {unit}"
     tree = parse_expression(text)
     if tree is None:
@@ -144,19 +183,9 @@ def _factor(written: str, unit: str | None, item: Item, span: Span, context: Blo
             )
         )
     try:
-        value = evaluate(tree, context.scope)
+        return evaluate(tree, context.scope)
     except MistakeError as mistake:
         raise _at(mistake, span) from None
-    if not units.fits(value.dimension, kind.dimension):
-        raise MistakeError(
-            error(
-                "wrong-unit",
-                f"the column `{written}` is {kind.noun}, but `{unit}` is {units.describe(value.dimension)}",
-                span,
-                f"write `{written} [{kind.shown_in(context.scope.report.currency)}]`",
-            )
-        )
-    return float(value.number)
 
 
 def _at(mistake: MistakeError, span: Span) -> MistakeError:

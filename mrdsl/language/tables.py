@@ -3,14 +3,14 @@
     name, map.tasks, map.avg [s], jobs.low, jobs.high, deadline [min], penalty [USD]
 
 A comma-separated file, or a tab-separated one (``.tsv``, or a header with tabs). Items written in the block's braces
-hold for all rows. Numbers go straight into arrays; a file that is not plain is read again cell by cell, to say exactly
-what is wrong where.
+hold for all rows; ``require { ... }`` among them says which rows count. Numbers go straight into arrays; a file that
+is not plain is read again cell by cell, to say exactly what is wrong where.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
+from mrdsl.language.row_requirements import Attribute, Rows, asked_words, kept_rows, split
 from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.spec.columns import Columns, optional_block
@@ -52,12 +53,12 @@ def resolve_table(
     except ValueError as problem:
         report.add(unreadable(source, problem))
         return ()
-    columns = [
-        column
-        for column in (column_of(node_type, index, cell, raw, context) for index, cell in enumerate(raw.header))
-        if column is not None
-    ]
-    _check_columns(columns, raw, word, context)
+    required, statements = split(statements)
+    asked = asked_words(required)
+    found = [column_of(node_type, index, cell, raw, context, asked) for index, cell in enumerate(raw.header)]
+    extra = {column.path: column for column in found if column is not None and column.asked}
+    columns = [column for column in found if column is not None and not column.asked]
+    _check_columns([column for column in found if column is not None], raw, word, context)
     values: dict[str, Any] = {}
     given = frozenset(path for column in columns for path in paths_of(column))
     lacking: list[str] = []
@@ -80,11 +81,51 @@ def resolve_table(
     _fill(node_type, columns, reader, raw, context, values)
     if len(report.found) > before:
         return ()
-    return Columns(node_type, names, values, partial(_row_span, raw))
+    every = Columns(node_type, names, values, partial(_row_span, raw))
+    if not required:
+        return every
+    attributes = _attributes(columns, values, names) | {p: _extra(c, reader) for p, c in extra.items()}
+    kept = kept_rows(required, Rows(word, node_type, names, attributes, source.written), context)
+    return _of_rows(every, kept) if len(report.found) == before else ()
 
 
 def _row_span(raw: RawTable, row: int) -> Span:
     return raw.span(row)
+
+
+def _attributes(columns: Sequence[Column], values: dict[str, Any], names: Sequence[str]) -> dict[str, Attribute]:
+    """What requirements may say something of: the columns that blocks are made of."""
+    found = {NAME_COLUMN: Attribute(as_words=lambda: names)}
+    for column in columns:
+        if column.item is None:
+            continue
+        for path in paths_of(column):
+            if column.numeric:
+                dimension = units.KINDS[column.item.kind].dimension
+                found[path] = Attribute(lambda path=path: values[path], dimension)  # type: ignore[misc]
+            elif column.item.form != "names":
+                found[path] = Attribute(as_words=lambda path=path: values[path].tolist())  # type: ignore[misc]
+    return found
+
+
+def _extra(column: Column, reader: CellReader) -> Attribute:
+    """A column that is there for requirements alone: words, or numbers where it is compared with one."""
+    return Attribute(
+        lambda: reader.numbers([column.index], [False])[0] * column.factor,
+        column.dimension,
+        lambda: reader.texts(column.index),
+    )
+
+
+def _of_rows(every: Columns[Node], kept: NDArray[np.bool_]) -> Columns[Node]:
+    """The columns of some of the rows."""
+    rows = kept.nonzero()[0].tolist()
+    values = {path: value[kept] if getattr(value, "ndim", 0) else value for path, value in every.values.items()}
+    return Columns(every.node_type, [every.names[row] for row in rows], values, partial(_row_at, every.span_at, rows))
+
+
+def _row_at(span_at: Callable[[int], Span | None], rows: Sequence[int], row: int) -> Span | None:
+    return span_at(rows[row])
 
 
 def _fill(
