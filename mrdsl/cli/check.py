@@ -12,7 +12,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
-from mrdsl.cli.inputs import parameters
+from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, standard_input
 from mrdsl.cli.printing import say
 from mrdsl.cli.spec_files import lasting, specs_below
 from mrdsl.core.diagnostics import Diagnostic, Severity
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
 @shared.allow_outside
 def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
-    """Report every mistake in FILES, specs or saved plans; a folder stands for all .mrspec files below it.
+    """Report every mistake in FILES, specs or saved plans; a folder stands for all .mrspec files below it, and
+    `-` for the standard input.
 
     A file without a problem that another of them imports is checked as a part of that one.
     """
@@ -52,8 +53,15 @@ def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, 
 
 def _loaded(path: Path, values: Mapping[str, Any], outside: bool) -> Loaded:
     """A spec, or a saved plan as far as it is one of the spec in it."""
-    from mrdsl.language.loading import Loaded, load_file
+    from mrdsl.language.loading import Loaded, load_file, load_text
 
+    if path == STANDARD_INPUT:
+        text = standard_input()
+        if not text.lstrip().startswith("{"):
+            return load_text(text, values, name=STANDARD_INPUT_NAME, outside=outside)
+        from mrdsl.planning.opening import open_text
+
+        return Loaded(None, open_text(text, STANDARD_INPUT_NAME).found, {})
     if values or not is_json_object(path):
         return load_file(path, values, outside=outside)
     from mrdsl.api import check

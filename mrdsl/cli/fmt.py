@@ -9,13 +9,12 @@ from pathlib import Path
 import click
 
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
+from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME
 from mrdsl.cli.printing import say
 from mrdsl.cli.spec_files import specs_below
 from mrdsl.core.diagnostics import error
 from mrdsl.core.source import Span
 from mrdsl.exchange.text import decode
-
-STANDARD_INPUT = "-"
 
 
 @click.command()
@@ -31,8 +30,8 @@ def fmt(files: tuple[Path, ...], only_check: bool, diff: bool) -> int:
 def _format_one(path: Path, only_check: bool, diff: bool) -> int:
     from mrdsl.language.formatting import format_text
 
-    shown = "<stdin>" if str(path) == STANDARD_INPUT else str(path)
-    data = sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else _bytes(path)
+    shown = STANDARD_INPUT_NAME if path == STANDARD_INPUT else str(path)
+    data = sys.stdin.buffer.read() if path == STANDARD_INPUT else _bytes(path)
     text, problem = decode(data) if data is not None else (None, "there is no such file")
     if text is None:
         print_diagnostics(
@@ -51,7 +50,7 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
         say(f"{shown} is not in the canonical form", err=True)
     if only_check or diff:
         return int(changed)
-    if str(path) == STANDARD_INPUT:
+    if path == STANDARD_INPUT:
         say(made, nl=False)
     elif changed:
         from mrdsl.core.writer import write_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,9 @@ from mrdsl.cli.spec_files import lasting
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.regular_files import UnreadableError, is_json_object, read_bytes
+from mrdsl.core.source import Span
+
+STANDARD_INPUT, STANDARD_INPUT_NAME = Path("-"), "<stdin>"
 
 if TYPE_CHECKING:
     from mrdsl.core.result import Result
@@ -33,19 +37,36 @@ def open_input(file: Path, options: Mapping[str, Any], *, own_seed: bool = False
     ``own_seed``: the seed is one of the command, which a saved plan may have too. Raises MrdslError for a plan that is
     none, or not one of its spec. What else is to be told of it is printed.
     """
-    if not is_json_object(file):
-        return Opened(_load(file, options))
+    text = standard_input() if file == STANDARD_INPUT else None
+    if not is_json_object(file) and not (text or "").lstrip().startswith("{"):
+        return Opened(_load(file, options) if text is None else _load_text(text, options))
     from mrdsl.families.diagnosis import diagnose
     from mrdsl.language.loading import Loaded
-    from mrdsl.planning.opening import open_plan
+    from mrdsl.planning.opening import open_plan, open_text
 
     refuse_overrides(file, {**options, "seed": None} if own_seed else options)
-    verified = open_plan(file)
+    verified = open_plan(file) if text is None else open_text(text, STANDARD_INPUT_NAME)
     result = verified.require()
     print_diagnostics(verified.found, {})
     spec = result.spec if options.get("seed") is None else replace(result.spec, seed=options["seed"])
     texts = {spec.file: spec.text} if spec.text else {}
     return Opened(Loaded(spec, diagnose(spec), texts, (file,)), result)
+
+
+def standard_input() -> str:
+    """All of the standard input, as ``-`` in the place of a file means it. Raises MrdslError."""
+    data = sys.stdin.buffer.read(budgets.PLAN_BYTES + 1)
+    problem = f"it has more than {budgets.PLAN_BYTES >> 20} MB" if len(data) > budgets.PLAN_BYTES else ""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text, problem = "", "it is no UTF-8 text"
+    if not problem and not text.strip():
+        problem = "it is empty"
+    if problem:
+        message = f"`{STANDARD_INPUT_NAME}` cannot be read: {problem}"
+        raise MrdslError([error("unreadable-file", message, Span(STANDARD_INPUT_NAME, 1, 1, 1, 1))])
+    return text
 
 
 def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
@@ -69,6 +90,15 @@ def _load(file: Path, options: Mapping[str, Any]) -> Loaded:
     overrides = parameters(options["defines"], options["data"])
     with lasting():
         return load_file(file, overrides, seed=options["seed"], outside=options["allow_outside"])
+
+
+def _load_text(text: str, options: Mapping[str, Any]) -> Loaded:
+    """The spec of the standard input; what it names lies in the current folder."""
+    from mrdsl.language.loading import load_text
+
+    overrides, outside = parameters(options["defines"], options["data"]), options["allow_outside"]
+    with lasting():
+        return load_text(text, overrides, name=STANDARD_INPUT_NAME, seed=options["seed"], outside=outside)
 
 
 def parameters(defines: tuple[str, ...], data: Path | None) -> dict[str, Any]:

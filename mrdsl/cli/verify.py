@@ -8,6 +8,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import WRONG_INPUT, print_diagnostics
+from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, standard_input
 from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
@@ -23,6 +24,7 @@ def verify(file: Path, as_json: bool) -> int:
     Exit code 2 where it breaks a promise, or is worth something else than it says; else that of the solve.
     """
     from mrdsl.planning.opening import read_file
+    from mrdsl.planning.saved_plans import read_saved
     from mrdsl.planning.verified_plans import document, tables
     from mrdsl.planning.verified_plans import verify as check
     from mrdsl.reporting.document import to_json
@@ -31,7 +33,7 @@ def verify(file: Path, as_json: bool) -> int:
     if file.exists() and not is_json_object(file):
         hint = f"`mrdsl solve {file} -o plan.json` makes one"
         raise MrdslError([error("malformed-plan", f"`{file}` is no saved plan", None, hint)])
-    saved = read_file(file)
+    saved = read_saved(standard_input(), STANDARD_INPUT_NAME) if file == STANDARD_INPUT else read_file(file)
     verified = check(saved)
     if as_json:
         say(to_json(document(verified, saved)), nl=False)

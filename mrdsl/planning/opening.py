@@ -24,3 +24,8 @@ def read_file(file: str | Path) -> Saved:
 def open_plan(file: str | Path) -> Verified:
     """A saved plan, held against the spec in it. Raises MrdslError where the file is none."""
     return verify(read_file(file))
+
+
+def open_text(text: str, name: str) -> Verified:
+    """A saved plan that is a text; ``name`` stands for its file in messages. Raises MrdslError where it is none."""
+    return verify(read_saved(text, name))
