@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from mrdsl.core.answer import Answer
     from mrdsl.core.linear_program import Array, LinearProgram
     from mrdsl.core.result import Limits, Plan, Result, Table
-    from mrdsl.exchange.registry import Writer
+    from mrdsl.exchange.registry import TargetWriter, Writer
+    from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.reporting.report import Shown
     from mrdsl.simulation.settings import Settings
 
@@ -196,8 +197,9 @@ class Family:
     the plan with what was observed of it, and warnings. ``reference()``: the commented spec that ``mrdsl new`` starts
     from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
     that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows.
-    ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. A hook that a family does not have
-    is None.
+    ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. ``deployments(spec, plan)``: the
+    clusters that it comes to, from which ``mrdsl export`` writes ``targets``; it raises TargetError where there is
+    none. A hook that a family does not have is None.
     """
 
     name: str
@@ -222,6 +224,8 @@ class Family:
     promises: tuple[Promise, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()
+    targets: tuple[Writer[TargetWriter], ...] = ()
+    deployments: Callable[[Spec, Any], tuple[Deployment, ...]] | None = None
     reference: Callable[[], str] | None = None
     plans: Callable[[], tuple[type[Plan], ...]] | None = None
     operated: Callable[[Spec, Any], Operated] | None = None

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mrdsl.exchange.queue_tree import Queue
     from mrdsl.exchange.spot_history import SpotRecord
     from mrdsl.exchange.swim import SwimJob
+    from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes
     from mrdsl.exchange.workflow import Workflow
 
 T = TypeVar("T")
@@ -331,6 +332,12 @@ def _capacity_scheduler() -> Callable[[Queue], str]:
     return capacity_scheduler
 
 
+def _emr() -> TargetWriter:
+    from mrdsl.exchange.targets.emr import emr
+
+    return emr
+
+
 def _gantt() -> Callable[[Result, Path], bytes]:
     from mrdsl.exchange.plan_files import gantt_chart
 
@@ -364,6 +371,10 @@ TABLES: tuple[Writer[TableWriter], ...] = (
     Writer("jsonl", "runs of a sweep", "one JSON object per run", _json_lines, (".jsonl",)),
     Writer("parquet", "runs of a sweep", "Parquet, by pyarrow", _parquet, (".parquet",), needs="pyarrow"),
 )
+TargetWriter = Callable[["Deployment", "Wishes"], "Exported"]
+"""Of one cluster and what the user asks for besides; raises TargetError where the target cannot take it."""
+EMR = Writer("emr", "machines and classes", "Amazon EMR's `RunJobFlow`: master, core and task groups", _emr, (".json",))
+TARGETS: tuple[Writer[TargetWriter], ...] = (EMR,)
 YARN = Writer(
     "yarn", "a tree of queues", "YARN's capacity-scheduler.xml, one per period", _capacity_scheduler, (".xml",)
 )
@@ -384,4 +395,4 @@ OF_A_RUN: tuple[PlanWriter, ...] = (
     GANTT,
     PlanWriter("trace", "a run", "the first run, event by event, as a table", _trace, (".csv",)),
 )
-WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *PLANS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))
+WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *PLANS, *TARGETS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))

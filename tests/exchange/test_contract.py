@@ -35,6 +35,7 @@ from mrdsl.exchange.registry import (
     SOLUTIONS,
     TABLES,
     TABLES_READ,
+    TARGETS,
     WORKFLOWS,
     WRITERS,
     LogReader,
@@ -222,7 +223,7 @@ def test_a_log_is_told_by_its_beginning_and_what_is_no_log_behind_it_is_told(rea
 
 
 def test_names_and_endings_tell_formats_apart() -> None:
-    for group in (MODELS, TABLES, PLANS, WORKFLOWS, JOBS, SOLUTIONS, LOGS):
+    for group in (MODELS, TABLES, (*PLANS, *TARGETS), WORKFLOWS, JOBS, SOLUTIONS, LOGS):
         assert len(set(names(group))) == len(group)
         assert len(set(endings(group))) == len(endings(group))
     assert len({(one.name, one.reads) for one in READERS}) == len(READERS)
@@ -237,6 +238,8 @@ def test_families_name_registered_formats_only() -> None:
     assert exported
     assert all(one in PLANS for one in exported)
     assert {one.name for one in PLANS} == {one.name for one in exported}
+    targets = [target for name in SHIPPED for target in (family(name) or pytest.fail(name)).targets]
+    assert set(targets) == set(TARGETS)
 
 
 def test_commands_take_their_lists_from_the_registry() -> None:

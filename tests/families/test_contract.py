@@ -52,6 +52,7 @@ NUMBERS = {
     "reference": 0,
     "plans": 0,
     "operated": 2,
+    "deployments": 2,
 }
 SMALLER = {"schedule": "small.mrspec", "hybrid": "bursts.mrspec"}
 OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "known": 2}
@@ -189,7 +190,8 @@ def test_studies_and_exports_have_names_of_their_own() -> None:
     studies = [experiment.name for name in FAMILIES for experiment in _family(name).experiments]
     assert len(studies) == len(set(studies))
     for name in FAMILIES:
-        exports = [export.name for export in _family(name).exports]
+        exports = [*(own.name for own in _family(name).exports), *(target.name for target in _family(name).targets)]
+        assert (_family(name).deployments is not None) == bool(_family(name).targets)
         assert len(exports) == len(set(exports))
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
+    from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.capacity.plan import CapacityPlan
     from mrdsl.reporting.report import Shown
     from mrdsl.simulation.settings import Settings
@@ -158,5 +159,12 @@ def plans() -> tuple[type[Plan], ...]:
 def operated(spec: Spec, plan: CapacityPlan) -> Operated:
     """What somebody who runs a plan sets."""
     from mrdsl.families.capacity.operated import operated as answer
+
+    return answer(spec, plan)
+
+
+def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
+    """The clusters that a plan comes to."""
+    from mrdsl.families.capacity.deployment import deployments as answer
 
     return answer(spec, plan)

@@ -1,0 +1,134 @@
+"""What Amazon EMR refuses beyond the shapes of its API, each rule with the page that says it.
+
+[groups] docs.aws.amazon.com/emr/latest/ManagementGuide/emr-instance-group-configuration.html
+[group]  docs.aws.amazon.com/emr/latest/APIReference/API_InstanceGroupConfig.html
+[ha]     docs.aws.amazon.com/emr/latest/ManagementGuide/emr-plan-ha-launch.html
+[types]  docs.aws.amazon.com/emr/latest/ManagementGuide/emr-supported-instance-types.html
+[name]   docs.aws.amazon.com/emr/latest/APIReference/API_RunJobFlow.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from mrdsl.exchange.targets.labels import mistakes_of_tags
+
+Found = Iterator[tuple[str, str]]
+"""What is wrong, and what to write instead."""
+Document = Mapping[str, Any]
+
+NAME_LENGTH = 256
+MOST_TASK_GROUPS = 48
+MASTERS = (1, 3)
+TYPE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\.(\d*x?large|medium|small)")
+SMALL = frozenset({"m1.small", "m1.medium", "m1.large", "c1.medium", "m4.large", "c4.large"})
+"""The only types below xlarge that EMR takes [types]."""
+
+
+def mistakes(document: Document) -> list[tuple[str, str]]:
+    """Everything of a `RunJobFlow` request that EMR would refuse, with what to write instead."""
+    return [found for rule in RULES for found in rule(document)]
+
+
+def one_layout(document: Document) -> Found:
+    """Groups or fleets, not both [groups]."""
+    instances = document["Instances"]
+    if bool(instances.get("InstanceGroups")) == bool(instances.get("InstanceFleets")):
+        yield "a cluster has instance groups or instance fleets, one of them", ""
+
+
+def one_master(document: Document) -> Found:
+    """One master group, of one VM or, for high availability, of three [ha]."""
+    masters = _groups(document, "MASTER")
+    if len(masters) != 1 and "InstanceFleets" not in document["Instances"]:
+        yield f"a cluster has one master group, not {len(masters)}", ""
+    for group in masters:
+        if group["InstanceCount"] not in MASTERS:
+            yield f"a cluster has 1 master or 3, not {group['InstanceCount']}", "write `masters = 1` or `masters = 3`"
+
+
+def one_core(document: Document) -> Found:
+    """One core group, which holds HDFS, and at most 48 task groups [groups]."""
+    if "InstanceFleets" in document["Instances"]:
+        return
+    cores, tasks = _groups(document, "CORE"), _groups(document, "TASK")
+    if len(cores) != 1:
+        yield f"a cluster has one core group, not {len(cores)}", ""
+    if len(tasks) > MOST_TASK_GROUPS:
+        yield (
+            f"a cluster has at most {MOST_TASK_GROUPS} task groups, and the plan needs {len(tasks)}",
+            "limit the types, as in `subject to { vms(a) = 0 }`",
+        )
+
+
+def counts(document: Document) -> Found:
+    """Every group has a VM at least [group]."""
+    for group in document["Instances"].get("InstanceGroups", ()):
+        if group["InstanceCount"] < 1:
+            yield f"the {group['InstanceRole'].lower()} group has {group['InstanceCount']} VMs", ""
+
+
+def types(document: Document) -> Found:
+    """Types are EC2's, of a size that EMR takes: no nano, micro and metal ones, and few below xlarge [types]."""
+    for name in dict.fromkeys(_types(document)):
+        small = name.rpartition(".")[2] in ("small", "medium", "large")
+        if not TYPE.fullmatch(name) or (small and name not in SMALL):
+            yield (
+                f"`{name}` is no instance type that EMR takes",
+                f"say which one it is: `--vm {name}=m5.xlarge`",
+            )
+
+
+def bids(document: Document) -> Found:
+    """A bid is an amount of dollars, for spot alone; the master is no spot VM here, for all ends with it [group]."""
+    for group in document["Instances"].get("InstanceGroups", ()):
+        bid = group.get("BidPrice")
+        if bid is not None and group.get("Market") != "SPOT":
+            yield f"the {group['InstanceRole'].lower()} group is on demand and has a bid", ""
+        if bid is not None and not re.fullmatch(r"(?=.*[1-9])\d+(\.\d+)?", bid):
+            yield f"the bid `{bid}` is no price above 0", "give the type a price on demand"
+        if group["InstanceRole"] == "MASTER" and group.get("Market") == "SPOT":
+            yield "the master is on spot, and the cluster ends with it", ""
+
+
+def several_masters(document: Document) -> Found:
+    """Three masters need a cluster that stays when its steps are done, protected, with a core group [ha]."""
+    if any(group["InstanceCount"] == 3 for group in _groups(document, "MASTER")):
+        instances = document["Instances"]
+        if not (instances.get("KeepJobFlowAliveWhenNoSteps") and instances.get("TerminationProtected")):
+            yield "a cluster of three masters stays alive and is protected from termination", ""
+
+
+def words(document: Document) -> Found:
+    """The release's form, and what tags may hold [name]."""
+    if not re.fullmatch(r"emr-[4-9]\.\d+\.\d+", document.get("ReleaseLabel", "")):
+        yield f"`{document.get('ReleaseLabel')}` is no release such as emr-7.5.0", ""
+    for reason in mistakes_of_tags((tag["Key"], tag["Value"]) for tag in document.get("Tags", ())):
+        yield reason, ""
+
+
+RULES: tuple[Callable[[Document], Found], ...] = (
+    one_layout,
+    one_master,
+    one_core,
+    counts,
+    types,
+    bids,
+    several_masters,
+    words,
+)
+
+
+def _groups(document: Document, role: str) -> list[Mapping[str, Any]]:
+    groups = document["Instances"].get("InstanceGroups", ())
+    return [group for group in groups if group["InstanceRole"] == role]
+
+
+def _types(document: Document) -> Iterator[str]:
+    for group in document["Instances"].get("InstanceGroups", ()):
+        yield group["InstanceType"]
+    for fleet in document["Instances"].get("InstanceFleets", ()):
+        for each in fleet.get("InstanceTypeConfigs", ()):
+            yield each["InstanceType"]

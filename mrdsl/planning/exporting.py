@@ -1,0 +1,124 @@
+"""A plan as files for other systems: what a family says of it, put into a target's form."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+from mrdsl.contracts.family import Export, Family, kind_words
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.result import Plan, plain
+from mrdsl.core.suggestions import did_you_mean, nearest
+from mrdsl.core.version import __version__
+from mrdsl.exchange.registry import TARGETS, Writer, names
+from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, TargetError, Wishes
+from mrdsl.families import family as find_family
+from mrdsl.spec.spec import Spec
+
+Write = Callable[[Spec, Plan, Wishes], Exported]
+
+
+def export(spec: Spec, plan: Plan, form: str, wishes: Wishes) -> Exported:
+    """A plan as a form. Raises MrdslError where it has none of this name, or the target would refuse it."""
+    return writer_of(spec, form)(spec, plan, wishes)
+
+
+def writer_of(spec: Spec, form: str) -> Write:
+    """What writes plans for a spec in a form. Raises MrdslError ``unknown-form``, which names those that can."""
+    family = find_family(spec.problem)
+    assert family is not None
+    for own in family.exports:
+        if own.name == form:
+            return partial(_told, form, partial(_of_family, own))
+    for target in family.targets:
+        if target.name == form:
+            return partial(_told, form, partial(_of_target, family, target))
+    known = [*(own.name for own in family.exports), *names(family.targets)]
+    what = f"{kind_words(family.name)} plan"
+    near = nearest(form, known)
+    listed = "it can be written as " + ", ".join(f"`{name}`" for name in known)
+    hint = f"{what} is written by `mrdsl solve --json` only"
+    if known:
+        hint = did_you_mean(form, known) if near and form not in names(TARGETS) else listed
+    raise MrdslError([error("unknown-form", f"{what} cannot be written as `{form}`", None, hint)])
+
+
+def _told(form: str, write: Write, spec: Spec, plan: Plan, wishes: Wishes) -> Exported:
+    try:
+        return write(spec, plan, wishes)
+    except TargetError as problem:
+        message = f"{form} cannot take the plan: {problem}"
+        raise MrdslError([error("target-refuses", message, None, problem.hint)]) from None
+    except ValueError as problem:
+        message = f"the plan has no {form} form: {problem}"
+        raise MrdslError([error("nothing-to-export", message, spec.span, "`mrdsl solve` shows the plan")]) from None
+
+
+def _of_family(own: Export, spec: Spec, plan: Plan, _: Wishes) -> Exported:
+    return Exported(own.write(spec, plan))
+
+
+def _of_target(family: Family, target: Writer[Any], spec: Spec, plan: Plan, wishes: Wishes) -> Exported:
+    assert family.deployments is not None
+    files: dict[str, str] = {}
+    notes: dict[str, None] = {}
+    origin = _origin(spec, plan)
+    for one in family.deployments(spec, plan):
+        deployment = called(replace(one, origin=origin), wishes.names)
+        written = target.load()(deployment, replace(wishes, master=wishes.names.get(wishes.master, wishes.master)))
+        files |= {_part(name, one.part): text for name, text in written.files.items()}
+        notes |= dict.fromkeys(written.notes)
+    return Exported(files, tuple(notes))
+
+
+def _part(name: str, part: str) -> str:
+    """The file's name with the part before its ending: ``emr-sort.json``."""
+    path = PurePath(name)
+    return str(path.with_name(f"{path.stem}-{part}{path.suffix}")) if part else name
+
+
+def _origin(spec: Spec, plan: Plan) -> Origin:
+    """The plan's fingerprint is that of the object under ``plan`` in the JSON result: the same on every machine."""
+    text = json.dumps(plain(plan.document()), sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return Origin(PurePath(spec.file).name, spec.title, spec.problem, f"sha256:{digest}", __version__)
+
+
+def called(deployment: Deployment, called: Mapping[str, str]) -> Deployment:
+    """The deployment with types called as the user says. Raises MrdslError for a type that the spec does not have."""
+    known = [each.name for each in deployment.types]
+    for name in called:
+        if name not in known:
+            hint = did_you_mean(name, known, "there are: ")
+            raise MrdslError([error("wrong-option", f"`--vm` names `{name}`, which is no vm of the spec", None, hint)])
+
+    def of(name: str) -> str:
+        return called.get(name, name)
+
+    return replace(
+        deployment,
+        types=tuple(replace(each, name=of(each.name)) for each in deployment.types),
+        groups=tuple(replace(each, vm=of(each.vm)) for each in deployment.groups),
+        workloads=tuple(
+            replace(load, shares=tuple(replace(share, vm=of(share.vm)) for share in load.shares))
+            for load in deployment.workloads
+        ),
+        masters={of(name): count for name, count in deployment.masters.items()},
+    )
+
+
+def named_types(given: Iterable[str]) -> dict[str, str]:
+    """``NAME=TYPE`` as a mapping. Raises MrdslError."""
+    found: dict[str, str] = {}
+    for one in given:
+        name, _, kind = (part.strip() for part in one.partition("="))
+        if not name or not kind:
+            message = f"`--vm {one}` is not of the form NAME=TYPE"
+            raise MrdslError([error("wrong-option", message, None, "write it like `--vm small=m5.xlarge`")])
+        found[name] = kind
+    return found

@@ -1,0 +1,226 @@
+"""Amazon EMR: the service's own model takes the file, a client makes the cluster, and each rule refuses a file."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mrdsl
+from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, TargetError, Wishes
+from mrdsl.exchange.targets.emr import emr
+from mrdsl.exchange.targets.emr_rules import RULES, mistakes
+from mrdsl.planning.exporting import export
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
+CATALOGUE = SHARED / "data" / "cloud" / "ec2_us-east-1.csv"
+MACHINES = """
+problem capacity "Two kinds"
+vm "m5.xlarge" {
+  cores = 4
+  memory = 16 GiB
+  on_demand { price = 0.192 USD/h }
+  reserved { price = 0.121 USD/h, available = 3 }
+  spot { price = 0.073 USD/h, interruptions = 0.0003/h }
+  fee = 0.048 USD/h
+}
+vm "r5.xlarge" { cores = 4, memory = 32 GiB, on_demand { price = 0.252 USD/h }, fee = 0.063 USD/h }
+class clicks {
+  map { tasks = 37, avg = 30 s, max = 42 s }
+  shuffle { first_max = 11 s, avg = 37 s, max = 40 s }
+  reduce { tasks = 16, avg = 22 s, max = 44 s }
+  container { map { cores = 1, memory = 2 GiB }, reduce { cores = 1, memory = 6 GiB } }
+  jobs = 2..3
+  deadline = 5 min
+  penalty = 12 USD
+  spot = 50%
+}
+minimize cost
+"""
+
+
+def written(text: str, wishes: Wishes | None = None) -> dict[str, Any]:
+    spec = mrdsl.loads(text)
+    plan = mrdsl.solve(spec).plan
+    assert plan is not None
+    files = export(spec, plan, "emr", wishes or Wishes()).files
+    assert list(files) == ["emr.json"]
+    document = json.loads(files["emr.json"])
+    assert isinstance(document, dict)
+    return document
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return written(MACHINES)
+
+
+def test_botocores_own_model_takes_it(document: dict[str, Any]) -> None:
+    session = pytest.importorskip("botocore.session").get_session()
+    from botocore.validate import ParamValidator
+
+    shape = session.get_service_model("emr").operation_model("RunJobFlow").input_shape
+    assert not ParamValidator().validate(document, shape).has_errors()
+    wrong = {**document, "Instances": {"InstanceGroups": [{"InstanceRole": "MASTER", "InstanceCount": "three"}]}}
+    assert ParamValidator().validate(wrong, shape).has_errors()
+
+
+def test_a_client_makes_the_cluster_and_reads_the_plan_back(
+    document: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moto = pytest.importorskip("moto")
+    boto3 = pytest.importorskip("boto3")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    plan = mrdsl.solve(mrdsl.loads(MACHINES)).plan
+    with moto.mock_aws():
+        client = boto3.client("emr", region_name="us-east-1")
+        cluster = client.run_job_flow(**document)["JobFlowId"]
+        groups = client.list_instance_groups(ClusterId=cluster)["InstanceGroups"]
+        tags = client.describe_cluster(ClusterId=cluster)["Cluster"]["Tags"]
+    assert sum(group["InstanceGroupType"] == "MASTER" for group in groups) == 1
+    rented = plan.document()["vms"]
+    for name, bought in rented.items():
+        for market, count in (("ON_DEMAND", bought["on_demand"] + bought["reserved"]), ("SPOT", bought["spot"])):
+            seen = [g for g in groups if (g["InstanceType"], g["Market"]) == (name, market)]
+            workers = [g for g in seen if g["InstanceGroupType"] != "MASTER"]
+            assert sum(g["RequestedInstanceCount"] for g in workers) == count, (name, market)
+    assert any(bought["spot"] for bought in rented.values())
+    assert {"Key": "mrdsl:version", "Value": mrdsl.__version__} in tags
+    assert any(tag["Key"] == "mrdsl:plan" for tag in tags)
+
+
+def test_a_bid_is_the_price_on_demand_and_the_tags_say_what_the_plan_pays(document: dict[str, Any]) -> None:
+    (spot,) = [group for group in document["Instances"]["InstanceGroups"] if group["Market"] == "SPOT"]
+    assert spot["BidPrice"] == "0.192"
+    assert any("0.073 USD/h" in tag["Value"] for tag in document["Tags"])
+    euros = written(MACHINES.replace("USD", "EUR"))
+    assert all("BidPrice" not in group for group in euros["Instances"]["InstanceGroups"])
+
+
+def masters(document: dict[str, Any]) -> list[tuple[str, int]]:
+    groups = document["Instances"]["InstanceGroups"]
+    return [(g["InstanceType"], g["InstanceCount"]) for g in groups if g["InstanceRole"] == "MASTER"]
+
+
+def workers(document: dict[str, Any]) -> int:
+    return sum(g["InstanceCount"] for g in document["Instances"]["InstanceGroups"] if g["InstanceRole"] != "MASTER")
+
+
+def test_the_master_is_the_specs_the_users_or_the_cheapest(document: dict[str, Any]) -> None:
+    assert masters(document) == [("m5.xlarge", 1)]
+    assert any("cheapest type" in tag["Value"] for tag in document["Tags"])
+    assert masters(written(MACHINES, Wishes(master="m5.2xlarge"))) == [("m5.2xlarge", 1)]
+    own = MACHINES.replace("fee = 0.063 USD/h", "fee = 0.063 USD/h, masters = 3")
+    assert masters(written(own)) == [("r5.xlarge", 3)]
+    assert workers(written(own)) == workers(document)
+    with pytest.raises(mrdsl.MrdslError, match="not 2"):
+        written(own.replace("masters = 3", "masters = 2"))
+    with pytest.raises(mrdsl.MrdslError, match=r"of type r5\.xlarge, and `--master` asks for m5\.xlarge"):
+        written(own, Wishes(master="m5.xlarge"))
+
+
+def test_types_are_called_as_they_are_rented() -> None:
+    named = MACHINES.replace('"m5.xlarge"', "small")
+    with pytest.raises(mrdsl.MrdslError, match="`small` is no instance type") as refused:
+        written(named)
+    assert "`--vm small=m5.xlarge`" in refused.value.diagnostics[0].hint
+    assert masters(written(named, Wishes(master="small", names={"small": "m5.xlarge"}))) == [("m5.xlarge", 1)]
+    with pytest.raises(mrdsl.MrdslError, match="no vm of the spec"):
+        written(named, Wishes(names={"medium": "m5.xlarge"}))
+
+
+def test_a_plan_of_fractions_is_refused() -> None:
+    spec = mrdsl.loads(MACHINES)
+    plan = mrdsl.solve(spec, relax=True).plan
+    assert plan is not None
+    with pytest.raises(mrdsl.MrdslError, match="fractions"):
+        export(spec, plan, "emr", Wishes())
+
+
+def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The document with one value put at a path such as ``Instances.InstanceGroups.0.InstanceCount``."""
+    copied = copy.deepcopy(document)
+    at: Any = copied
+    *above, last = path.split(".")
+    for key in above:
+        at = at[int(key) if key.isdigit() else key]
+    at[int(last) if last.isdigit() else last] = value
+    return copied
+
+
+TASK = {"InstanceRole": "TASK", "InstanceType": "m5.xlarge", "InstanceCount": 1, "Market": "ON_DEMAND"}
+REFUSED = {
+    "one_layout": ("Instances.InstanceFleets", [{"InstanceFleetType": "MASTER"}], "one of them"),
+    "one_master": ("Instances.InstanceGroups.0.InstanceCount", 2, "1 master or 3, not 2"),
+    "one_core": ("Instances.InstanceGroups.1.InstanceRole", "TASK", "one core group, not 0"),
+    "counts": ("Instances.InstanceGroups.1.InstanceCount", -1, "has -1 VMs"),
+    "types": ("Instances.InstanceGroups.1.InstanceType", "banana", "`banana` is no instance type"),
+    "bids": ("Instances.InstanceGroups.0.BidPrice", "0.1", "on demand and has a bid"),
+    "several_masters": ("Instances.InstanceGroups.0.InstanceCount", 3, "protected from termination"),
+    "words": ("ReleaseLabel", "emr-latest", "no release"),
+}
+
+
+def test_every_rule_has_a_file_that_it_refuses() -> None:
+    assert {rule.__name__ for rule in RULES} == set(REFUSED)
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_a_rule_refuses(rule: str, document: dict[str, Any]) -> None:
+    path, value, reason = REFUSED[rule]
+    assert not mistakes(document)
+    (refusing,) = [each for each in RULES if each.__name__ == rule]
+    told = [what for what, _ in refusing(changed(document, path, value))]
+    assert len(told) == 1
+    assert reason in told[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        ("Instances.InstanceGroups", [TASK | {"InstanceRole": "CORE"}] * 3, "one master group, not 0"),
+        ("Instances.InstanceGroups", [TASK] * 49, "at most 48 task groups"),
+        ("Instances.InstanceGroups.1.InstanceType", "m5.large", "no instance type"),
+        ("Instances.InstanceGroups.1.InstanceType", "m5.metal", "no instance type"),
+        ("Instances.InstanceGroups.0.Market", "SPOT", "the cluster ends with it"),
+        ("Tags.0.Value", "a" * 257, "beyond 256"),
+        ("Tags.0.Key", "aws:spec", "begins with aws:"),
+        ("Tags", [{"Key": f"k{i}", "Value": ""} for i in range(51)], "51 tags"),
+    ],
+)
+def test_what_shapes_let_pass_is_refused(path: str, value: Any, reason: str, document: dict[str, Any]) -> None:
+    assert any(reason in what for what, _ in mistakes(changed(document, path, value)))
+
+
+def test_a_spot_price_of_nothing_is_refused() -> None:
+    plan = Deployment((MachineType("m5.xlarge", price=0.0),), (Group("m5.xlarge", SPOT, 2),), ())
+    with pytest.raises(TargetError, match="no price above 0"):
+        emr(plan, Wishes())
+
+
+@pytest.mark.skipif(not CATALOGUE.is_file(), reason="the catalogue of EC2's types is not here")
+def test_the_rule_of_types_knows_those_that_emr_takes() -> None:
+    """All 634 types that EMR takes pass; of its own table, no metal, nano or micro one does."""
+    with CATALOGUE.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    one = Deployment((MachineType("m5.xlarge", price=1.0),), (Group("m5.xlarge", FIRM, 1),), ())
+    document = json.loads(emr(one, Wishes()).files["emr.json"])
+    taken = {
+        row["instance_type"]: not mistakes(
+            changed(document, "Instances.InstanceGroups.1.InstanceType", row["instance_type"])
+        )
+        for row in rows
+    }
+    assert len(rows) == 1345
+    assert [row["instance_type"] for row in rows if row["emr"] == "yes" and not taken[row["instance_type"]]] == []
+    assert sum(row["emr"] == "yes" for row in rows) == 634
+    refused = {name for name, fine in taken.items() if not fine}
+    assert {row["instance_type"] for row in rows if ".metal" in row["instance_type"]} <= refused
+    assert {"t3.micro", "t3.nano", "m5.large", "t2.small"} <= refused
