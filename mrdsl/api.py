@@ -245,8 +245,8 @@ def report(
     MrdslError as :func:`solve` does, and ``missing-extra`` where a page is asked for without the extra `report`.
     """
     from mrdsl.core.writer import write_text
-    from mrdsl.explain.report import report as run
-    from mrdsl.explain.what_if import How
+    from mrdsl.explaining.report import report as run
+    from mrdsl.explaining.what_if import How
     from mrdsl.reporting.written import check_ending, written
     from mrdsl.simulation.settings import Settings
 

@@ -43,8 +43,8 @@ def report(output: Path, force: bool, runs: int | None, spend: float, **options:
 
     FILE may be a saved plan, which is not made again.
     """
-    from mrdsl.explain.report import report as run
-    from mrdsl.explain.what_if import How
+    from mrdsl.explaining.report import report as run
+    from mrdsl.explaining.what_if import How
     from mrdsl.reporting.written import check_ending, written
     from mrdsl.simulation.settings import Settings
     from mrdsl.solving.interruption import kept

@@ -111,8 +111,8 @@ def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool])
     Where a family has said already what is impossible, what to change is told besides: its hints speak of one promise
     each, with all others given up.
     """
-    from mrdsl.explain.infeasibility import explain
-    from mrdsl.explain.wording import as_diagnostic
+    from mrdsl.explaining.infeasibility import explain
+    from mrdsl.explaining.wording import as_diagnostic
 
     explanation = explain(spec, *method, seconds=EXPLAIN_FOR)
     said = tuple(d for d in result.diagnostics if d.code != "no-plan")

@@ -60,8 +60,8 @@ def why(
 
 
 def _without_plan(spec: Spec, method: tuple[str, str | None, bool], patience: float) -> Iterable[Table | str]:
-    from mrdsl.explain.infeasibility import explain
-    from mrdsl.explain.wording import as_tables
+    from mrdsl.explaining.infeasibility import explain
+    from mrdsl.explaining.wording import as_tables
 
     return tuple(as_tables(spec, explain(spec, *method, seconds=patience)))
 
@@ -69,7 +69,7 @@ def _without_plan(spec: Spec, method: tuple[str, str | None, bool], patience: fl
 def _of_plan(
     spec: Spec, result: Result, method: tuple[str, str | None, bool], worth: bool, patience: float
 ) -> Iterable[Table | str]:
-    from mrdsl.explain.sensitivity import shadow_prices, steps, table
+    from mrdsl.explaining.sensitivity import shadow_prices, steps, table
 
     family = find_family(spec.problem)
     assert family is not None

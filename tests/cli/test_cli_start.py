@@ -20,7 +20,10 @@ SPEC = "models/capacity/reference.mrspec"
         (["--help"], {"lark", "mrdsl.language", "mrdsl.core.writer"}),
         (["new", "capacity"], {"lark", "mrdsl.language", "mrdsl.core.writer", "mrdsl.families.capacity"}),
         (["fmt", "--check", SPEC], {"mrdsl.families", "mrdsl.language.resolving", "mrdsl.core.writer"}),
-        (["solve", "models/bounds/reference.mrspec"], {"mrdsl.simulation.engine", "mrdsl.profiling", "mrdsl.explain"}),
+        (
+            ["solve", "models/bounds/reference.mrspec"],
+            {"mrdsl.simulation.engine", "mrdsl.profiling", "mrdsl.explaining"},
+        ),
         (["check", SPEC], {"mrdsl.core.writer", "mrdsl.reporting.document", "mrdsl.cli.solve"}),
     ],
     ids=lambda part: part[0] if isinstance(part, list) else "",

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mrdsl.core.result import Result, Table
-from mrdsl.explain.report import report
-from mrdsl.explain.what_if import How
+from mrdsl.explaining.report import report
+from mrdsl.explaining.what_if import How
 from mrdsl.families import SHIPPED
 from mrdsl.language.loading import load_file
 from mrdsl.reporting.page import page

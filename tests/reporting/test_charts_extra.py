@@ -23,7 +23,7 @@ MAKESPAN = str(ROOT / "models" / "makespan" / "reference.mrspec")
 @pytest.mark.parametrize("words", ["solve SPEC --gantt", "report SPEC -o"], ids=lambda words: words.split()[0])
 def test_the_extra_is_named(words: str, library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.setattr("mrdsl.explain.report.solve", None)
+    monkeypatch.setattr("mrdsl.explaining.report.solve", None)
     monkeypatch.setattr("mrdsl.planning.solve_spec.solve", None)
     output = tmp_path / "night.html"
     with pytest.raises(MrdslError) as caught:

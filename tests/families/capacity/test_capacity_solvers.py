@@ -11,7 +11,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Limits, SolutionStatus, Termination
-from mrdsl.explain.infeasibility import explain
+from mrdsl.explaining.infeasibility import explain
 from mrdsl.families.capacity import FAMILY
 from mrdsl.planning.model_files import span_of
 from mrdsl.planning.solve_spec import build_model, solve

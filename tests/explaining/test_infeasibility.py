@@ -8,10 +8,10 @@ from math import ceil, sqrt
 import pytest
 
 import mrdsl
-from mrdsl.explain.infeasibility import explain
-from mrdsl.explain.oracle import Oracle
-from mrdsl.explain.promises import given_up, lines_of, moved
-from mrdsl.explain.wording import as_diagnostic, as_tables
+from mrdsl.explaining.infeasibility import explain
+from mrdsl.explaining.oracle import Oracle
+from mrdsl.explaining.promises import given_up, lines_of, moved
+from mrdsl.explaining.wording import as_diagnostic, as_tables
 from mrdsl.families import family
 from mrdsl.spec.spec import Spec
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import ceil, floor
 
 from mrdsl.core.tolerances import ROUNDING
-from mrdsl.explain.oracle import Oracle
-from mrdsl.explain.promises import Line, easiest, moved
+from mrdsl.explaining.oracle import Oracle
+from mrdsl.explaining.promises import Line, easiest, moved
 from mrdsl.spec.spec import Spec
 
 Point = tuple[float, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import mrdsl
-from mrdsl.explain.sensitivity import shadow_prices, steps, table
-from tests.explain.test_infeasibility import GAMMA_A, spec_with
+from mrdsl.explaining.sensitivity import shadow_prices, steps, table
+from tests.explaining.test_infeasibility import GAMMA_A, spec_with
 
 
 def test_steps_of_the_relaxation_are_what_the_closed_form_says() -> None:

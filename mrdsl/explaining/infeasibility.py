@@ -15,10 +15,10 @@ from math import inf
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.result import Result
-from mrdsl.explain.oracle import QUESTIONS, Oracle, OutOfTimeError, irreducible
-from mrdsl.explain.promises import Line, given_up, lines_of, moved
-from mrdsl.explain.repair import Change, Repair, Search, change_of, price_of
-from mrdsl.explain.space import Axis, axes_of, boundary
+from mrdsl.explaining.oracle import QUESTIONS, Oracle, OutOfTimeError, irreducible
+from mrdsl.explaining.promises import Line, given_up, lines_of, moved
+from mrdsl.explaining.repair import Change, Repair, Search, change_of, price_of
+from mrdsl.explaining.space import Axis, axes_of, boundary
 from mrdsl.families.diagnosis import find_family
 from mrdsl.spec.spec import Spec
 

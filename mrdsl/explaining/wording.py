@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Result, SolutionStatus, Table
-from mrdsl.explain.infeasibility import Explanation
-from mrdsl.explain.promises import Line
-from mrdsl.explain.repair import Change, Repair
+from mrdsl.explaining.infeasibility import Explanation
+from mrdsl.explaining.promises import Line
+from mrdsl.explaining.repair import Change, Repair
 from mrdsl.spec.spec import Spec
 
 

@@ -10,7 +10,7 @@ from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.watching import counted
-from mrdsl.explain.promises import lines_of
+from mrdsl.explaining.promises import lines_of
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.changing import FactNumber, label_of, numbers_at, value_at, with_values

@@ -17,9 +17,9 @@ from functools import partial
 
 from mrdsl.core import units
 from mrdsl.core.result import Result
-from mrdsl.explain.oracle import Oracle, OutOfTimeError, irreducible
-from mrdsl.explain.promises import Line, moved
-from mrdsl.explain.space import LEAST_STEP, Point, Space, axes_of, boundary
+from mrdsl.explaining.oracle import Oracle, OutOfTimeError, irreducible
+from mrdsl.explaining.promises import Line, moved
+from mrdsl.explaining.space import LEAST_STEP, Point, Space, axes_of, boundary
 from mrdsl.spec.spec import Spec
 
 TOLERANCE = 0.05

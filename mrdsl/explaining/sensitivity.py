@@ -16,7 +16,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
 from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.core.watching import counted
-from mrdsl.explain.promises import Line, lines_of, moved
+from mrdsl.explaining.promises import Line, lines_of, moved
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import formulation_named
 from mrdsl.planning.solve_spec import build_model, solve

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.explain.infeasibility import explain
-from mrdsl.explain.oracle import Oracle, OutOfTimeError, irreducible
-from mrdsl.explain.promises import lines_of, moved
-from mrdsl.explain.repair import TOLERANCE, Search
-from mrdsl.explain.wording import as_diagnostic, as_tables
+from mrdsl.explaining.infeasibility import explain
+from mrdsl.explaining.oracle import Oracle, OutOfTimeError, irreducible
+from mrdsl.explaining.promises import lines_of, moved
+from mrdsl.explaining.repair import TOLERANCE, Search
+from mrdsl.explaining.wording import as_diagnostic, as_tables
 from mrdsl.families import family
 from mrdsl.spec.spec import Spec
-from tests.explain.test_infeasibility import GAMMA_A, GAMMA_B, spec_with
+from tests.explaining.test_infeasibility import GAMMA_A, GAMMA_B, spec_with
 
 ROUNDED = 0.005
 """Three digits add less than this to a change."""
