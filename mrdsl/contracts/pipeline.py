@@ -26,9 +26,9 @@ class Draft:
     :func:`run_steps` makes of the last one.
 
     ``state`` is the family's own working state; ``plan``, ``value`` and ``bound`` are filled in as they become known.
-    ``started`` is ``time.monotonic()`` at the start: a long step stops by itself when ``limits.time`` has passed
-    and sets ``termination`` to TIME_LIMIT. A pipeline that finishes leaves COMPLETED, or OPTIMAL where it proved its
-    plan, or INFEASIBLE where it proved that there is none.
+    ``started`` is what ``clock`` said when the solve began, before the spec was checked: a long step stops by itself
+    when ``limits.time`` has passed and sets ``termination`` to TIME_LIMIT. A pipeline that finishes leaves COMPLETED,
+    or OPTIMAL where it proved its plan, or INFEASIBLE where it proved that there is none.
     """
 
     spec: Spec
@@ -36,6 +36,7 @@ class Draft:
     seed: int = 0
     limits: Limits = field(default_factory=Limits)
     started: float = 0.0
+    clock: Callable[[], float] = time.monotonic
     state: Any = None
     plan: Plan | None = None
     value: float | None = None
@@ -47,7 +48,7 @@ class Draft:
         """What is left of the time limit for a step that asks a solver, a hundredth of a second at least."""
         if self.limits.time is None:
             return None
-        used = time.monotonic() - self.started if self.started else 0.0
+        used = self.clock() - self.started if self.started else 0.0
         return max(self.limits.time - used, 0.01)
 
 

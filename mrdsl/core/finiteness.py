@@ -60,6 +60,8 @@ def _search(value: Any, path: str, lacks: bool = False) -> Iterator[str]:
             if not isinstance(inner, str | int):
                 yield from _search(inner, f"{path}.{name}" if path else name, may_lack)
     elif isinstance(value, Mapping):
+        if _NUMBERLESS.issuperset(map(type, value.values())):
+            return
         for key, inner in value.items():
             yield from _search(inner, f"{path}[{key!r}]", lacks)
     elif isinstance(value, list | tuple):

@@ -43,6 +43,7 @@ def solve(
     model of the spec that the caller may have changed. Raises MrdslError for
     a spec or a request that is wrong (exit code 2) and for a solver that is missing (exit code 3).
     """
+    began = time.monotonic()
     family = find_family(spec)
     formulation, relax = asked(spec, formulation, relax, solver)
     seconds: dict[str, float] = {}
@@ -57,7 +58,7 @@ def solve(
         choice = for_model(choice, formulation_named(family, formulation), solver)
     if choice.solver is not None:
         require(choice.solver, choice.span)
-    result = _Run(spec, family, choice, relax, seconds, memory, model).result()
+    result = _Run(spec, family, choice, relax, seconds, began, memory, model).result()
     return replace(_result(spec, family, choice, result, diagnostics, seconds), relaxed=relax)
 
 
@@ -100,13 +101,14 @@ def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
 
 @dataclass
 class _Run:
-    """One way through; notes the seconds of each stage."""
+    """One way through; notes the seconds of each stage. ``began``: by the clock, before the spec was checked."""
 
     spec: Spec
     family: Family
     choice: Choice
     relax: bool
     seconds: dict[str, float]
+    began: float
     memory: Any = None
     model: Any = None
     doubts: list[Diagnostic] = field(default_factory=list)
@@ -150,7 +152,7 @@ class _Run:
         limits, given = self.choice.limits, self.choice.parameters
         steps = steps_of(self.choice.solver.pipelines[self.family.name], given)
         seed = limits.seed if limits.seed is not None else self.spec.seed or 0
-        draft = Draft(self.spec, self.relax, seed, limits, time.monotonic())
+        draft = Draft(self.spec, self.relax, seed, limits, self.began)
         return run_steps(steps, draft)
 
     def _solve_part(self, model: Any, limits: Limits | None = None) -> Any:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mrdsl.core.kept_values import kept
 from mrdsl.families.deadline.levels import Floats, Ints, Levels
 from mrdsl.families.deadline.workload import Tasks
 
@@ -75,7 +76,11 @@ class Network:
 
 
 def network_of(tasks: Tasks) -> Network:
-    """The plain network: two events per task, one per group that others wait for."""
+    """The plain network: two events per task, one per group that others wait for. It is kept on the tasks."""
+    return kept(tasks, "_network", lambda: _network_of(tasks))
+
+
+def _network_of(tasks: Tasks) -> Network:
     n, g = len(tasks), len(tasks.delays)
     first = 1 + g
     start, finish, group = first, first + n, first + 2 * n

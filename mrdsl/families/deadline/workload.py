@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from itertools import repeat
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error
+from mrdsl.core.kept_values import kept
 from mrdsl.core.source import Span
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
@@ -43,7 +44,14 @@ class Tasks:
 
 
 def read_tasks(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
-    """All tasks of a spec and what is wrong with them; task names bear their DAG's name where there are several."""
+    """All tasks of a spec and what is wrong with them; task names bear their DAG's name where there are several.
+
+    They are read once and kept on the spec, which is frozen: nobody writes to them.
+    """
+    return kept(spec, "_deadline_tasks", lambda: _read(spec))
+
+
+def _read(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
     facts: DeadlineFacts = spec.facts
     tasks, problems = Tasks(), []
     singled = {q.argument for c in spec.constraints for side in (c.left, c.right) for q in quantities_in(side)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,34 +22,39 @@ from mrdsl.families.deadline.plan import kept, plan_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec
 
+WALKS = 10
+"""How many walks along the arcs come after the search, about: three to five for the last value and bound, two to eight
+until the slacks are kept, one for the plan, one for its checks; a walk backwards is one and a half."""
+
 
 @dataclass(frozen=True)
 class SlackSearch:
     """The tasks, their plain network, the contracted one with the same tasks, what `subject to` asks of their slacks,
-    and these once they are found; ``reading`` is how many seconds all but the last took."""
+    and these once they are found; ``walk`` is how many seconds one walk along all arcs of the network takes."""
 
     tasks: Tasks
     network: Network
     small: Network
     limits: SlackLimits
-    reading: float = 0.0
+    walk: float = 0.0
     slack: Floats | None = None
 
 
 def prepare(draft: Draft) -> Draft:
     """Numbers the tasks, contracts their network, and reads `subject to`; INFEASIBLE where the least slacks that it
     asks for do not fit."""
-    begun = time.monotonic()
     tasks = tasks_of(draft.spec)
     network = network_of(tasks)
     try:
         limits = limits_of(draft.spec, tasks)
     except NoPlanError:
         return replace(draft, termination=Termination.INFEASIBLE)
+    begun = draft.clock()
     least = network.earliest(network.duration + limits.lower)[1 : network.fixed]
+    walk = draft.clock() - begun
     if (least > network.deadlines * (1 + FEASIBILITY)).any():
         return replace(draft, termination=Termination.INFEASIBLE)
-    return replace(draft, state=SlackSearch(tasks, network, contracted(network), limits, time.monotonic() - begun))
+    return replace(draft, state=SlackSearch(tasks, network, contracted(network), limits, walk))
 
 
 def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
@@ -61,15 +65,17 @@ def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
     gap = gap if draft.limits.gap is None else draft.limits.gap
     ends = _ends(draft, search)
     slack = np.zeros(len(search.tasks))
-    value, bound = 0.0, 0.0
+    value, bound, left, late = 0.0, 0.0, len(search.tasks), False
     for network, numbers in of_each_dag(search.small, search.limits):
+        until = _until(draft, ends, len(numbers) / left)
+        left -= len(numbers)
         limits = _with_room(network, search.limits.of(numbers))
         small, belongs = without_twins(network, limits)
         ones = limits.merged(belongs, len(small.tail))
-        optimum = maximize_product(freed(small, ones.freed), gap, ends, limits=ones)
+        optimum = maximize_product(freed(small, ones.freed), gap, until, draft.clock, ones)
         slack[numbers] = optimum.slack[belongs]
         value, bound = value + optimum.value, bound + optimum.bound
-    late = ends is not None and time.monotonic() >= ends
+        late = late or optimum.late
     unproven = Termination.TIME_LIMIT if late else Termination.COMPLETED
     if not np.isfinite(value):
         return replace(draft, termination=unproven if late or not impossible(search) else Termination.INFEASIBLE)
@@ -80,10 +86,18 @@ def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
 
 
 def _ends(draft: Draft, search: SlackSearch) -> float | None:
-    """When the search has to end: what is left to do then, the plan and its checks, reads the tasks twice again."""
+    """When the search has to end: what comes then, the bound, the plan and its checks, are a few walks more."""
     if draft.limits.time is None:
         return None
-    return draft.started + max(draft.limits.time - 2 * search.reading, draft.limits.time / 2)
+    return draft.started + max(draft.limits.time - WALKS * search.walk, draft.limits.time / 2)
+
+
+def _until(draft: Draft, ends: float | None, share: float) -> float | None:
+    """When the search on one of the DAGs has to end, which has this share of the tasks that are left."""
+    if ends is None:
+        return None
+    now = draft.clock()
+    return now + share * max(ends - now, 0.0)
 
 
 def _with_room(network: Network, limits: SlackLimits) -> SlackLimits:

@@ -37,7 +37,8 @@ CLOSE = 2.0
 
 @dataclass(frozen=True)
 class Found:
-    """Slacks in seconds, their value and a proven bound on any value, and whether the gap was reached.
+    """Slacks in seconds, their value and a proven bound on any value, whether the gap was reached, and whether it
+    was time that ended the search.
 
     The value is minus infinity where no slacks were found that keep all limits.
     """
@@ -47,6 +48,7 @@ class Found:
     bound: float
     done: bool
     steps: int
+    late: bool
 
 
 def maximize_product(
@@ -56,22 +58,20 @@ def maximize_product(
     clock: Callable[[], float] = time.monotonic,
     limits: SlackLimits | None = None,
 ) -> Found:
-    """Slacks whose product is within the relative ``gap`` of the bound; stops early when the clock reaches ``ends``.
+    """Slacks whose product is within the relative ``gap`` of the bound; stops early when the clock reaches ``ends``,
+    or would within a step as long as the last.
 
     The network must leave every DAG some slack, beyond what the limits ask for; tasks whose slack is limited from
     above, or is in a sum, must not be held by both their events (``contraction.freed``).
     """
 
-    def left() -> float:
-        return np.inf if ends is None else ends - clock()
-
-    point = _Point(network, limits or no_limits(len(network.tail)), left)
+    end = np.inf if ends is None else ends
+    point = _Point(network, limits or no_limits(len(network.tail)), clock, end)
     for step in range(MOST_STEPS):
-        stopped = left() <= 0.0
-        if stopped or point.nearly_closed(gap):
+        if point.nearly_closed(gap):
             point.note()
-        if point.closed(gap) or stopped:
-            return point.found(point.closed(gap), step)
+        if point.closed(gap):
+            return point.found(True, step)
         if not point.newton.advance(point.estimated() / float(point.weight.sum())):
             break
     point.note()
@@ -81,7 +81,7 @@ def maximize_product(
 class _Point:
     """A network in units that make a typical slack and a typical weight 1, and what is proven of it."""
 
-    def __init__(self, network: Network, limits: SlackLimits, left: Callable[[], float]) -> None:
+    def __init__(self, network: Network, limits: SlackLimits, clock: Callable[[], float], ends: float) -> None:
         self.network = network
         self.tasks = len(network.tail)
         least = network.earliest(network.duration + limits.lower)[1 : network.fixed]
@@ -96,7 +96,7 @@ class _Point:
         self.limited = not limits.none
         self.limits = limits.scaled(self.unit)
         times = self._start(float((spare / arcs).min()) / self.unit)
-        self.newton = Newton(network, self.duration, self.weight, self.limits, times, left)
+        self.newton = Newton(network, self.duration, self.weight, self.limits, times, clock, ends)
         self.value, self.bound = -np.inf, np.inf
         self.best = self.slack
 
@@ -238,7 +238,7 @@ class _Point:
         """What is known, in seconds and with the weights as given."""
         shift = float(self.network.weight.sum()) * float(np.log(self.unit))
         value, bound = self.heavy * self.value + shift, self.heavy * self.bound + shift
-        return Found(self.best * self.unit, value, bound, done, steps)
+        return Found(self.best * self.unit, value, bound, done, steps, self.newton.stopped)
 
 
 def least_of(function: Callable[[float], float], low: float, high: float, rounds: int = 24) -> float:

@@ -59,10 +59,11 @@ class Newton:
         weight: Floats,
         limits: SlackLimits,
         times: Floats,
-        left: Callable[[], float],
+        clock: Callable[[], float],
+        ends: float,
     ) -> None:
         self.network, self.duration, self.weight, self.limits = network, duration, weight, limits
-        self.times, self.left = times, left
+        self.times, self.clock, self.ends = times, clock, ends
         self.tasks, self.tails, self.heads = len(network.tail), *network.arcs
         low, high = np.flatnonzero(limits.lower > 0), np.flatnonzero(np.isfinite(limits.upper))
         self.side = np.concatenate([low, high])
@@ -73,7 +74,6 @@ class Newton:
         self.sums = ordered = [limits.sums[i] for i in order]
         self.unequal = sum(not each.equal for each in ordered)
         self.most = np.array([each.most for each in ordered])
-        self.pattern = Pattern(network.fixed, network.events, self.tails, self.heads)
         self.pulls = np.array([self._pull(self._spread(each.tasks, each.factors)) for each in ordered])
         self.over = np.maximum(self.most - self._summed(self._arcs(times)), 1.0)[: self.unequal]
         self.gaps = self._gaps()
@@ -83,25 +83,44 @@ class Newton:
         self.equations = np.zeros(len(ordered) - self.unequal)
         self.strict = 1.0
         self.tolerance = COARSE
+        self.took, self.stopped = 0.0, False
+        self._pattern: Pattern | None = None
+
+    def left(self) -> float:
+        """Until the clock says that it is time to end."""
+        return self.ends - self.clock()
 
     def advance(self, left: float) -> bool:
-        """One step; False where none is possible any more. ``left`` is the present gap per unit of weight.
+        """One step; False where none is possible any more, or none as long as the last in the time that is left.
 
-        Where nothing keeps the sums, their prices grow without end.
+        ``left`` is the present gap per unit of weight. Where nothing keeps the sums, their prices grow without end.
         """
+        if self._late():
+            return False
+        begun = self.clock()
+        if self._pattern is None:
+            self._pattern = Pattern(self.network.fixed, self.network.events, self.tails, self.heads)
+            self.took = self.clock() - begun
+        if self._late(self.took):
+            return False
+        begun = self.clock()
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._advanced(left)
+            solver = self._pattern.solver(self._conductances(), self.left)
+            gone = self._advanced(solver, left)
+        self.took = self.clock() - begun
+        return gone
 
-    def _late(self) -> bool:
-        return self.left() <= 0.0
+    def _late(self, needed: float = 0.0) -> bool:
+        """Whether no more than ``needed`` seconds are left; notes that the steps ended for it."""
+        self.stopped = self.stopped or self.left() <= needed
+        return self.stopped
 
-    def _advanced(self, left: float) -> bool:
+    def _advanced(self, solver: Solves, left: float) -> bool:
         others = slice(self.tasks, None)
         count = max(len(self.gaps) - self.tasks, 1)
         self.tolerance = self.strict * min(max(0.1 * left, FINE), COARSE)
         if left > EARLY:
             self.tolerance = max(self.tolerance, ROUGH)
-        solver = self.pattern.solver(self._conductances(), self.left)
         shifts = self._shifts(solver)
         now = float((self.prices * self.gaps)[others].sum()) / count
         self.target[others] = 0.0
@@ -204,7 +223,7 @@ class Newton:
         """How the times answer to a price of 1 on each sum."""
         exact = 0.01 * self.tolerance
         return np.array([solver.solve(pull, exact)[0] for pull in self.pulls]).reshape(
-            len(self.sums), self.pattern.size
+            len(self.sums), self.network.events - self.network.fixed
         )
 
     def _direction(self, solver: Solves, shifts: Floats, aim: Floats, known: Direction | None = None) -> Direction:
