@@ -17,15 +17,22 @@ if TYPE_CHECKING:
         compile,
         diff,
         dumps,
+        experiment,
+        experiments,
+        explain,
+        fmt,
         load,
         load_plan,
         loads,
         profile,
         quantity,
+        read,
         report,
         simulate,
         solve,
+        sweep,
         verify,
+        why,
     )
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
@@ -34,8 +41,9 @@ if TYPE_CHECKING:
 _HOMES = {
     **dict.fromkeys(
         (
-            *("check", "compare", "compile", "diff", "dumps", "load", "load_plan", "loads"),
-            *("profile", "quantity", "report", "simulate", "solve", "verify"),
+            *("check", "compare", "compile", "diff", "dumps", "experiment", "experiments", "explain", "fmt"),
+            *("load", "load_plan", "loads", "profile", "quantity", "read", "report", "simulate"),
+            *("solve", "sweep", "verify", "why"),
         ),
         "mrdsl.api",
     ),
@@ -62,15 +70,22 @@ __all__ = [
     "compile",
     "diff",
     "dumps",
+    "experiment",
+    "experiments",
+    "explain",
+    "fmt",
     "load",
     "load_plan",
     "loads",
     "profile",
     "quantity",
+    "read",
     "report",
     "simulate",
     "solve",
+    "sweep",
     "verify",
+    "why",
 ]
 
 

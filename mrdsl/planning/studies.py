@@ -7,7 +7,7 @@ import json
 import platform
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +16,14 @@ from typing import Any
 from mrdsl.contracts.family import Experiment
 from mrdsl.contracts.study import Bench
 from mrdsl.core.csv_text import csv_text
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.printable import json_printable
 from mrdsl.core.result import Table, plain
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.version import __version__
 from mrdsl.core.watching import work
 from mrdsl.core.writer import LOCK, write_text
+from mrdsl.families import family, family_names
 
 MANIFEST = "manifest.json"
 _LONGEST = 60
@@ -43,6 +46,48 @@ class _Written:
             write_text(path, text)
         self.tables.append({"title": table.title, "file": path.name, "rows": len(table.rows)})
         return table
+
+
+Tell = Callable[[Iterable[Diagnostic]], None]
+
+
+def known_studies(tell: Tell = lambda _: None) -> Mapping[str, Experiment]:
+    """The studies of all families by name; why a family of somebody else cannot be read is told."""
+    found: dict[str, Experiment] = {}
+    for kind in family_names():
+        try:
+            named = family(kind)
+        except MrdslError as broken:
+            tell(broken.diagnostics)
+            continue
+        found.update({study.name: study for study in (named.experiments if named is not None else ())})
+    return found
+
+
+def study_named(name: str, tell: Tell = lambda _: None) -> Experiment:
+    """The study of a name. Raises MrdslError ``unknown-experiment``."""
+    known = known_studies(tell)
+    if name not in known:
+        hint = did_you_mean(name, known, "studies: ")
+        raise MrdslError([error("unknown-experiment", f"there is no study `{name}`", None, hint)])
+    return known[name]
+
+
+def settled(study: Experiment, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a study with what is given, as values or as texts. Raises MrdslError ``wrong-option``."""
+    values = {option: default for option, (default, _) in study.options.items()}
+    for option, value in given.items():
+        if option not in values:
+            message = f"the study `{study.name}` has no option `{option}`"
+            hint = did_you_mean(option, values, "options: ") or "it has none"
+            raise MrdslError([error("wrong-option", message, None, hint)])
+        default = values[option]
+        try:
+            values[option] = value if default is None or isinstance(default, str) else type(default)(value)
+        except (TypeError, ValueError):
+            hint = f"write it like `--set {option}={default}`"
+            raise MrdslError([error("wrong-option", f"`{value}` is no value for `{option}`", None, hint)]) from None
+    return values
 
 
 def run_study(study: Experiment, folder: Path, bench: Bench, options: Mapping[str, Any]) -> Iterator[Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from math import isfinite
@@ -63,6 +64,23 @@ def parse_axis(text: str) -> Axis:
     return Axis(name, _steps(text, parts))
 
 
+def axis_of(name: str, values: str | Iterable[float | str]) -> Axis:
+    """An axis from Python: the values as such, or the text that ``--over`` takes behind the name.
+
+    Raises MrdslError ``wrong-option``.
+    """
+    if isinstance(values, str):
+        return parse_axis(f"{name}={values}")
+    listed = tuple(dict.fromkeys(value if isinstance(value, str) else repr(float(value)) for value in values))
+    if not name.isidentifier() or not listed:
+        raise _wrong(f"{name}: {', '.join(listed)}", "give a param's name and at least one value")
+    return Axis(name, tuple(_shortest(value) for value in listed))
+
+
+def _shortest(value: str) -> str:
+    return value.removesuffix(".0")
+
+
 def _steps(text: str, parts: list[str]) -> tuple[str, ...]:
     matches = [_QUANTITY.fullmatch(part) for part in parts]
     if not all(matches):
@@ -107,6 +125,14 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     if not seeds or min(seeds) < 0 or len(seeds) > MOST:
         raise _wrong(f"--seeds {text}", "write it like `--seeds 1..10` or `--seeds 1,2,7`")
     return seeds
+
+
+def seeds_of(seeds: str | Iterable[int]) -> tuple[int, ...]:
+    """Seeds from Python, or as the text that ``--seeds`` takes; none for no seeds. Raises MrdslError."""
+    if isinstance(seeds, str):
+        return parse_seeds(seeds)
+    listed = tuple(dict.fromkeys(seeds))
+    return parse_seeds(",".join(str(seed) for seed in listed)) if listed else ()
 
 
 def _wrong(what: str, hint: str) -> MrdslError:

@@ -1,0 +1,44 @@
+"""The Python API: what an embedding program calls. Everything that the command line does is here, by the same names."""
+
+from mrdsl.api.plans import (
+    check,
+    compare,
+    compile,
+    diff,
+    dumps,
+    fmt,
+    load,
+    load_plan,
+    loads,
+    profile,
+    quantity,
+    report,
+    simulate,
+    solve,
+    verify,
+)
+from mrdsl.api.studies import experiment, experiments, explain, read, sweep, why
+
+__all__ = [
+    "check",
+    "compare",
+    "compile",
+    "diff",
+    "dumps",
+    "experiment",
+    "experiments",
+    "explain",
+    "fmt",
+    "load",
+    "load_plan",
+    "loads",
+    "profile",
+    "quantity",
+    "read",
+    "report",
+    "simulate",
+    "solve",
+    "sweep",
+    "verify",
+    "why",
+]

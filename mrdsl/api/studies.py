@@ -1,0 +1,137 @@
+"""What is asked of plans besides: why they are so, many of them side by side, studies, solutions of other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from mrdsl.core.result import Limits, Result, Table
+from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from mrdsl.contracts.family import Experiment
+    from mrdsl.explaining.why import Explained
+    from mrdsl.sweeping.sweep import Summary
+
+Values = str | Iterable[float | str]
+"""The values of a param: each as ``-D`` takes it, or all of them as ``--over`` does (``"0.8:1.4:0.1"``)."""
+
+
+def why(
+    plan: Spec | Result,
+    solver: str = "auto",
+    *,
+    formulation: str | None = None,
+    relax: bool = False,
+    limits: Limits | None = None,
+    worth: bool = True,
+) -> Explained:
+    """What a plan means and what each promise is worth; without a plan, which promises exclude each other.
+
+    ``plan`` is a spec, which is solved as :func:`mrdsl.solve` does, or a result. ``limits.time`` bounds the seconds for
+    reasons too (30 without). ``worth`` moves each promise a step, which takes a solve each. Raises MrdslError as
+    ``solve`` does.
+    """
+    from mrdsl.explaining.why import why as run
+
+    return run(plan, solver, formulation, relax, limits or Limits(), worth)
+
+
+def sweep(
+    spec: str | Path,
+    over: Mapping[str, Values] | None = None,
+    output: str | Path | None = None,
+    solver: str = "auto",
+    *,
+    seeds: str | Iterable[int] = (),
+    parameters: Mapping[str, Any] | None = None,
+    formulation: str | None = None,
+    relax: bool = False,
+    limits: Limits | None = None,
+    processes: int | None = None,
+    executor: str = "processes",
+    progress: Callable[[int, int], None] | None = None,
+    allow_outside: bool = False,
+    force: bool = False,
+) -> Summary:
+    """Solves a spec's file for every combination of params and seeds, in parallel: a row for each in ``.table``.
+
+    ``output`` (.csv, .jsonl, .parquet) gets the table; the same call goes on where an interrupted one stopped.
+    ``progress`` is called with the runs that are done, and all. Raises MrdslError as ``mrdsl sweep`` tells it.
+    """
+    from mrdsl.sweeping.axes import axis_of, seeds_of
+    from mrdsl.sweeping.cells import Setting
+    from mrdsl.sweeping.sweep import sweep as run
+
+    axes = [axis_of(name, values) for name, values in (over or {}).items()]
+    setting = Setting(str(spec), solver, formulation, relax, limits or Limits(), allow_outside, dict(parameters or {}))
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "sweep.jsonl") if output is None else Path(output)
+        return run(
+            setting,
+            axes,
+            seeds_of(seeds),
+            path,
+            workers=processes,
+            executor=executor,
+            progress=progress or (lambda done, total: None),
+            force=force,
+        )
+
+
+def read(
+    spec: Spec,
+    solution: str | Path,
+    *,
+    format: str | None = None,
+    formulation: str | None = None,
+    relax: bool = False,
+    names: str | Path | None = None,
+    gap: float | None = None,
+    bound: float | None = None,
+) -> Result:
+    """The plan in a solution file of the model that :func:`mrdsl.compile` wrote of the spec, checked like any other.
+
+    ``format`` is whose file it is; its own look decides without. ``names`` is the model's names.json, without which
+    nothing is proven; ``gap`` (relative) and ``bound`` (in the goal's unit) are what the solver proved. Raises
+    MrdslError for a file that cannot be read, or is of another model.
+    """
+    from mrdsl.planning.solution_files import Proof, read_solution
+
+    proof = Proof(None if names is None else Path(names), gap, bound)
+    return read_solution(spec, solution, format, formulation, relax, proof)
+
+
+def experiments() -> tuple[Experiment, ...]:
+    """All studies: name, what they are, and their options with defaults."""
+    from mrdsl.planning.studies import known_studies
+
+    return tuple(known_studies().values())
+
+
+def experiment(
+    name: str, output: str | Path | None = None, *, force: bool = False, **options: Any
+) -> tuple[Table, ...]:
+    """Runs a study into a folder (default: its name), where its plots and tables are, and gives the tables.
+
+    ``options`` are the study's own, as :func:`experiments` lists them. Raises MrdslError for an unknown study or
+    option.
+    """
+    from mrdsl.api import plans
+    from mrdsl.core.writer import claimed, overwriting
+    from mrdsl.planning.studies import run_study, settled, study_named
+
+    study = study_named(name)
+    values = settled(study, options)
+    folder = Path(output or name)
+    with claimed(folder), overwriting(force):
+        return tuple(run_study(study, folder, plans, values))
+
+
+def explain(code: str) -> str:
+    """What a diagnostic's code means, with a bad and a good spec, as Markdown. Raises MrdslError for an unknown one."""
+    from mrdsl.core.catalogue import page
+
+    return page(code)
