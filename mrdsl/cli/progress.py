@@ -96,7 +96,7 @@ def words_of(told: Progress, seconds: float) -> str:
         known.append(f"best {told.value:.6g}")
     if told.bound is not None:
         known.append(f"bound {told.bound:.6g}")
-    gap = relative_gap(told.value, told.bound)
+    gap = relative_gap(told.value, told.bound, told.fixed)
     if gap is not None:
         known.append(f"gap {100.0 * gap:.3g} %")
     return f"{told.what}, {seconds:.0f} s" + (f": {', '.join(known)}" if known else "")

@@ -25,7 +25,8 @@ class Draft:
     """What the steps of a pipeline hand on: its working state, never an answer, which is the :class:`Result` that
     :func:`run_steps` makes of the last one.
 
-    ``state`` is the family's own working state; ``plan``, ``value`` and ``bound`` are filled in as they become known.
+    ``state`` is the family's own working state; ``plan``, ``value`` and ``bound`` are filled in as they become known,
+    and ``fixed``, the part of the goal that every plan has, which gaps are not measured on.
     ``started`` is what ``clock`` said when the solve began, before the spec was checked: a long step stops by itself
     when ``limits.time`` has passed and sets ``termination`` to TIME_LIMIT. A pipeline that finishes leaves COMPLETED,
     or OPTIMAL where it proved its plan, or INFEASIBLE where it proved that there is none.
@@ -41,6 +42,7 @@ class Draft:
     plan: Plan | None = None
     value: float | None = None
     bound: float | None = None
+    fixed: float = 0.0
     termination: Termination = Termination.COMPLETED
     diagnostics: tuple[Diagnostic, ...] = ()
 
@@ -74,6 +76,7 @@ def run_steps(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> 
         value=draft.value,
         bound=draft.bound,
         diagnostics=draft.diagnostics,
+        fixed=draft.fixed,
     )
 
 

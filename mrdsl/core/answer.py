@@ -53,6 +53,16 @@ class Reply:
             duals=None if self.duals is None else self.duals * factor,
         )
 
+    def plus(self, amount: float) -> Reply:
+        """The same reply for the goal with ``amount`` added to it."""
+        if amount == 0.0:
+            return self
+        return replace(
+            self,
+            value=None if self.value is None else self.value + amount,
+            bound=None if self.bound is None else self.bound + amount,
+        )
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -61,7 +71,8 @@ class Answer:
     ``value`` is the incumbent's objective as the solver computed it and ``bound`` the solver's proven bound, both
     None where there is none. ``duals`` maps constraint names to shadow prices (LPs only). ``message`` is for people:
     what the solver printed where it failed. ``doubts`` say which of its claims were withdrawn and why. ``size`` is that
-    of the goal's largest term, to which tolerances are relative where the goal is a small difference of large terms.
+    of the goal's largest term, to which tolerances are relative where the goal is a small difference of large terms;
+    ``fixed`` the part of the goal that every solution has, which gaps are not measured on.
     """
 
     termination: Termination
@@ -74,3 +85,4 @@ class Answer:
     duals: Mapping[str, float] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
     size: float = 0.0
+    fixed: float = 0.0

@@ -33,7 +33,8 @@ class LinearProgram:
     """``minimize c x + offset`` (or maximize) with ``row_lower <= A x <= row_upper``, ``lower <= x <= upper``.
 
     ``A`` is held row by row: ``starts`` (one more than rows), ``columns``, ``coefficients``. Missing bounds are
-    infinite. ``hints`` are options for particular solvers, as ``{"highs": {"presolve": "off"}}``.
+    infinite. ``hints`` are options for particular solvers, as ``{"highs": {"presolve": "off"}}``. ``fixed`` is the part
+    of the goal that every solution has, which gaps are not measured on.
     """
 
     costs: Array
@@ -48,6 +49,7 @@ class LinearProgram:
     row_lower: Array
     row_upper: Array
     hints: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
+    fixed: float = 0.0
 
     @property
     def kind(self) -> str:
@@ -107,6 +109,10 @@ class LinearProgram:
     def scaled(self, factor: float) -> LinearProgram:
         """The same program with its goal multiplied by a power of two."""
         return self if factor == 1.0 else replace(self, costs=self.costs * factor, offset=self.offset * factor)
+
+    def without_fixed(self) -> LinearProgram:
+        """The same program with the fixed part taken out of its goal."""
+        return self if self.fixed == 0.0 else replace(self, offset=self.offset - self.fixed, fixed=0.0)
 
     def without_goal(self) -> LinearProgram:
         """The same program with nothing to minimize: is there any solution at all?"""

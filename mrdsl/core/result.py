@@ -13,6 +13,7 @@ from mrdsl.core.charts import Graph
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.equality import same
 from mrdsl.core.tables import Table as Table
+from mrdsl.core.tolerances import ROUNDING
 
 
 class Termination(StrEnum):
@@ -103,7 +104,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Objective:
-    """The goal and how well it was met; ``gap`` is relative to ``value``."""
+    """The goal and how well it was met; ``gap`` is relative to ``value`` less what every plan costs in any case."""
 
     sense: str
     quantity: str
@@ -120,7 +121,8 @@ class Result:
     A formulation, a pipeline or a simulation fills the first six fields: ``value`` is the objective of ``plan`` and
     ``bound`` a proven bound on the best possible objective, both None where unknown; ``solution`` is OPTIMAL only where
     value and bound agree within the gap that was asked for. ``size`` is that of the goal's largest term where
-    it is known, to which tolerances are relative. The rest says what was solved, by whom, and for what goal
+    it is known, to which tolerances are relative; ``fixed`` the part of the goal that every plan has, which gaps are
+    not measured on. The rest says what was solved, by whom, and for what goal
     (``sense``, ``quantity``, ``unit``); it is filled in once, where the result is handed to the user.
     ``relaxed``: whether whole numbers might be fractions. ``spec`` is what was solved.
     """
@@ -132,6 +134,7 @@ class Result:
     bound: float | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     size: float = 0.0
+    fixed: float = 0.0
     problem: str = ""
     title: str = ""
     formulation: str | None = None
@@ -165,7 +168,7 @@ class Result:
     @property
     def objective(self) -> Objective:
         """The goal, its value, its bound and the gap between them."""
-        gap = relative_gap(self.value, self.bound)
+        gap = relative_gap(self.value, self.bound, self.fixed)
         return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap)
 
     def tables(self) -> tuple[Table, ...]:
@@ -186,11 +189,14 @@ LEAST_VALUE = 1e-9
 """What a gap is relative to at least, so that a value of 0 has one."""
 
 
-def relative_gap(value: float | None, bound: float | None) -> float | None:
-    """``|value - bound|`` relative to the larger of LEAST_VALUE and ``|value|``; None where either is unknown."""
+def relative_gap(value: float | None, bound: float | None, fixed: float = 0.0) -> float | None:
+    """``|value - bound|`` relative to the larger of LEAST_VALUE and ``|value - fixed|``; None where either is unknown.
+
+    Of a large ``fixed`` part the last digits stay in the difference: no gap is relative to less than those.
+    """
     if value is None or bound is None:
         return None
-    return abs(value - bound) / max(abs(value), LEAST_VALUE)
+    return abs(value - bound) / max(abs(value - fixed), LEAST_VALUE, ROUNDING * abs(fixed))
 
 
 def plain(value: Any) -> Any:

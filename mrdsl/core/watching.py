@@ -19,7 +19,8 @@ T = TypeVar("T")
 class Progress:
     """How far work is: ``what`` is done, how many of how many pieces, the best value so far and its bound, if known.
 
-    ``over``: it has ended. Pieces that nobody can count have a ``total`` of None.
+    ``fixed`` is the part of the value that gaps are not measured on. ``over``: it has ended. Pieces that nobody can
+    count have a ``total`` of None.
     """
 
     what: str
@@ -27,14 +28,16 @@ class Progress:
     total: int | None = None
     value: float | None = None
     bound: float | None = None
+    fixed: float = 0.0
     over: bool = False
 
 
 Watcher = Callable[[Progress], None]
 _WATCHER: ContextVar[Watcher | None] = ContextVar("_WATCHER", default=None)
 _WORK: ContextVar[Progress | None] = ContextVar("_WORK", default=None)
-_UNIT: ContextVar[float | None] = ContextVar("_UNIT", default=None)
-"""What 1 of a value that is told is worth in the goal's own unit; None where it is not the goal that is solved for."""
+_UNIT: ContextVar[tuple[float, float] | None] = ContextVar("_UNIT", default=None)
+"""What 1 of a value that is told is worth in the goal's own unit, and what the goal has beside it; None where it is not
+the goal that is solved for."""
 
 
 @contextmanager
@@ -70,7 +73,7 @@ def work(what: str, total: int | None = None) -> Iterator[None]:
 @contextmanager
 def of_the_goal() -> Iterator[None]:
     """While it lasts, values that are told are the goal's, not those of some model on the way."""
-    token = _UNIT.set(1.0)
+    token = _UNIT.set((1.0, 0.0))
     try:
         yield
     finally:
@@ -78,10 +81,13 @@ def of_the_goal() -> Iterator[None]:
 
 
 @contextmanager
-def times(factor: float) -> Iterator[None]:
-    """While it lasts, values that are told count ``factor`` of what they counted: models are scaled for solvers."""
+def times(factor: float, beside: float = 0.0) -> Iterator[None]:
+    """While it lasts, values that are told count ``factor`` of what they counted, and ``beside`` is added to them.
+
+    Models are scaled for solvers, and lack what is fixed of their goal.
+    """
     unit = _UNIT.get()
-    token = _UNIT.set(None if unit is None else unit * factor)
+    token = _UNIT.set(None if unit is None else (unit[0] * factor, unit[1] + unit[0] * beside))
     try:
         yield
     finally:
@@ -98,12 +104,13 @@ def tell(*, value: float | None = None, bound: float | None = None, done: int = 
         return
     if now.total is not None:
         unit = None
-    value, bound = (None if each is None or unit is None else each * unit for each in (value, bound))
+    value, bound = (None if each is None or unit is None else each * unit[0] + unit[1] for each in (value, bound))
     now = replace(
         now,
         done=now.done + done,
         value=now.value if value is None else value,
         bound=now.bound if bound is None else bound,
+        fixed=now.fixed if unit is None else unit[1],
         over=over,
     )
     _WORK.set(now)

@@ -124,7 +124,8 @@ def _risks(family: Family, result: Result, observed: Result | None) -> Iterator[
     """What is not known of a plan, and what would tell it."""
     gap = result.objective.gap
     if result.plan is not None and result.objective.value is not None and result.solution is not SolutionStatus.OPTIMAL:
-        known = "no bound is known" if gap is None else f"another may be up to {100.0 * gap:.3g} % of it better"
+        measured = "what is not the same in every plan" if result.fixed else "it"
+        known = "no bound is known" if gap is None else f"another may be up to {100.0 * gap:.3g} % of {measured} better"
         yield f"The plan is not proven to be the best: {known}."
     if result.plan is not None and observed is None and (family.simulate or family.simulate_plan):
         yield "How much times vary was not looked at: `--simulate 10` shows independent runs."

@@ -23,4 +23,13 @@ def result_of(answer: Answer, plan: Plan | None, span: Span | None) -> Result:
     diagnostics: tuple[Diagnostic, ...] = ()
     if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
         diagnostics = (failure(answer.solver, answer.message, span),)
-    return Result(answer.termination, answer.solution, plan, answer.value, answer.bound, diagnostics, answer.size)
+    return Result(
+        answer.termination,
+        answer.solution,
+        plan,
+        answer.value,
+        answer.bound,
+        diagnostics,
+        answer.size,
+        answer.fixed,
+    )

@@ -170,7 +170,7 @@ def _properties(definitions: _Definitions, names: Sequence[str]) -> Schema:
         "value": _NUMBER,
         "unit": _TEXT,
         "bound": {**_NUMBER, "description": "a proven bound on the best possible value"},
-        "gap": {**_NUMBER, "description": "between value and bound, relative to the value"},
+        "gap": {**_NUMBER, "description": "between value and bound, relative to the value less `fixed`"},
     }
     return {
         "format": {"const": FORMAT, "description": "the version of this form"},
@@ -188,6 +188,7 @@ def _properties(definitions: _Definitions, names: Sequence[str]) -> Schema:
         "seconds": {"type": "object", "additionalProperties": {"type": "number"}},
         "relaxed": {"type": "boolean", "description": "whether whole numbers might be fractions"},
         "size": {"type": "number", "description": "of the goal's largest term, to which tolerances are relative"},
+        "fixed": {"type": "number", "description": "the part of the goal that every plan has, default 0"},
         "spec": {"type": "object", "description": "the resolved spec in SI units"},
         "files": {"type": "array", "items": {"$ref": "#/$defs/file"}},
         "state": {"type": ["object", "null"], "description": "the plan's own fields, which `plan` is a view of"},

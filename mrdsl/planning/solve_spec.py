@@ -279,7 +279,8 @@ def _valued(spec: Spec, family: Family, measure: Callable[[Spec, Any], float | N
         diagnostics = (*result.diagnostics, warning("objective-differs", message, spec.span))
         return replace(unproven(result), value=value, bound=None, diagnostics=diagnostics)
     bound = drawn_back(result.bound, value, goal_of(spec, family).sense == "maximize")
-    if (relative_gap(value, bound) or 0.0) > (relative_gap(claimed, result.bound) or 0.0) + 2.0 * AGREE:
+    gaps = [relative_gap(*each, result.fixed) or 0.0 for each in ((value, bound), (claimed, result.bound))]
+    if gaps[0] > gaps[1] + 2.0 * AGREE:
         result = unproven(result)
     return replace(result, value=value, bound=bound)
 

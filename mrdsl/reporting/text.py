@@ -83,6 +83,8 @@ def _proof(result: Result) -> str:
     if objective.bound is None:
         return " (no bound is known)"
     bound = f"bound {cell_text(objective.bound)}, gap {_gap_text(objective.gap or 0.0)}"
+    if result.fixed:
+        bound += f" beside the {cell_text(result.fixed)} {objective.unit} of every plan"
     return f" ({'proven: ' if result.solution is SolutionStatus.OPTIMAL else ''}{bound})"
 
 

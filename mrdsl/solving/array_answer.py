@@ -53,7 +53,7 @@ def checked_point(
     if worst > FEASIBILITY * 10:
         return None, refused_point(solver, solver_version, worst, None if row is None else row_name(row))
     values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
-    return Point(values, program.objective(values), program.goal_size(values)), None
+    return Point(values, program.objective(values), program.goal_size(values), program.fixed), None
 
 
 def refused_point(solver: str, solver_version: str | None, worst: float, row: str | None) -> Answer:

@@ -65,6 +65,7 @@ def linear_program(model: Any) -> tuple[LinearProgram, Names] | None:
         row_lower=np.array(rows.lower, dtype=np.float64),
         row_upper=np.array(rows.upper, dtype=np.float64),
         hints=hints_of(model),
+        fixed=float(getattr(model, "fixed_part", 0.0)),
     )
     return program, Names(list(variables.values()), rows.constraints, goal)
 

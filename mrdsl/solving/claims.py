@@ -25,11 +25,12 @@ CRASHED = "it crashed"
 
 @dataclass(frozen=True)
 class Point:
-    """A checked point of a model: its value, and the size of the largest term of the goal there."""
+    """A checked point of a model: its value, the size of the goal's largest term there, what is fixed of the goal."""
 
     values: Array
     value: float
     size: float = 0.0
+    fixed: float = 0.0
 
 
 def answer_of(
@@ -48,7 +49,7 @@ def answer_of(
         if termination is Termination.OPTIMAL:
             termination, message = Termination.ERROR, "it reports an optimum without a solution"
         return Answer(termination, SolutionStatus.NONE, None, reply.bound, solver, version, message, duals)
-    bound = _refined(reply, point.value, limits, maximize)
+    bound = _refined(reply, point.value - point.fixed, point.value, limits, maximize)
     if bound is not None and contradicts(bound, point.value, maximize, point.size):
         doubts = (
             f"it claims that no plan is {'above' if maximize else 'below'} {bound:g}, and gives one worth "
@@ -66,6 +67,7 @@ def answer_of(
         duals,
         doubts,
         point.size,
+        point.fixed,
     )
     return graded(answer, limits)
 
@@ -80,7 +82,7 @@ def graded(answer: Answer, limits: Limits) -> Answer:
     """The answer called optimal where, and only where, its bound proves that."""
     if answer.solution is SolutionStatus.NONE:
         return answer
-    gap = relative_gap(answer.value, answer.bound)
+    gap = relative_gap(answer.value, answer.bound, answer.fixed)
     ended = answer.termination in (Termination.OPTIMAL, Termination.COMPLETED)
     if ended and gap is not None and gap <= (limits.gap or 0.0) + AGREE:
         return replace(answer, solution=SolutionStatus.OPTIMAL, termination=Termination.OPTIMAL)
@@ -101,11 +103,14 @@ def drawn_back(bound: float | None, value: float, maximize: bool) -> float | Non
     return max(bound, value) if maximize else min(bound, value)
 
 
-def _refined(reply: Reply, value: float, limits: Limits, maximize: bool) -> float | None:
-    """The bound, where it was printed with few digits no further from the value than the gap that was proven."""
+def _refined(reply: Reply, measured: float, value: float, limits: Limits, maximize: bool) -> float | None:
+    """The bound, where it was printed with few digits no further from the value than the gap that was proven.
+
+    The gap is relative to the ``measured`` part of the value.
+    """
     if not reply.within_gap:
         return reply.bound
-    proven = (limits.gap or 0.0) * abs(value)
+    proven = (limits.gap or 0.0) * abs(measured)
     candidate = value + proven if maximize else value - proven
     if reply.bound is None:
         return candidate

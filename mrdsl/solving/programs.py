@@ -114,19 +114,20 @@ def solve_program(
 ) -> Reply:
     """The solver's reply for a linear program, in the program's own sense; unbounded and infeasible are settled.
 
-    The solver sees the goal minimized and at its natural size; value, bound and duals come back in the goal's own.
+    The solver sees the goal minimized, at its natural size and without what is fixed of it, on which its gap would be
+    measured; value, bound and duals come back in the goal's own.
     """
     if (settled := _trivial(program)) is not None:
         return settled
     factor = program.natural_scale()
-    asked = program.minimized().scaled(factor)
+    asked = program.without_fixed().minimized().scaled(factor)
     own = (-1.0 if program.maximize else 1.0) / factor
-    with watching.times(own):
+    with watching.times(own, program.fixed):
         reply = _ask(solver, asked, limits, want_duals, start)
     reply = _decided(reply)
     if reply.undecided:
         reply = _settle(solver, asked, limits)
-    return reply.times(own)
+    return reply.times(own).plus(program.fixed)
 
 
 def _decided(reply: Reply) -> Reply:

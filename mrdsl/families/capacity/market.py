@@ -79,9 +79,24 @@ class Market:
         return np.where(self.spot, 0.0, self.masters[self.vm_of_lane])
 
     @cached_property
+    def of_masters(self) -> float:
+        """What masters cost at the least: the part of the cost that every plan has."""
+        return float(self.prices @ self.buy(self.masters_of_lane))
+
+    @cached_property
     def prices(self) -> Floats:
         """The price of each offer for one period."""
         return np.array([offer.price for offer in self.offers])
+
+    def buy(self, needed: Floats) -> Floats:
+        """So many VMs for each lane, the cheapest first, by offer; what is not on offer is left out."""
+        bought = np.zeros(len(self.offers))
+        left = needed.copy()
+        for number in np.argsort(self.prices, kind="stable").tolist():
+            offer = self.offers[number]
+            bought[number] = min(left[offer.lane], offer.available)
+            left[offer.lane] -= bought[number]
+        return bought
 
     def offers_of(self, vm: int) -> Iterator[tuple[int, Offer]]:
         """The offers of a VM type, with their numbers."""

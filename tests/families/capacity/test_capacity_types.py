@@ -17,6 +17,7 @@ from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
+from mrdsl.reporting.text import status_text
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import OnDemand
 from tests.families.capacity import capacity_specs, type_specs
@@ -405,3 +406,35 @@ minimize cost
     assert [d.code for d in refused.value.diagnostics] == ["out-of-range"]
     few = mrdsl.loads(text.replace("price = -1 USD/h } }", "price = 1 USD/h } available = 1 }"))
     assert [d.code for d in mrdsl.check(few)] == ["impossible-quota"]
+
+
+MASTERS = """problem capacity
+vm a { on_demand { price = 0.2 USD/h }, masters = 1 }
+vm b { on_demand { price = 0.31 USD/h }, spot { price = 0.1 USD/h, interruptions = 0.01/h } }
+class c[1..3] {
+  coefficients { A = 540 s, B = 125 s, C = 9 s }, slots { map = 3, reduce = 2 }
+  on b { slots { map = 5, reduce = 3 } }
+  spot = 37%, jobs = 1..12, deadline = 4 min, penalty = 0.3 USD
+}
+class d {
+  coefficients { A = 740 s, B = 225 s, C = 9 s }, slots { map = 2, reduce = 3 }
+  jobs = 1..9, deadline = 5 min, penalty = 0.6 USD
+}
+minimize cost
+"""
+
+
+@pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "direct"])
+def test_what_masters_cost_is_no_part_of_what_a_gap_is_measured_on(solver: str) -> None:
+    """A hundred million of them: the plan is as near to the optimum as with one, and its gap says so."""
+    few, many = mrdsl.loads(MASTERS), mrdsl.loads(MASTERS.replace("masters = 1", "masters = 100_000_000"))
+    least = optimum(few) - 0.2
+    found = solve(many, solver=solver, limits=Limits(gap=0.04, time=30))
+    beside = found.objective.value - 0.2 * 100_000_000
+    assert beside <= least * 1.04 + 1e-6
+    gap = (found.objective.value - found.objective.bound) / beside
+    assert found.objective.gap == pytest.approx(gap, abs=1e-6)
+    assert (found.solution is SolutionStatus.OPTIMAL) is (gap <= 0.04)
+    assert "beside the 20000000 USD of every plan" in status_text(found)
+    again = mrdsl.Result.from_json(found.to_json())
+    assert again.objective == found.objective

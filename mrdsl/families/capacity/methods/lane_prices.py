@@ -122,7 +122,7 @@ def closed_form(task: Task) -> Relaxed | None:
     count = wanted(task, ways)
     jobs = ways.jobs(count, len(prices))
     needed = vms_of(task.mix, jobs)
-    bought = buy(market, needed)
+    bought = market.buy(needed)
     short = [
         lane
         for lane in range(len(prices))
@@ -148,17 +148,6 @@ def by_type(market: Market, bought: Floats) -> Floats:
     """The VMs of each type, however bought."""
     vms = market.vm_of_lane[[offer.lane for offer in market.offers]]
     return summed(vms, bought, len(market.names))
-
-
-def buy(market: Market, needed: Floats) -> Floats:
-    """So many VMs for each lane, the cheapest first; what is not on offer is left out."""
-    bought = np.zeros(len(market.offers))
-    left = needed.copy()
-    for number in np.argsort(market.prices, kind="stable").tolist():
-        offer = market.offers[number]
-        bought[number] = min(left[offer.lane], offer.available)
-        left[offer.lane] -= bought[number]
-    return bought
 
 
 def wanted(task: Task, ways: Ways) -> Floats:
@@ -212,7 +201,8 @@ def _by_master(task: Task, gap: float, dear: float) -> Relaxed:
     master = _Master(task, dear)
     prices, quotas = master.first_prices()
     best_bound, best_prices, best_quotas = -np.inf, prices, quotas
-    value, bought, jobs, lacking = np.inf, np.zeros(len(task.market.offers)), np.zeros_like(task.mix.gamma), 0.0
+    market = task.market
+    value, bought, jobs, lacking = np.inf, np.zeros(len(market.offers)), np.zeros_like(task.mix.gamma), 0.0
     for round_number in range(ROUNDS):
         ways = cheapest(task, prices)
         count = wanted(task, ways)
@@ -221,7 +211,7 @@ def _by_master(task: Task, gap: float, dear: float) -> Relaxed:
             best_bound, best_prices, best_quotas = bound, prices, quotas
         master.add(ways.jobs(count, len(prices)))
         value, bought, weights, lacking, master_prices, master_quotas = master.solve()
-        if value - best_bound <= gap * max(abs(value), SAME_SUM):
+        if value - best_bound <= gap * max(abs(value - market.of_masters), SAME_SUM * max(1.0, abs(value))):
             break
         inside = 0.5 if round_number % 2 else 0.0
         prices = inside * best_prices + (1.0 - inside) * master_prices

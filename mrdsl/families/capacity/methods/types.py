@@ -46,7 +46,7 @@ def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
     if bool((low > high).any()):
         found = contradictions_of(spec, mix.names, low > high)
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=found)
-    return replace(draft, state=Task(mix, low, high, available, same_type=not relax))
+    return replace(draft, state=Task(mix, low, high, available, same_type=not relax), fixed=mix.market.of_masters)
 
 
 def fill(draft: Draft, task: Task) -> Draft:
@@ -63,7 +63,7 @@ def fill(draft: Draft, task: Task) -> Draft:
             "raise available, lower the least jobs of classes, or add a vm type",
         )
         return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(told,))
-    exact = (relative_gap(found.value, found.bound) or 0.0) <= ROUNDING
+    exact = (relative_gap(found.value, found.bound, draft.fixed) or 0.0) <= ROUNDING
     bound = found.value if exact and draft.relax else found.bound
     draft = replace(draft, state=Placement(task, found), bound=bound)
     if not draft.relax or found.lacking > ROUNDING:
@@ -78,7 +78,7 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
     task, bound = placement.task, placement.relaxed.bound
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
     until = None if draft.limits.time is None else draft.started + draft.limits.time
-    found = whole_placement(task, placement.relaxed.jobs, bound + gap * abs(bound), until)
+    found = whole_placement(task, placement.relaxed.jobs, bound + gap * abs(bound - draft.fixed), until)
     if found is None:
         told = warning(
             "no-plan-found",
@@ -89,6 +89,6 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
         return replace(draft, diagnostics=(*draft.diagnostics, told))
     plan = mix_plan_of(task.mix, found[1], found[0], relax=False)
     bound = min(plan.total, bound)
-    proven = (relative_gap(plan.total, bound) or 0.0) <= gap
+    proven = (relative_gap(plan.total, bound, draft.fixed) or 0.0) <= gap
     ended = Termination.OPTIMAL if proven else Termination.COMPLETED
     return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)

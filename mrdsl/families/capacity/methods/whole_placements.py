@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_prices import Task, buy, by_type, vms_of
+from mrdsl.families.capacity.methods.lane_prices import Task, by_type, vms_of
 
 EFFORT = 30_000_000
 """So many moves are looked at in all, at most ``MOST_MOVES`` of them made."""
@@ -33,7 +33,7 @@ def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | N
     """
     jobs = rounded(task, relaxed)
     _Moves(task, jobs).run(enough, until)
-    bought = buy(task.market, np.asarray(ceiling(vms_of(task.mix, jobs))))
+    bought = task.market.buy(np.asarray(ceiling(vms_of(task.mix, jobs))))
     if bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
         return None
     return jobs, bought

@@ -41,6 +41,7 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     if not relax and bool(mix.together.any()):
         _keep_together(model, mix, jobs)
     _add_cost(model, mix, jobs)
+    model.fixed_part = mix.market.of_masters
     _add_quantities(model, spec, mix, jobs)
     return model
 
