@@ -36,8 +36,17 @@ if TYPE_CHECKING:
     )
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
+    from mrdsl.families.bounds.plan import BoundsPlan
+    from mrdsl.families.capacity.plan import CapacityPlan
+    from mrdsl.families.deadline.plan import DeadlinePlan
+    from mrdsl.families.energy.plan import EnergyPlan
+    from mrdsl.families.hybrid.plan import HybridPlan
+    from mrdsl.families.joint.plan import JointPlan
+    from mrdsl.families.makespan.plan import MakespanPlan
+    from mrdsl.families.schedule.plan import SchedulePlan
     from mrdsl.spec.spec import Constraint, Goal, Method, Spec
 
+_PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "makespan", "schedule")
 _HOMES = {
     **dict.fromkeys(
         (
@@ -49,18 +58,27 @@ _HOMES = {
     ),
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
     **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
+    **{f"{family.title()}Plan": f"mrdsl.families.{family}.plan" for family in _PLANNING},
     **dict.fromkeys(("Constraint", "Goal", "Method", "Spec"), "mrdsl.spec.spec"),
 }
 
 __all__ = [
+    "BoundsPlan",
+    "CapacityPlan",
     "Constraint",
+    "DeadlinePlan",
     "Diagnostic",
+    "EnergyPlan",
     "Goal",
+    "HybridPlan",
+    "JointPlan",
     "Limits",
+    "MakespanPlan",
     "Method",
     "MrdslError",
     "Plan",
     "Result",
+    "SchedulePlan",
     "SolutionStatus",
     "Spec",
     "Termination",

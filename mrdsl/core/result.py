@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mrdsl.core import saving
 from mrdsl.core.charts import Bar as Bar
@@ -114,8 +114,17 @@ class Objective:
     gap: float | None
 
 
+Q = TypeVar("Q", bound=Plan)
+if TYPE_CHECKING:  # a default is known to type checkers before Python 3.13
+    import typing_extensions
+
+    P = typing_extensions.TypeVar("P", bound=Plan, default=Plan, covariant=True)
+else:
+    P = TypeVar("P", bound=Plan, covariant=True)
+
+
 @dataclass(frozen=True)
-class Result:
+class Result(Generic[P]):
     """What came of a spec: everything that ``mrdsl solve --json`` prints.
 
     A formulation, a pipeline or a simulation fills the first six fields: ``value`` is the objective of ``plan`` and
@@ -129,7 +138,7 @@ class Result:
 
     termination: Termination
     solution: SolutionStatus = SolutionStatus.NONE
-    plan: Plan | None = None
+    plan: P | None = None
     value: float | None = None
     bound: float | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -164,6 +173,17 @@ class Result:
         """The result in a saved plan; ``name`` is the file's, for messages. Raises MrdslError for any other text."""
         found: Result = saving.of_results().read(text, name)
         return found
+
+    def of(self, kind: type[Q]) -> Result[Q]:
+        """This very result, known to a type checker as one of that family: ``solve(spec).of(CapacityPlan).plan``.
+
+        Raises TypeError where there is a plan, and it is of another kind.
+        """
+        if self.plan is not None and not isinstance(self.plan, kind):
+            raise TypeError(
+                f"this is a plan of {self.problem or 'no family'}, {type(self.plan).__name__}, not {kind.__name__}"
+            )
+        return cast("Result[Q]", self)
 
     @property
     def objective(self) -> Objective:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.by_name import ByName
 from mrdsl.core.charts import Graph
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
@@ -129,6 +130,11 @@ class CapacityPlan(Plan):
     def total(self) -> float:
         """Equation (5)."""
         return self.vm_cost + self.penalties
+
+    @property
+    def classes(self) -> ByName[ClassPlan | StagedClassPlan]:
+        """What the plan says of each class, by its name."""
+        return ByName(self.names, self.of_class)
 
     def of_class(self, index: int) -> ClassPlan | StagedClassPlan:
         """What the plan says of the class at ``index`` of the spec's order."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.by_name import place_of
 from mrdsl.core.charts import Graph
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.formulas.estimates import upper_is_bound
@@ -48,6 +49,9 @@ class ServicePlan:
     response: Floats = field(metadata=lacking("the service has no VM"))
 
 
+Columns = TypeVar("Columns", ClassPlan, ServicePlan)
+
+
 @dataclass(frozen=True, eq=False)
 class JointPlan(Plan):
     """One allocation per period. ``vms``, ``utilization`` and the costs have the shape (periods,).
@@ -76,6 +80,14 @@ class JointPlan(Plan):
     def total(self) -> float:
         """The cost of all periods: operation and penalties."""
         return float(self.operation.sum() + self.penalties.sum())
+
+    def of_class(self, name: str) -> ClassPlan:
+        """What a class gets: arrays of the shape (periods,). Raises KeyError for an unknown one."""
+        return _column(self.classes, place_of(self.class_names, name))
+
+    def of_service(self, name: str) -> ServicePlan:
+        """What a service gets: arrays of the shape (periods,). Raises KeyError for an unknown one."""
+        return _column(self.services, place_of(self.service_names, name))
 
     def document(self) -> dict[str, Any]:
         """``periods[]`` and ``cost`` as in the language's reference."""
@@ -222,6 +234,10 @@ def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointP
         stages=work.execution.stages,
         dags=work.execution.dags,
     )
+
+
+def _column(of_all: Columns, place: int) -> Columns:
+    return type(of_all)(**{each.name: getattr(of_all, each.name)[:, place] for each in fields(of_all)})
 
 
 def columns_of(plan: JointPlan) -> tuple[Floats, Floats]:

@@ -1,0 +1,81 @@
+"""User code that mypy checks strictly: it knows the plan of a family, and what is wrong is seen before it runs."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mrdsl
+from mrdsl.core.resources import resource
+
+MODELS = Path(str(resource("models")))
+RIGHT = """import mrdsl
+
+spec: mrdsl.Spec = mrdsl.load("quickstart.mrspec", {"peak": 1.1}, seed=3)
+result = mrdsl.solve(spec, "direct", limits=mrdsl.Limits(time=10.0)).of(mrdsl.CapacityPlan)
+kept: mrdsl.Result[mrdsl.CapacityPlan] = result
+anything: mrdsl.Result = result
+if result.plan is not None:
+    admitted: float = result.plan.classes["clicks"].admitted
+    reveal_type(result.plan)
+print(mrdsl.why(result).tables[0].columns, mrdsl.explain("soft-deadline"), mrdsl.quantity("15 min") + 1.0)
+for row in mrdsl.sweep("quickstart.mrspec", {"peak": [0.9, 1.1]}, seeds=range(3)).table:
+    print(row["value"])
+mrdsl.compare(result, spec, names=["a", "b"])
+mrdsl.diff(result, result)
+print(mrdsl.dumps(spec), result.to_json(), mrdsl.Result.from_json("").plan, spec.to_json())
+"""
+WRONG = {
+    "result.plan.classes": "union-attr",
+    'mrdsl.solve(spec, limits={"time": 3})': "arg-type",
+    'mrdsl.solve(spec).of(mrdsl.JointPlan).plan.classes["a"].jobs + ""': "union-attr",
+    "mrdsl.solve('quickstart.mrspec')": "arg-type",
+    "mrdsl.quantity(3)": "arg-type",
+}
+
+
+def _mypy(text: str, folder: Path) -> str:
+    (folder / "user.py").write_text(text)
+    line = [sys.executable, "-m", "mypy", "--strict", "--follow-imports", "silent", "user.py"]
+    found = {**os.environ, "MYPYPATH": str(Path(mrdsl.__file__).parents[1])}
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, env=found).stdout
+
+
+def test_a_type_checker_knows_the_plan(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    told = _mypy(RIGHT + "\n".join(WRONG) + "\n", tmp_path)
+    lines = told.splitlines()
+    assert any('Revealed type is "mrdsl.families.capacity.plan.CapacityPlan"' in line for line in lines)
+    errors = [line for line in lines if ": error:" in line]
+    first = RIGHT.count("\n") + 1
+    for number, (text, code) in enumerate(WRONG.items(), first):
+        assert any(line.startswith(f"user.py:{number}: ") and f"[{code}]" in line for line in errors), (text, told)
+    assert not [line for line in errors if int(line.split(":")[1]) < first]
+
+
+def test_a_result_is_one_of_its_family() -> None:
+    result = mrdsl.solve(mrdsl.load(MODELS / "capacity/quickstart.mrspec"), "direct")
+    assert result.of(mrdsl.CapacityPlan) is result
+    with pytest.raises(TypeError, match="plan of capacity"):
+        result.of(mrdsl.JointPlan)
+
+
+def test_everything_public_can_be_looked_up() -> None:
+    assert all(getattr(mrdsl, name) is not None for name in mrdsl.__all__)
+    assert list(mrdsl.__all__) == sorted(mrdsl.__all__)
+
+
+@pytest.mark.parametrize("name", ["capacity/quickstart", "joint/reference", "makespan/small", "deadline/fan"])
+def test_specs_and_results_pickle(name: str) -> None:
+    path = MODELS / f"{name}.mrspec"
+    spec = mrdsl.load(path if path.exists() else next(iter(sorted(path.parent.glob("*.mrspec")))))
+    result = mrdsl.solve(spec, limits=mrdsl.Limits(time=5.0))
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert pickle.loads(pickle.dumps(result)) == result
+    assert mrdsl.Spec.from_json(spec.to_json()) == spec
+    assert mrdsl.Result.from_json(result.to_json()).value == result.value
