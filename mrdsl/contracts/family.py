@@ -150,10 +150,9 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Export:
-    """A plan as files that another program takes over: ``mrdsl export FILE NAME``.
-
-    ``format`` is one of ``exchange.registry.PLANS``, or a family's own. ``write(spec, plan)`` gives texts by file
-    names; it raises ValueError in words where the plan has no such form.
+    """A plan in a form of the family's own: ``mrdsl export FILE NAME``. Clusters are better said as ``deployments``.
+    ``write(spec, plan)`` gives texts by file
+       names; it raises ValueError in words where the plan has no such form.
     """
 
     format: Writer[Any]

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.queue_tree import ROOT, Queue
+from mrdsl.exchange.xml_text import settings_of
 
 PREFIX = "yarn.scheduler.capacity."
 
 
 def read_capacity_scheduler(text: str) -> Queue:
     """The tree below ``root``. Raises FormatError where the text is no such file."""
-    try:
-        configuration = ET.fromstring(text)
-    except ET.ParseError as problem:
-        raise FormatError(f"it is no XML: {problem}") from None
-    if configuration.tag != "configuration":
-        raise FormatError(f"it is a <{configuration.tag}>, not a <configuration>")
-    values = {}
-    for one in configuration.iter("property"):
-        name, value = one.findtext("name"), one.findtext("value")
-        if name is None or value is None:
-            raise FormatError("a <property> lacks its <name> or <value>")
-        values[name.strip()] = value.strip()
+    values = settings_of(text)
     if f"{PREFIX}{ROOT}.queues" not in values:
         raise FormatError(f"it names no queues below {ROOT}")
     return _queue(ROOT, ROOT, values)

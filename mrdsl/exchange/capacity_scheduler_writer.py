@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from mrdsl.exchange.queue_tree import Queue, mistakes
+from mrdsl.exchange.xml_text import written
 
 PREFIX = "yarn.scheduler.capacity"
+CALCULATOR = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 
 
-def capacity_scheduler(root: Queue) -> str:
-    """The file for a tree of queues. Raises ValueError where YARN would refuse it."""
+def capacity_scheduler(root: Queue, comments: tuple[str, ...] = ()) -> str:
+    """The file for a tree of queues, below comments. Raises ValueError where YARN would refuse it."""
     wrong = mistakes(root)
     if wrong:
         raise ValueError("; ".join(wrong))
@@ -23,11 +25,11 @@ def capacity_scheduler(root: Queue) -> str:
         ET.SubElement(one, "value").text = value
         if note:
             ET.SubElement(one, "description").text = note
-    ET.indent(configuration)
-    return '<?xml version="1.0"?>\n' + ET.tostring(configuration, encoding="unicode") + "\n"
+    return written(configuration, comments)
 
 
 def _properties(root: Queue) -> Iterator[tuple[str, str, str]]:
+    yield f"{PREFIX}.resource-calculator", CALCULATOR, "cores count too, not memory alone"
     for path, queue in root.walk():
         at = f"{PREFIX}.{path}"
         if queue is not root:

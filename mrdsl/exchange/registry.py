@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Result
     from mrdsl.exchange.cells import RawTable
+    from mrdsl.exchange.fair_scheduler import FairQueue
     from mrdsl.exchange.jobs import TableJob
     from mrdsl.exchange.logs.formats import LogFormat
     from mrdsl.exchange.models.written import Written
@@ -212,6 +213,12 @@ def _capacity_scheduler_reader() -> Callable[[str, Mistakes], Queue]:
     return _text_reader(read_capacity_scheduler)
 
 
+def _fair_scheduler_reader() -> Callable[[str, Mistakes], tuple[FairQueue, ...]]:
+    from mrdsl.exchange.fair_scheduler import read_fair_scheduler
+
+    return _text_reader(read_fair_scheduler)
+
+
 def _job_history() -> LogFormat:
     from mrdsl.exchange.logs.hadoop_history import FORMAT
 
@@ -271,8 +278,9 @@ SOLUTIONS: tuple[Reader[Reply], ...] = (
         sign=re.compile(r"\A(solution status:|objective value:|no solution available)"),
     ),
 )
-QUEUES: tuple[Reader[Queue], ...] = (
-    Reader("yarn", "a tree of queues", "YARN's capacity-scheduler.xml", _capacity_scheduler_reader, (".xml",)),
+QUEUES: tuple[Reader[Queue] | Reader[tuple[FairQueue, ...]], ...] = (
+    Reader("capacity", "queues", "YARN's capacity-scheduler.xml", _capacity_scheduler_reader, (".xml",)),
+    Reader("fair", "queues", "YARN's fair-scheduler.xml", _fair_scheduler_reader, (".xml",)),
 )
 LOGS: tuple[LogReader, ...] = (
     LogReader("jhist", "runs of jobs", "job history of Hadoop 2 and 3 (`.jhist`)", _job_history),
@@ -326,10 +334,10 @@ def _parquet() -> TableWriter:
     return as_parquet
 
 
-def _capacity_scheduler() -> Callable[[Queue], str]:
-    from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler
+def _yarn() -> TargetWriter:
+    from mrdsl.exchange.targets.yarn import yarn
 
-    return capacity_scheduler
+    return yarn
 
 
 def _emr() -> TargetWriter:
@@ -374,11 +382,8 @@ TABLES: tuple[Writer[TableWriter], ...] = (
 TargetWriter = Callable[["Deployment", "Wishes"], "Exported"]
 """Of one cluster and what the user asks for besides; raises TargetError where the target cannot take it."""
 EMR = Writer("emr", "machines and classes", "Amazon EMR's `RunJobFlow`: master, core and task groups", _emr, (".json",))
-TARGETS: tuple[Writer[TargetWriter], ...] = (EMR,)
-YARN = Writer(
-    "yarn", "a tree of queues", "YARN's capacity-scheduler.xml, one per period", _capacity_scheduler, (".xml",)
-)
-PLANS: tuple[Writer[Callable[[Queue], str]], ...] = (YARN,)
+YARN = Writer("yarn", "shares of classes", "YARN's schedulers, what machines offer and what jobs ask", _yarn, (".xml",))
+TARGETS: tuple[Writer[TargetWriter], ...] = (EMR, YARN)
 PlanWriter = Writer[Callable[["Result", Path], bytes]]
 """Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
 DRAWN = (".svg", ".png", ".html")
@@ -395,4 +400,4 @@ OF_A_RUN: tuple[PlanWriter, ...] = (
     GANTT,
     PlanWriter("trace", "a run", "the first run, event by event, as a table", _trace, (".csv",)),
 )
-WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *PLANS, *TARGETS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))
+WRITERS: tuple[Writer[Any], ...] = (*MODELS, *TABLES, *TARGETS, *dict.fromkeys((*OF_A_PLAN, *OF_A_RUN)))

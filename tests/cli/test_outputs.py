@@ -181,8 +181,10 @@ def test_a_hyphen_is_standard_output(monkeypatch: pytest.MonkeyPatch, capsys: Sh
     assert capsys.readouterr().out.rstrip().endswith("end")
     assert mrdsl(monkeypatch, "new", "capacity", "-o", "-") == 0
     assert capsys.readouterr().out == (MODELS / "capacity" / "reference.mrspec").read_text(encoding="utf-8")
-    assert mrdsl(monkeypatch, "export", "joint.mrspec", "yarn", "-o", "-") == 0
-    assert capsys.readouterr().out.startswith("<?xml")
+    assert mrdsl(monkeypatch, "export", "q.mrspec", "emr", "--vm", "m5=m5.xlarge", "-o", "-") == 0
+    assert json.loads(capsys.readouterr().out)["ReleaseLabel"]
+    assert mrdsl(monkeypatch, "export", "joint.mrspec", "yarn", "-o", "-") == 2
+    assert "name a folder for them" in capsys.readouterr().err
     assert not Path("-").exists()
 
 

@@ -17,8 +17,10 @@ from mrdsl.cli import cli
 from mrdsl.exchange.capacity_scheduler_reader import read_capacity_scheduler
 from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler
 from mrdsl.exchange.queue_tree import Queue, mistakes, percentages
-from mrdsl.families.joint.exports import queue_names, yarn
+from mrdsl.exchange.targets.deployment import Wishes
+from mrdsl.exchange.targets.yarn import queue_names
 from mrdsl.families.joint.studies.instances import instance
+from mrdsl.planning.exporting import export
 from mrdsl.planning.solve_spec import solve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,8 +135,9 @@ def test_a_day_of_queues() -> None:
     spec = instance("S2", 1)
     spec = replace(spec, facts=replace(spec.facts, cluster=replace(spec.facts.cluster, size=700)))
     plan = solve(spec).plan
-    files = yarn(spec, plan)  # type: ignore[arg-type]
-    assert list(files) == [f"capacity-scheduler-{t:02}.xml" for t in range(24)]
+    files = export(spec, plan, "yarn", Wishes()).files  # type: ignore[arg-type]
+    assert set(files) == {f"{kind}-scheduler-{t:02}.xml" for kind in ("capacity", "fair") for t in range(24)}
+    files = {name: text for name, text in files.items() if name.startswith("capacity")}
     for t, text in enumerate(files.values()):
         root = read_capacity_scheduler(text)
         assert not mistakes(root)
@@ -153,8 +156,10 @@ def test_the_command(tmp_path: Path) -> None:
     reference = str(ROOT / "models" / "joint" / "reference.mrspec")
     done = CliRunner().invoke(cli, ["export", reference, "yarn", "-o", str(tmp_path)], standalone_mode=False)
     assert done.return_value == 0
-    (path,) = tmp_path.iterdir()
-    assert done.stdout.strip() == str(path)
+    names = ["capacity-scheduler.xml", "fair-scheduler.xml", "mapred-recommendations.xml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    assert done.stdout.split() == [str(tmp_path / name) for name in names]
+    path = tmp_path / names[0]
     assert [name for name, _ in read_capacity_scheduler(path.read_text()).walk()] == [
         "root",
         "root.mapreduce",

@@ -22,15 +22,12 @@ from mrdsl.exchange.logs.reading import Log, read_logs
 from mrdsl.exchange.logs.telling import Telling
 from mrdsl.exchange.mistakes import EmptyFileError, FormatError
 from mrdsl.exchange.models.written import Written
-from mrdsl.exchange.queue_tree import Queue, percentages
 from mrdsl.exchange.registry import (
     JOBS,
     LOGS,
     MODELS,
     OF_A_PLAN,
     OF_A_RUN,
-    PLANS,
-    QUEUES,
     READERS,
     SOLUTIONS,
     TABLES,
@@ -194,19 +191,6 @@ def test_a_table_is_written_twice_alike_and_csv_is_read_back(writer: Writer[Any]
         assert table.rows == len(ROWS)
 
 
-@pytest.mark.parametrize("writer", PLANS, ids=names(PLANS))
-def test_a_plan_is_written_twice_alike_and_read_back(writer: Writer[Any], tmp_path: Path) -> None:
-    shares = percentages([3.0, 1.0])
-    root = Queue("root", children=tuple(Queue(name, share) for name, share in zip("ab", shares, strict=True)))
-    text = writer.load()(root)
-    assert text == writer.load()(root)
-    reader = named(QUEUES, writer.name)
-    assert reader is not None
-    path = tmp_path / "plan"
-    path.write_text(text, encoding="utf-8")
-    assert reader.read(path, []) == root
-
-
 @pytest.mark.parametrize("reader", LOGS, ids=names(LOGS))
 def test_a_log_is_told_by_its_beginning_and_what_is_no_log_behind_it_is_told(reader: LogReader, tmp_path: Path) -> None:
     head = reader.load().sample
@@ -223,7 +207,7 @@ def test_a_log_is_told_by_its_beginning_and_what_is_no_log_behind_it_is_told(rea
 
 
 def test_names_and_endings_tell_formats_apart() -> None:
-    for group in (MODELS, TABLES, (*PLANS, *TARGETS), WORKFLOWS, JOBS, SOLUTIONS, LOGS):
+    for group in (MODELS, TABLES, TARGETS, WORKFLOWS, JOBS, SOLUTIONS, LOGS):
         assert len(set(names(group))) == len(group)
         assert len(set(endings(group))) == len(endings(group))
     assert len({(one.name, one.reads) for one in READERS}) == len(READERS)
@@ -233,13 +217,8 @@ def test_names_and_endings_tell_formats_apart() -> None:
     assert recognized(SOLUTIONS, "nothing of the kind") is None
 
 
-def test_families_name_registered_formats_only() -> None:
-    exported = [export.format for name in SHIPPED for export in (family(name) or pytest.fail(name)).exports]
-    assert exported
-    assert all(one in PLANS for one in exported)
-    assert {one.name for one in PLANS} == {one.name for one in exported}
-    targets = [target for name in SHIPPED for target in (family(name) or pytest.fail(name)).targets]
-    assert set(targets) == set(TARGETS)
+def test_families_name_registered_targets_only() -> None:
+    assert {target for name in SHIPPED for target in (family(name) or pytest.fail(name)).targets} == set(TARGETS)
 
 
 def test_commands_take_their_lists_from_the_registry() -> None:

@@ -70,8 +70,9 @@ def _some(vm: str, lane: str, count: float, price: float | None) -> Iterator[Gro
 
 
 def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]:
+    """The classes that have jobs; each weighs what its slots take of all VMs, since tasks are of different sizes."""
     per_vm = slots_on_types(facts)
-    every = float(plan.map_slots.sum() + plan.reduce_slots.sum())
+    every = float(plan.vms.sum())
     shares: dict[int, list[Share]] = {}
     for of_class, of_vm, lane, jobs, maps, reduces in _shares(plan):
         node = facts.classes[of_class]
@@ -81,7 +82,7 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
     return tuple(
         Workload(
             plan.names[index],
-            float(plan.map_slots[index] + plan.reduce_slots[index]) / every if every else 0.0,
+            float(plan.vms[index]) / every,
             tuple(found),
         )
         for index, found in sorted(shares.items())

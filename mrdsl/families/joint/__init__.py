@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Experiment, Export, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
 from mrdsl.exchange.registry import YARN
 from mrdsl.families.joint import hooks
 from mrdsl.families.joint.checks import check, find_impossible
@@ -88,7 +88,8 @@ FAMILY = Family(
     quantity=hooks.quantity,
     why=hooks.why,
     simulate_plan=hooks.simulate_plan,
-    exports=(Export(YARN, hooks.write_yarn),),
+    targets=(YARN,),
+    deployments=hooks.deployments,
     experiments=(
         Experiment(
             "joint",

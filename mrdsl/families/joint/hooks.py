@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
     from typing import Any
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Limits, Plan, Result, Table
+    from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.joint.plan import JointPlan
     from mrdsl.reporting.report import Shown
     from mrdsl.simulation.settings import Settings
@@ -141,11 +142,11 @@ def run_p1(spec: Spec, relax: bool, limits: Limits, solve: SolveModel) -> Result
     return answer(spec, relax, limits, solve)
 
 
-def write_yarn(spec: Spec, plan: JointPlan) -> Mapping[str, str]:
-    """A plan as ``yarn``."""
-    from mrdsl.families.joint.exports import yarn
+def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:
+    """The clusters that a plan comes to."""
+    from mrdsl.families.joint.deployment import deployments as answer
 
-    return yarn(spec, plan)
+    return answer(spec, plan)
 
 
 def study_joint(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:

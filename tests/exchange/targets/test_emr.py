@@ -16,40 +16,15 @@ from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, Mac
 from mrdsl.exchange.targets.emr import emr
 from mrdsl.exchange.targets.emr_rules import RULES, mistakes
 from mrdsl.planning.exporting import export
+from tests.exchange.targets.plans import MACHINES, exported
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
 CATALOGUE = SHARED / "data" / "cloud" / "ec2_us-east-1.csv"
-MACHINES = """
-problem capacity "Two kinds"
-vm "m5.xlarge" {
-  cores = 4
-  memory = 16 GiB
-  on_demand { price = 0.192 USD/h }
-  reserved { price = 0.121 USD/h, available = 3 }
-  spot { price = 0.073 USD/h, interruptions = 0.0003/h }
-  fee = 0.048 USD/h
-}
-vm "r5.xlarge" { cores = 4, memory = 32 GiB, on_demand { price = 0.252 USD/h }, fee = 0.063 USD/h }
-class clicks {
-  map { tasks = 37, avg = 30 s, max = 42 s }
-  shuffle { first_max = 11 s, avg = 37 s, max = 40 s }
-  reduce { tasks = 16, avg = 22 s, max = 44 s }
-  container { map { cores = 1, memory = 2 GiB }, reduce { cores = 1, memory = 6 GiB } }
-  jobs = 2..3
-  deadline = 5 min
-  penalty = 12 USD
-  spot = 50%
-}
-minimize cost
-"""
 
 
 def written(text: str, wishes: Wishes | None = None) -> dict[str, Any]:
-    spec = mrdsl.loads(text)
-    plan = mrdsl.solve(spec).plan
-    assert plan is not None
-    files = export(spec, plan, "emr", wishes or Wishes()).files
+    files = exported(text, "emr", wishes).files
     assert list(files) == ["emr.json"]
     document = json.loads(files["emr.json"])
     assert isinstance(document, dict)

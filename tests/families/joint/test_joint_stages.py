@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from mrdsl.core.result import Limits, Termination
-from mrdsl.families.joint.exports import yarn
+from mrdsl.exchange.targets.deployment import Wishes
 from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts, Service
 from mrdsl.language.loading import load_text
+from mrdsl.planning.exporting import export
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.schema import Range
@@ -81,7 +82,7 @@ def test_one_stage_is_a_map_only_class_to_the_last_digit() -> None:
 
 def test_queues_say_task_slots() -> None:
     spec = drawn(1)
-    files = yarn(spec, solve(spec).plan)
+    files = export(spec, solve(spec).plan, "yarn", Wishes()).files
     assert "task slots at once" in "".join(files.values())
 
 

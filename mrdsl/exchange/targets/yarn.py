@@ -1,0 +1,149 @@
+"""YARN: the queues of both schedulers; and what machines offer and jobs ask, where the spec says what tasks take.
+
+Two layers, as in section 2 of Cano et al.: all of YARN's capacity goes to ``root.mapreduce``, whose queues are the
+classes. Sharing is work-conserving: an idle queue's slots may be taken by others, by a single user too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, gcd, log10
+
+from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler
+from mrdsl.exchange.fair_scheduler import FairQueue, fair_scheduler
+from mrdsl.exchange.queue_tree import ROOT, Queue, percentages
+from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes, Workload
+from mrdsl.exchange.targets.sizes import Size, at_once, kinds_of, per_job, sized, sizes_of
+from mrdsl.exchange.xml_text import settings
+
+LAYER = "mapreduce"
+
+
+def yarn(deployment: Deployment, _: Wishes) -> Exported:
+    """``capacity-scheduler.xml``, ``fair-scheduler.xml``; ``yarn-site-TYPE.xml`` and ``mapred-CLASS.xml`` beside them.
+
+    Raises ValueError where there is no class.
+    """
+    loads = deployment.workloads
+    if not loads:
+        raise ValueError("there is no class, and so no queue")
+    names = queue_names([load.name for load in loads])
+    known = sized(deployment, loads)
+    notes = [*deployment.notes]
+    if not known:
+        notes.append("what a task takes: the spec does not say it, so the queues have shares and no sizes")
+    comments = (*deployment.origin.lines(), *(f"not in it: {note}" for note in notes))
+    sizes = [sizes_of(deployment, load) if known else {} for load in loads]
+    files = {
+        "capacity-scheduler.xml": capacity_scheduler(_tree(deployment, names), comments),
+        "fair-scheduler.xml": fair_scheduler((_layer(loads, names, sizes),), comments),
+    }
+    if not deployment.part:
+        for name, load, size in zip(names, loads, sizes, strict=True):
+            if "task" not in kinds_of(load):
+                files[f"mapred-{name}.xml"] = settings(_job(name, load, size), comments)
+    if known:
+        files |= {
+            f"yarn-site-{vm}.xml": settings(site, comments) for vm, site in _machines(deployment, loads, sizes).items()
+        }
+    return Exported(files, tuple(notes))
+
+
+def _tree(deployment: Deployment, names: Sequence[str]) -> Queue:
+    loads = deployment.workloads
+    digits = max(3, ceil(log10(len(names))) + 1)
+    shares = percentages([load.weight for load in loads], digits)
+    queues = tuple(
+        Queue(
+            name,
+            share,
+            user_limit=ceil(100 / share) if share else None,
+            note=f"{load.name}: {_slots(load)} slots at once",
+        )
+        for name, load, share in zip(names, loads, shares, strict=True)
+    )
+    return Queue(ROOT, children=(Queue(LAYER, children=queues),), note=_held(deployment))
+
+
+def _held(deployment: Deployment) -> str:
+    part = f"{deployment.part}: " if deployment.part else ""
+    machines = ", ".join(f"{group.count} {group.vm}" for group in deployment.groups)
+    return f"{part}{machines}"
+
+
+def _slots(load: Workload) -> str:
+    return " and ".join(f"{at_once(load, kind)} {kind}" for kind in kinds_of(load)) or "no"
+
+
+def _layer(loads: Sequence[Workload], names: Sequence[str], sizes: Sequence[Mapping[str, Size]]) -> FairQueue:
+    return FairQueue(
+        LAYER,
+        children=tuple(
+            FairQueue(
+                name,
+                load.weight,
+                sum(at_once(load, kind) * each.memory for kind, each in size.items()) if size else None,
+                sum(at_once(load, kind) * each.vcores for kind, each in size.items()) if size else None,
+                load.jobs,
+            )
+            for name, load, size in zip(names, loads, sizes, strict=True)
+        ),
+    )
+
+
+def _job(queue: str, load: Workload, sizes: Mapping[str, Size]) -> dict[str, str]:
+    """What one job of the class is submitted with: as many tasks at once as the plan gives the job that has most."""
+    found = {"mapreduce.job.queuename": f"{ROOT}.{LAYER}.{queue}"}
+    for kind in kinds_of(load):
+        found[f"mapreduce.job.running.{kind}.limit"] = str(per_job(load, kind)[1])
+        if kind in sizes:
+            found[f"mapreduce.{kind}.memory.mb"] = str(sizes[kind].memory)
+            found[f"mapreduce.{kind}.cpu.vcores"] = str(sizes[kind].vcores)
+    reduces = [one.of_job for share in load.shares for one in share.tasks if one.kind == "reduce" and one.of_job]
+    if reduces:
+        found["mapreduce.job.reduces"] = str(reduces[0])
+    elif kinds_of(load) == ("map",):
+        found["mapreduce.job.reduces"] = "0"
+    return found
+
+
+def _machines(
+    deployment: Deployment, loads: Sequence[Workload], sizes: Sequence[Mapping[str, Size]]
+) -> dict[str, dict[str, str]]:
+    """What each type offers: room for the slots that the plan counts on, of whichever class needs most."""
+    taken: dict[str, list[Size]] = {}
+    for vm, need in _needs(loads, sizes):
+        taken.setdefault(vm, []).append(need)
+    unit = gcd(*(each.memory for size in sizes for each in size.values()))
+    held = {group.vm for group in deployment.groups}
+    return {
+        vm: {
+            "yarn.nodemanager.resource.memory-mb": str(max(need.memory for need in needs)),
+            "yarn.nodemanager.resource.cpu-vcores": str(max(need.vcores for need in needs)),
+            "yarn.scheduler.minimum-allocation-mb": str(unit),
+        }
+        for vm, needs in taken.items()
+        if vm in held
+    }
+
+
+def _needs(loads: Sequence[Workload], sizes: Sequence[Mapping[str, Size]]) -> Iterator[tuple[str, Size]]:
+    for load, size in zip(loads, sizes, strict=True):
+        for share in load.shares:
+            for one in share.tasks:
+                each = size[one.kind]
+                yield share.vm, Size(one.per_vm * each.vcores, one.per_vm * each.memory)
+
+
+def queue_names(names: Sequence[str]) -> list[str]:
+    """Names that YARN takes: letters, digits, - and _; a second queue of one name gets a number."""
+    chosen: dict[str, None] = {}
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+        free = plain
+        number = 2
+        while free in chosen:
+            free, number = f"{plain}_{number}", number + 1
+        chosen[free] = None
+    return list(chosen)

@@ -1,0 +1,52 @@
+"""A joint plan as shares of the cluster, period by period."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.exchange.targets.deployment import FIRM, Deployment, Share, Tasks, Workload
+from mrdsl.families.joint.facts import JobClass, JointFacts
+from mrdsl.families.joint.plan import JointPlan
+from mrdsl.spec.spec import Spec
+
+VM = "vm"
+"""What the cluster's machines are called, which are of one kind without a name."""
+
+
+def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:
+    """One cluster per period: the classes with their weights (47). Raises ValueError where the spec has no class."""
+    if not len(plan.class_names):
+        raise ValueError("there is no class, and so no queue")
+    periods = range(len(plan.vms))
+    width = len(str(periods[-1]))
+    return tuple(_period(spec.facts, plan, t, f"{t:0{width}}" if len(periods) > 1 else "") for t in periods)
+
+
+def _period(facts: JointFacts, plan: JointPlan, t: int, part: str) -> Deployment:
+    loads = tuple(_workload(facts.classes[i], plan, t, i) for i in range(len(plan.class_names)))
+    return Deployment((), (), loads, part=part, notes=tuple(_notes(plan, t)))
+
+
+def _workload(node: JobClass, plan: JointPlan, t: int, index: int) -> Workload:
+    got = plan.classes
+    jobs = int(ceiling(float(got.at_once[t, index])))
+    slots = (float(got.map_slots[t, index]), float(got.reduce_slots[t, index]))
+    share = Share(VM, FIRM, jobs, tuple(_tasks(node, slots)))
+    return Workload(plan.class_names[index], float(got.weight[t, index]), (share,) if jobs else ())
+
+
+def _tasks(node: JobClass, slots: tuple[float, float]) -> Iterator[Tasks]:
+    if node.stages:
+        most = max(stage.tasks for stage in node.stages)
+        yield Tasks("task", most, int(ceiling(slots[0])), node.slots.task or 1)
+        return
+    for kind, phase, held in zip(("map", "reduce"), (node.map, node.reduce), slots, strict=True):
+        if held > 0:
+            per_vm = getattr(node.slots, kind) or 1
+            yield Tasks(kind, 0 if phase is None else phase.tasks, int(ceiling(held)), per_vm)
+
+
+def _notes(plan: JointPlan, t: int) -> Iterator[str]:
+    for name, vms in zip(plan.service_names, plan.services.vms[t].tolist(), strict=True):
+        yield f"{vms:g} VMs of the service {name}, which is no job of YARN"

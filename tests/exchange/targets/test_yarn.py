@@ -1,0 +1,139 @@
+"""YARN's files: Hadoop's own samples are read, and what is written has the plan's slots when it is read back."""
+
+from __future__ import annotations
+
+import os
+from math import ceil
+from pathlib import Path
+
+import pytest
+
+from mrdsl.exchange.capacity_scheduler_reader import read_capacity_scheduler
+from mrdsl.exchange.fair_scheduler import FairQueue, fair_scheduler, read_fair_scheduler
+from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.xml_text import settings_of
+from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
+SAMPLES = sorted((SHARED / "data" / "sls").glob("*/*fair-scheduler.xml"))
+SIZES = {"map": (2048, 1), "reduce": (6144, 1)}
+
+
+@pytest.mark.skipif(not SAMPLES, reason="Hadoop's sample configurations are not here")
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_hadoops_own_samples(path: Path) -> None:
+    queues = read_fair_scheduler(path.read_text(encoding="utf-8"))
+    assert [(q.name, q.weight, q.memory, q.vcores) for q in queues] == [
+        ("sls_queue_1", 0.25, 1024, 1),
+        ("sls_queue_2", 0.25, 1024, 1),
+        ("sls_queue_3", 0.5, 1024, 1),
+    ]
+    assert read_fair_scheduler(fair_scheduler(queues)) == queues
+
+
+def test_the_plans_slots_are_read_back_from_the_jobs_and_the_queues() -> None:
+    """The queue's promise is the containers of all slots; a job may run as many tasks as the job that has most."""
+    _, plan = planned(MACHINES)
+    files = exported(MACHINES, "yarn").files
+    whole = plan.document()["classes"]["clicks"]["whole_slots"]
+    jobs = int(plan.admitted[0])
+    (layer,) = read_fair_scheduler(files["fair-scheduler.xml"])
+    (queue,) = layer.children
+    assert queue.jobs == jobs
+    assert queue.memory == sum(whole[kind] * memory for kind, (memory, _) in SIZES.items())
+    assert queue.vcores == sum(whole[kind] * cores for kind, (_, cores) in SIZES.items())
+    job = settings_of(files["mapred-clicks.xml"])
+    assert job["mapreduce.job.queuename"] == "root.mapreduce.clicks"
+    assert job["mapreduce.job.reduces"] == "16"
+    for kind, (memory, cores) in SIZES.items():
+        limit = int(job[f"mapreduce.job.running.{kind}.limit"])
+        assert limit == ceil(whole[kind] / jobs)
+        assert (job[f"mapreduce.{kind}.memory.mb"], job[f"mapreduce.{kind}.cpu.vcores"]) == (str(memory), str(cores))
+
+
+def test_machines_hold_the_slots_that_the_plan_counts_on() -> None:
+    """4 maps of one core, by the cores; 2 reduces of 6 GiB in 16 GiB, 4 in 32 GiB: what YARN would place on one."""
+    files = exported(MACHINES, "yarn").files
+    for vm, hosted in (("m5.xlarge", {"map": 4, "reduce": 2}), ("r5.xlarge", {"map": 4, "reduce": 4})):
+        if f"yarn-site-{vm}.xml" not in files:
+            continue
+        site = settings_of(files[f"yarn-site-{vm}.xml"])
+        unit = int(site["yarn.scheduler.minimum-allocation-mb"])
+        for kind, (memory, cores) in SIZES.items():
+            rounded = ceil(memory / unit) * unit
+            fit = int(site["yarn.nodemanager.resource.memory-mb"]) // rounded
+            assert min(fit, int(site["yarn.nodemanager.resource.cpu-vcores"]) // cores) == hosted[kind], (vm, kind)
+    assert "yarn-site-m5.xlarge.xml" in files
+
+
+def test_shares_are_those_of_the_machines() -> None:
+    """Each queue's part of the cluster is that of the VMs that its slots take, so it holds them all."""
+    _, plan = planned(STAGES)
+    files = exported(STAGES, "yarn").files
+    root = read_capacity_scheduler(files["capacity-scheduler.xml"])
+    (layer,) = root.children
+    for queue, name, vms in zip(layer.children, plan.names, plan.vms.tolist(), strict=True):
+        assert queue.name == name
+        assert float(queue.capacity) == pytest.approx(100 * vms / plan.vms.sum(), abs=1e-3)
+        assert float(queue.capacity) / 100 * plan.on_demand >= vms - 1e-3
+    assert set(files) == {"capacity-scheduler.xml", "fair-scheduler.xml", "yarn-site-m5.xlarge.xml"}
+
+
+def test_a_divided_machine_leaves_the_system_a_core_and_a_gib() -> None:
+    """5 cores and 17 GiB: 4 cores and 16 GiB for 4 maps, or for 2 reduces."""
+    text = MACHINES.replace("container { map { cores = 1, memory = 2 GiB }, reduce { cores = 1, memory = 6 GiB } }", "")
+    text = text.replace("jobs = 2..3", "slots { map = 4, reduce = 2 }\n  jobs = 2..3")
+    files = exported(text.replace("cores = 4", "cores = 5").replace("16 GiB", "17 GiB"), "yarn").files
+    job = settings_of(files["mapred-clicks.xml"])
+    assert (job["mapreduce.map.memory.mb"], job["mapreduce.map.cpu.vcores"]) == ("4096", "1")
+    assert (job["mapreduce.reduce.memory.mb"], job["mapreduce.reduce.cpu.vcores"]) == ("8192", "2")
+
+
+def test_without_sizes_the_queues_have_shares_and_the_files_say_so() -> None:
+    text = MACHINES.replace("container { map { cores = 1, memory = 2 GiB }, reduce { cores = 1, memory = 6 GiB } }", "")
+    text = text.replace("jobs = 2..3", "slots { map = 4, reduce = 2 }\n  jobs = 2..3").replace("cores = 4", "")
+    made = exported(
+        text.replace(", memory = 32 GiB", "").replace("  memory = 16 GiB\n", "").replace("{ ,", "{"), "yarn"
+    )
+    assert set(made.files) == {"capacity-scheduler.xml", "fair-scheduler.xml", "mapred-clicks.xml"}
+    assert any("what a task takes" in note for note in made.notes)
+    assert "not in it: what a task takes" in made.files["fair-scheduler.xml"]
+    (layer,) = read_fair_scheduler(made.files["fair-scheduler.xml"])
+    assert layer.children[0].memory is None
+
+
+@pytest.mark.parametrize(
+    ("queues", "reason"),
+    [
+        ((FairQueue("a"), FairQueue("a")), "one name"),
+        ((FairQueue("a.b"),), "a dot"),
+        ((FairQueue("a", weight=-1.0),), "no number from 0 on"),
+        ((FairQueue("a", weight=float("nan")),), "no number from 0 on"),
+        ((FairQueue("a", memory=1),), "together"),
+        ((FairQueue("a", children=(FairQueue("b", jobs=-1),)),), "negative"),
+    ],
+)
+def test_what_yarn_refuses_is_not_written(queues: tuple[FairQueue, ...], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        fair_scheduler(queues)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("<configuration/>", "not an <allocations>"),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]><allocations/>", "declares entities"),
+        ("<allocations><queue/></allocations>", "no name"),
+        ("<allocations><queue name='a'><weight>much</weight></queue></allocations>", "`much`, not a number"),
+        ("<allocations><queue name='a'><minResources>all</minResources></queue></allocations>", "not of the form"),
+    ],
+)
+def test_what_is_no_such_file(text: str, reason: str) -> None:
+    with pytest.raises(FormatError, match=reason):
+        read_fair_scheduler(text)
+
+
+def test_a_title_ends_no_comment() -> None:
+    files = exported(MACHINES.replace('"Two kinds"', '"a --> <b> --- c"'), "yarn").files
+    assert len(read_capacity_scheduler(files["capacity-scheduler.xml"]).children) == 1
