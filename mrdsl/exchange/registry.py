@@ -219,6 +219,18 @@ def _fair_scheduler_reader() -> Callable[[str, Mistakes], tuple[FairQueue, ...]]
     return _text_reader(read_fair_scheduler)
 
 
+def _spark_settings() -> Callable[[str, Mistakes], dict[str, str]]:
+    from mrdsl.exchange.spark_settings import read_spark_settings
+
+    return _text_reader(read_spark_settings)
+
+
+def _hadoop_settings() -> Callable[[str, Mistakes], dict[str, str]]:
+    from mrdsl.exchange.xml_text import settings_of
+
+    return _text_reader(settings_of)
+
+
 def _job_history() -> LogFormat:
     from mrdsl.exchange.logs.hadoop_history import FORMAT
 
@@ -282,6 +294,10 @@ QUEUES: tuple[Reader[Queue] | Reader[tuple[FairQueue, ...]], ...] = (
     Reader("capacity", "queues", "YARN's capacity-scheduler.xml", _capacity_scheduler_reader, (".xml",)),
     Reader("fair", "queues", "YARN's fair-scheduler.xml", _fair_scheduler_reader, (".xml",)),
 )
+SETTINGS: tuple[Reader[dict[str, str]], ...] = (
+    Reader("spark", "settings", "Spark's spark-defaults.conf", _spark_settings, (".conf",)),
+    Reader("hadoop", "settings", "Hadoop's *-site.xml", _hadoop_settings, (".xml",)),
+)
 LOGS: tuple[LogReader, ...] = (
     LogReader("jhist", "runs of jobs", "job history of Hadoop 2 and 3 (`.jhist`)", _job_history),
     LogReader("history", "runs of jobs", "job history of Hadoop 1", _text_history),
@@ -289,7 +305,7 @@ LOGS: tuple[LogReader, ...] = (
     LogReader("rumen", "runs of jobs", "traces of Rumen", _rumen),
     LogReader("sls", "runs of jobs", "jobs of YARN's load simulator", _sls),
 )
-READERS: tuple[Reader[Any], ...] = (*WORKFLOWS, *JOBS, *SPOT_PRICES, *TABLES_READ, *SOLUTIONS, *QUEUES)
+READERS: tuple[Reader[Any], ...] = (*WORKFLOWS, *JOBS, *SPOT_PRICES, *TABLES_READ, *SOLUTIONS, *QUEUES, *SETTINGS)
 
 
 def _lp() -> Callable[[IO[str], Any, str], Written]:
@@ -332,6 +348,24 @@ def _parquet() -> TableWriter:
     from mrdsl.exchange.row_files import as_parquet
 
     return as_parquet
+
+
+def _spark() -> TargetWriter:
+    from mrdsl.exchange.targets.spark import spark
+
+    return spark
+
+
+def _emr_serverless() -> TargetWriter:
+    from mrdsl.exchange.targets.emr_serverless import emr_serverless
+
+    return emr_serverless
+
+
+def _kubernetes() -> TargetWriter:
+    from mrdsl.exchange.targets.kubernetes import kubernetes
+
+    return kubernetes
 
 
 def _yarn() -> TargetWriter:
@@ -383,7 +417,14 @@ TargetWriter = Callable[["Deployment", "Wishes"], "Exported"]
 """Of one cluster and what the user asks for besides; raises TargetError where the target cannot take it."""
 EMR = Writer("emr", "machines and classes", "Amazon EMR's `RunJobFlow`: master, core and task groups", _emr, (".json",))
 YARN = Writer("yarn", "shares of classes", "YARN's schedulers, what machines offer and what jobs ask", _yarn, (".xml",))
-TARGETS: tuple[Writer[TargetWriter], ...] = (EMR, YARN)
+SPARK = Writer("spark", "classes", "Spark's settings, a file per class", _spark, (".conf",))
+EMR_SERVERLESS = Writer(
+    "emr-serverless", "classes", "EMR Serverless applications: workers, capacity", _emr_serverless, (".json",)
+)
+KUBERNETES = Writer(
+    "kubernetes", "classes", "the Spark operator's applications, and YuniKorn's queues", _kubernetes, (".yaml",)
+)
+TARGETS: tuple[Writer[TargetWriter], ...] = (EMR, EMR_SERVERLESS, YARN, SPARK, KUBERNETES)
 PlanWriter = Writer[Callable[["Result", Path], bytes]]
 """Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
 DRAWN = (".svg", ".png", ".html")

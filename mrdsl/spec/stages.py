@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mrdsl.spec.blocks import ReducePhase
 from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.schema import Node, Source, blocks, choice, path, quantity, references
 from mrdsl.spec.simulated import DISTRIBUTIONS
@@ -41,6 +42,14 @@ def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:
         else:
             stages += [tuple(getattr(node, "stages", ())) for node in part]
     return stages
+
+
+def partitions_of(stages: Sequence[Stage], reduce: ReducePhase | None) -> int | None:
+    """Into how many tasks what a job shuffles is parted: those of its widest stage behind another, or its reduces."""
+    widths = [stage.tasks for stage in stages if stage.after]
+    if reduce is not None and not stages and reduce.tasks:
+        widths.append(reduce.tasks)
+    return max(widths, default=None)
 
 
 def any_stages(classes: Sequence[Any]) -> bool:

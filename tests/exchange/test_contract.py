@@ -207,9 +207,10 @@ def test_a_log_is_told_by_its_beginning_and_what_is_no_log_behind_it_is_told(rea
 
 
 def test_names_and_endings_tell_formats_apart() -> None:
-    for group in (MODELS, TABLES, TARGETS, WORKFLOWS, JOBS, SOLUTIONS, LOGS):
+    for group in (MODELS, TABLES, WORKFLOWS, JOBS, SOLUTIONS, LOGS):
         assert len(set(names(group))) == len(group)
         assert len(set(endings(group))) == len(endings(group))
+    assert len(set(names(TARGETS))) == len(TARGETS)
     assert len({(one.name, one.reads) for one in READERS}) == len(READERS)
     assert by_ending(MODELS, ".LP") is MODELS[0]
     assert named(MODELS, "xls") is None

@@ -85,11 +85,15 @@ class Share:
 
 @dataclass(frozen=True)
 class Workload:
-    """One class of jobs: where its jobs run, and its part of all slots."""
+    """One class of jobs: where its jobs run, and its part of the cluster.
+
+    ``partitions``: into how many tasks what is shuffled is parted, at most; None where nothing is, or it is not known.
+    """
 
     name: str
     weight: float
     shares: tuple[Share, ...] = ()
+    partitions: int | None = None
 
     @property
     def jobs(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.exchange.registry import EMR, YARN
+from mrdsl.exchange.registry import TARGETS
 from mrdsl.families.capacity import hooks
 from mrdsl.families.capacity.checks import check, find_impossible
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts
@@ -90,7 +90,7 @@ FAMILY = Family(
             draws=False,
         ),
     ),
-    targets=(EMR, YARN),
+    targets=TARGETS,
     deployments=hooks.deployments,
     plans=hooks.plans,
     operated=hooks.operated,

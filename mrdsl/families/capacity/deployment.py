@@ -24,6 +24,7 @@ from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.machines import Resources
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import partitions_of
 
 Shared = tuple[int, int, str, float, float, float]
 """The number of the class and of the type, firm or spot, jobs, map slots and reduce slots."""
@@ -84,6 +85,7 @@ def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]
             plan.names[index],
             float(plan.vms[index]) / every,
             tuple(found),
+            partitions_of(facts.classes[index].stages, facts.classes[index].reduce),
         )
         for index, found in sorted(shares.items())
     )

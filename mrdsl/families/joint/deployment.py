@@ -9,6 +9,7 @@ from mrdsl.exchange.targets.deployment import FIRM, Deployment, Share, Tasks, Wo
 from mrdsl.families.joint.facts import JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import partitions_of
 
 VM = "vm"
 """What the cluster's machines are called, which are of one kind without a name."""
@@ -33,7 +34,12 @@ def _workload(node: JobClass, plan: JointPlan, t: int, index: int) -> Workload:
     jobs = int(ceiling(float(got.at_once[t, index])))
     slots = (float(got.map_slots[t, index]), float(got.reduce_slots[t, index]))
     share = Share(VM, FIRM, jobs, tuple(_tasks(node, slots)))
-    return Workload(plan.class_names[index], float(got.weight[t, index]), (share,) if jobs else ())
+    return Workload(
+        plan.class_names[index],
+        float(got.weight[t, index]),
+        (share,) if jobs else (),
+        partitions_of(node.stages, node.reduce),
+    )
 
 
 def _tasks(node: JobClass, slots: tuple[float, float]) -> Iterator[Tasks]:

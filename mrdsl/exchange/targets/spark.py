@@ -1,0 +1,178 @@
+"""Spark: a ``spark-defaults.conf`` per class, which one application of the class is submitted with.
+
+One task of the plan is one task of Spark, and an executor runs as many as fill it without a rest: so the executors of
+all applications run the plan's tasks at once, neither more nor fewer. A container of the plan is an executor's heap and
+its overhead together. The driver is none of the plan's tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mrdsl.exchange.queue_tree import ROOT
+from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload
+from mrdsl.exchange.targets.sizes import SYSTEM_CORES, SYSTEM_MEMORY, Size, at_once, kinds_of, sizes_of
+from mrdsl.exchange.targets.spark_rules import HEAP_LEAST, OVERHEAD_LEAST, OVERHEAD_SHARE, mistakes
+from mrdsl.exchange.targets.yarn import LAYER, queue_names
+
+MIB = 2**20
+TASKS_OF_EXECUTOR = 5
+"""So many tasks share an executor at most: beyond, its threads wait for each other at the storage."""
+DRIVER = Size(SYSTEM_CORES, SYSTEM_MEMORY // MIB)
+"""What a driver takes, heap and overhead."""
+
+
+@dataclass(frozen=True)
+class Executors:
+    """The executors of one class's applications.
+
+    One runs ``tasks`` of ``size`` each; an application has ``least`` to ``most`` of them, all applications ``every``.
+    """
+
+    tasks: int
+    size: Size
+    least: int
+    most: int
+    every: int
+    partitions: int | None
+
+    @property
+    def cores(self) -> int:
+        """Cores of an executor."""
+        return self.tasks * self.size.vcores
+
+    @property
+    def memory(self) -> int:
+        """MiB of an executor, heap and overhead."""
+        return self.tasks * self.size.memory
+
+
+def executors_of(deployment: Deployment, load: Workload) -> Executors:
+    """What the class's slots come to as executors.
+
+    Map and reduce tasks of a class run in the same executors, one phase after the other: they are as many as the phase
+    with more slots needs, each of the size of the larger task. Raises TargetError where that is more than the machines
+    of the class hold, or where the spec does not say what a task takes.
+    """
+    sizes = sizes_of(deployment, load)
+    kinds = kinds_of(load)
+    size = sizes[kinds[0]]
+    for kind in kinds[1:]:
+        size = size.joined(sizes[kind])
+    slots = max(at_once(load, kind) for kind in kinds)
+    if len(kinds) > 1:
+        _refuse_lack(load, size)
+    least, most = slots // load.jobs, -(-slots // load.jobs)
+    hosted = [one.per_vm for share in load.shares for one in share.tasks]
+    tasks = max(k for k in range(1, TASKS_OF_EXECUTOR + 1) if all(n % k == 0 for n in (least, most, *hosted)))
+    return Executors(tasks, size, least // tasks, most // tasks, slots // tasks, load.partitions)
+
+
+def _refuse_lack(load: Workload, size: Size) -> None:
+    for share in load.shares:
+        fewest = min(one.per_vm for one in share.tasks)
+        needed = max(one.at_once for one in share.tasks) / fewest
+        planned = sum(one.at_once / one.per_vm for one in share.tasks)
+        if needed > planned + 1e-9:
+            raise TargetError(
+                f"class {load.name} has map and reduce slots of different sizes, and Spark runs both in the same "
+                f"executors: of {size.vcores} cores and {size.memory} MiB they would take {needed:.6g} {share.vm}, and "
+                f"the plan has {planned:.6g} for the class",
+                "give map and reduce tasks one size, or describe the class by `stage` blocks",
+            )
+
+
+def spark(deployment: Deployment, _: Wishes) -> Exported:
+    """A file per class. Raises TargetError where Spark would refuse one, or cannot run the class as planned."""
+    loads = running(deployment)
+    names = queue_names([load.name for load in loads])
+    found = {name: executors_of(deployment, load) for name, load in zip(names, loads, strict=True)}
+    notes = (*deployment.notes, driver_note())
+    files = {
+        f"spark-defaults-{name}.conf" if len(names) > 1 else "spark-defaults.conf": _file(
+            deployment, load, found[name], conf(name, load.name, found[name]), notes
+        )
+        for name, load in zip(names, loads, strict=True)
+    }
+    return Exported(files, notes)
+
+
+def running(deployment: Deployment) -> tuple[Workload, ...]:
+    """The classes that have jobs. Raises ValueError where none has."""
+    loads = tuple(load for load in deployment.workloads if load.jobs)
+    if not loads:
+        raise ValueError("no class has a job")
+    return loads
+
+
+def driver_note() -> str:
+    """What every form of Spark has besides the plan."""
+    return f"the driver of each application takes {DRIVER.vcores} core and {DRIVER.memory} MiB beside the tasks planned"
+
+
+def conf(queue: str, name: str, executors: Executors) -> dict[str, str]:
+    """The settings of one application. Raises TargetError where Spark would refuse them."""
+    found = {
+        "spark.app.name": name,
+        "spark.yarn.queue": f"{ROOT}.{LAYER}.{queue}",
+        **sizing(executors),
+        "spark.executor.instances": str(executors.least or executors.most),
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": str(executors.least),
+        "spark.dynamicAllocation.initialExecutors": str(executors.least or executors.most),
+        "spark.dynamicAllocation.maxExecutors": str(executors.most),
+    }
+    if executors.partitions is not None:
+        found["spark.sql.shuffle.partitions"] = str(executors.partitions)
+        found["spark.default.parallelism"] = str(executors.partitions)
+    refuse(found)
+    return found
+
+
+def sizing(executors: Executors) -> dict[str, str]:
+    """Driver and executors: cores, memory and overhead."""
+    heap, overhead = split(executors.memory)
+    driver_heap, driver_overhead = split(DRIVER.memory)
+    return {
+        "spark.driver.cores": str(DRIVER.vcores),
+        "spark.driver.memory": f"{driver_heap}m",
+        "spark.driver.memoryOverhead": f"{driver_overhead}m",
+        "spark.executor.cores": str(executors.cores),
+        "spark.executor.memory": f"{heap}m",
+        "spark.executor.memoryOverhead": f"{overhead}m",
+        "spark.task.cpus": str(executors.size.vcores),
+    }
+
+
+def split(container: int) -> tuple[int, int]:
+    """Heap and overhead in a container of so many MiB: a tenth of the heap, at least 384 MiB, is overhead."""
+    heap = min(int(container / (1 + OVERHEAD_SHARE)), container - OVERHEAD_LEAST)
+    if heap < HEAP_LEAST:
+        raise TargetError(
+            f"of a container of {container} MiB {OVERHEAD_LEAST} are overhead, and Spark's heap has {HEAP_LEAST} MiB "
+            "at least",
+            f"give tasks {HEAP_LEAST + OVERHEAD_LEAST} MiB or more",
+        )
+    return heap, container - heap
+
+
+def refuse(settings: Mapping[str, str]) -> None:
+    """Raises TargetError for settings that Spark refuses."""
+    wrong = mistakes(settings)
+    if wrong:
+        raise TargetError("; ".join(wrong))
+
+
+def _file(
+    deployment: Deployment, load: Workload, executors: Executors, settings: Mapping[str, str], notes: tuple[str, ...]
+) -> str:
+    comments = (
+        *deployment.origin.lines(),
+        f"class {load.name}: {load.jobs} applications at once, {executors.every} executors of "
+        f"{executors.tasks} tasks among them",
+        *(f"not in it: {note}" for note in notes),
+    )
+    width = max(map(len, settings)) + 2
+    return "".join([*(f"# {line}\n" for line in comments), *(f"{k:<{width}}{v}\n" for k, v in settings.items())])
