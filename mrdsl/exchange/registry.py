@@ -5,19 +5,26 @@ A new format is one module and one entry. Nothing is imported until an entry is 
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 
-from mrdsl.core.regular_files import problem_of, reason
-from mrdsl.exchange.mistakes import EmptyFileError, FormatError
+from mrdsl.exchange.entries import LogReader as LogReader
+from mrdsl.exchange.entries import Mistakes as Mistakes
+from mrdsl.exchange.entries import ModelWriter as ModelWriter
+from mrdsl.exchange.entries import Reader as Reader
+from mrdsl.exchange.entries import T as T
+from mrdsl.exchange.entries import Writer as Writer
+from mrdsl.exchange.entries import by_ending as by_ending
+from mrdsl.exchange.entries import endings as endings
+from mrdsl.exchange.entries import listed as listed
+from mrdsl.exchange.entries import named as named
+from mrdsl.exchange.entries import names as names
+from mrdsl.exchange.entries import recognized as recognized
 
 if TYPE_CHECKING:
     from mrdsl.core.answer import Reply
-    from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Result
     from mrdsl.exchange.cells import RawTable
     from mrdsl.exchange.fair_scheduler import FairQueue
@@ -29,115 +36,6 @@ if TYPE_CHECKING:
     from mrdsl.exchange.swim import SwimJob
     from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes
     from mrdsl.exchange.workflow import Workflow
-
-T = TypeVar("T")
-Mistakes = list["Diagnostic"]
-
-
-@dataclass(frozen=True)
-class Reader(Generic[T]):
-    """A format that is read. ``reads`` says what comes out of it; ``sign`` is how its files begin, where that tells.
-
-    ``load()`` gives the function: of a path and a list for the mistakes that have a line of their own; it raises
-    FormatError where nothing can be read at all.
-    """
-
-    name: str
-    reads: str
-    doc: str
-    load: Callable[[], Callable[[str, Mistakes], T]]
-    endings: tuple[str, ...] = ()
-    sign: re.Pattern[str] | None = None
-
-    def read(self, path: str | Path, mistakes: Mistakes) -> T:
-        """What the file holds; broken lines are left out and told in ``mistakes``.
-
-        Raises FormatError where there is no such file, it is a folder or a pipe, empty, or not of this format.
-        """
-        refused = problem_of(path)
-        if refused:
-            raise FormatError(refused, "check the name")
-        if not os.path.getsize(path):
-            raise EmptyFileError
-        try:
-            return self.load()(str(path), mistakes)
-        except OSError as failure:
-            raise FormatError(reason(failure), "check the name") from None
-
-
-@dataclass(frozen=True)
-class LogReader:
-    """A kind of log. Logs are told apart by how they begin, not by their names, and read one job at a time.
-
-    ``load()`` gives what tells them and what reads them.
-    """
-
-    name: str
-    reads: str
-    doc: str
-    load: Callable[[], LogFormat]
-    endings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Writer(Generic[T]):
-    """A format that is written. ``writes`` says what goes into it, ``needs`` the package that it takes, if any.
-
-    ``load()`` gives the function.
-    """
-
-    name: str
-    writes: str
-    doc: str
-    load: Callable[[], T]
-    endings: tuple[str, ...] = ()
-    needs: str = ""
-
-
-@dataclass(frozen=True)
-class ModelWriter(Writer[Callable[[IO[str], Any, str], "Written"]]):
-    """A format of model files: of the stream, the model and its title.
-
-    A ``linear`` one takes the pair of a LinearProgram and its Names, any other a Pyomo model. ``beside`` are the
-    endings of the files that lie beside the model's.
-    """
-
-    linear: bool = False
-    encoding: str = "ascii"
-    beside: tuple[str, ...] = ()
-
-
-Entry = TypeVar("Entry", bound="Reader[Any] | Writer[Any]")
-
-
-def names(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> tuple[str, ...]:
-    """The names of formats, in order."""
-    return tuple(entry.name for entry in entries)
-
-
-def endings(entries: Iterable[Reader[Any] | Writer[Any]]) -> tuple[str, ...]:
-    """All endings of formats, in order."""
-    return tuple(ending for entry in entries for ending in entry.endings)
-
-
-def named(entries: Iterable[Entry], name: str | None) -> Entry | None:
-    """The format of that name."""
-    return next((entry for entry in entries if entry.name == name), None)
-
-
-def by_ending(entries: Iterable[Entry], ending: str) -> Entry | None:
-    """The format whose files end so."""
-    return next((entry for entry in entries if ending.lower() in entry.endings), None)
-
-
-def recognized(entries: Iterable[Reader[T]], text: str) -> Reader[T] | None:
-    """The format whose files begin like this text."""
-    return next((entry for entry in entries if entry.sign is not None and entry.sign.match(text)), None)
-
-
-def listed(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> str:
-    """The names as messages give them: ``there are: cbc, glpk``."""
-    return "there are: " + ", ".join(names(entries))
 
 
 def _wfcommons() -> Callable[[str, Mistakes], Workflow]:
