@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil, floor
+from math import floor
 
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.exchange.targets.deployment import Deployment, Share, TargetError, Tasks, Workload
 
 MIB = 2**20
@@ -31,7 +32,7 @@ class Size:
     @property
     def vcores(self) -> int:
         """Cores as whole numbers, as YARN and Spark count them: at least one."""
-        return max(1, ceil(self.cores - 1e-9))
+        return max(1, int(ceiling(self.cores)))
 
     def joined(self, other: Size) -> Size:
         """The larger of both, in each of its parts."""
