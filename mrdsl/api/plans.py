@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mrdsl.planning.verified_plans import Verified
     from mrdsl.profiling.profiles import Profiles, Watch
     from mrdsl.reporting.comparison import Comparison
-    from mrdsl.spec.simulated import WhatIf
+    from mrdsl.simulation.settings import WhatIf
 
 Parameters = Mapping[str, Any]
 
@@ -217,8 +217,7 @@ def simulate(
     MrdslError where the spec or a number is wrong, and where the family has no simulation.
     """
     from mrdsl.planning.simulate_spec import simulate as run
-    from mrdsl.simulation.settings import Settings
-    from mrdsl.spec.simulated import WhatIf
+    from mrdsl.simulation.settings import Settings, WhatIf
 
     settings = Settings(runs, 0, jobs, processes, what_if or WhatIf())
     return run(spec.spec, settings, seed, spec) if isinstance(spec, Result) else run(spec, settings, seed)

@@ -11,7 +11,8 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec
-from mrdsl.cli.outputs import OutputFile, Outputs
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.registry import MODELS, endings, names
 

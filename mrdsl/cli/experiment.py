@@ -12,7 +12,8 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError, print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line, refuse_folder
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, command_line, refuse_folder
 from mrdsl.core.diagnostics import Diagnostic, Severity
 
 

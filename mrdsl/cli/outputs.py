@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
-
-import click
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, may, same_output, unwritable
-
-
-class OutputFile(click.Path):
-    """A file to write, ``-`` for standard output: that it can be written is found out before the work, not after it."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False, allow_dash=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails where its folder is not there or takes no file."""
-        if not str(value):
-            self.fail("an empty name is no file's", param, ctx)
-        path = Path(os.fsdecode(value))
-        reason = "" if is_standard_output(path) else unwritable(path)
-        if reason:
-            self.fail(f"`{path!s}` cannot be written: {reason}", param, ctx)
-        return STANDARD_OUTPUT if is_standard_output(path) else path
+from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, may, same_output
 
 
 def command_line() -> str:
     """The command as one would type it, for what is to be repeated."""
+    import shlex
+
     return shlex.join(["mrdsl", *sys.argv[1:]])
 
 

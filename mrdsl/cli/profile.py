@@ -12,7 +12,8 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs, refuse_folder
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, refuse_folder
 from mrdsl.cli.progress import bytes_read
 from mrdsl.spec.options import SEED
 

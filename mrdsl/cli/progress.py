@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mrdsl.core.result import relative_gap
 from mrdsl.core.watching import Progress
 
 PATIENCE = 0.5
@@ -91,6 +90,8 @@ class WorkBar:
 
 def words_of(told: Progress, seconds: float) -> str:
     """``solving, 12 s: best 43.54, bound 43.1, gap 1 %``."""
+    from mrdsl.core.result import relative_gap
+
     known = []
     if told.value is not None:
         known.append(f"best {told.value:.6g}")

@@ -11,7 +11,8 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, command_line
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits

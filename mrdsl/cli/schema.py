@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.outputs import OutputFile, Outputs
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.suggestions import did_you_mean

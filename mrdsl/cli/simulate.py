@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from mrdsl.cli.solve import files_of_plan, run_command
 from mrdsl.core.result import Result
 from mrdsl.exchange.registry import OF_A_RUN
 from mrdsl.spec.options import SIMULATION
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
@@ -61,7 +58,7 @@ def simulate(
 
 def _run(opened: Opened, options: dict[str, Any]) -> Result:
     from mrdsl.api import simulate as run
-    from mrdsl.spec.simulated import WhatIf
+    from mrdsl.simulation.settings import WhatIf
 
     given = opened.loaded.spec if opened.plan is None else opened.plan
     assert given is not None

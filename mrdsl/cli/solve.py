@@ -22,10 +22,7 @@ from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.exchange.plan_files import NothingToWriteError
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
-from mrdsl.reporting.chart_files import check_form
-from mrdsl.reporting.document import failure_document, result_document, to_json
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -72,6 +69,8 @@ def run_command(
     for one in writers:
         path = outputs.files[f"--{one.name}"]
         if one.needs and path is not None:
+            from mrdsl.reporting.chart_files import check_form
+
             check_form(path)
     started = time.perf_counter()
     opened = open_input(options["file"], options, own_seed=own_seed)
@@ -137,6 +136,8 @@ def show(result: Result, loaded: Loaded, outputs: Outputs, verbose: bool) -> Non
     """
     as_json = outputs.printed or outputs.to_standard_output == "-o"
     if as_json:
+        from mrdsl.reporting.document import result_document, to_json
+
         saved = outputs.to_standard_output == "-o"
         document = result.to_json() if saved else to_json(result_document(result))
         PRINTED.set(True)
@@ -183,6 +184,8 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
 
 def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str, float]) -> int:
     """Reports that there is no result, in the form that was asked for, and gives the exit code."""
+    from mrdsl.reporting.document import failure_document, to_json
+
     document = to_json(failure_document(failure.diagnostics, parsed, loaded.spec))
     if outputs.printed or outputs.to_standard_output == "-o":
         say(document, nl=False)
@@ -200,6 +203,8 @@ def files_of_plan(writers: Iterable[PlanWriter], options: Mapping[str, Any]) -> 
 
 def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
     """Raises MrdslError ``nothing-to-write`` where the plan has no such form."""
+    from mrdsl.exchange.plan_files import NothingToWriteError
+
     try:
         return writer.load()(result, path)
     except NothingToWriteError as cause:

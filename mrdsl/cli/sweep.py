@@ -12,7 +12,8 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED
 from mrdsl.cli.inputs import parameters
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, command_line
 from mrdsl.cli.printing import say
 from mrdsl.core.result import Limits
 from mrdsl.core.watching import watched

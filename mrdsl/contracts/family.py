@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mrdsl.contracts.operated import Operated
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
@@ -20,6 +19,7 @@ from mrdsl.spec.spec import Spec
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.answer import Answer
     from mrdsl.core.linear_program import Array, LinearProgram

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from mrdsl.core.linear_program import Array
 from mrdsl.core.result import SolutionStatus, Termination
+
+if TYPE_CHECKING:
+    from mrdsl.core.linear_program import Array
 
 
 @dataclass(frozen=True)

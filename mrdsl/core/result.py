@@ -8,12 +8,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mrdsl.core import saving
-from mrdsl.core.charts import Bar as Bar
-from mrdsl.core.charts import Graph
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.equality import same
 from mrdsl.core.tables import Table as Table
 from mrdsl.core.tolerances import ROUNDING
+
+if TYPE_CHECKING:
+    from mrdsl.core.charts import Bar, Graph
 
 
 class Termination(StrEnum):

@@ -10,12 +10,13 @@ deadline leaves time at all, is held by :mod:`mrdsl.formulas.mapreduce`, :mod:`m
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Number = TypeVar("Number", float, NDArray[np.float64])
+Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 
 def reduce_phase(waves: Number, first_shuffle: Number, shuffle: Number, reduce: Number) -> Number:

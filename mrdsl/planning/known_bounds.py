@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.solving.claims import contradicts, drawn_back, graded
+from mrdsl.solving.agreement import contradicts, drawn_back
+from mrdsl.solving.claims import graded
 
 
 def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, method: str) -> Answer:

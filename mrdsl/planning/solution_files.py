@@ -19,9 +19,9 @@ from mrdsl.exchange.registry import SOLUTIONS, listed, named, recognized
 from mrdsl.planning.answers import doubts_of
 from mrdsl.planning.choice import asked
 from mrdsl.planning.solve_spec import build_model, decoded, finish
+from mrdsl.solving.agreement import AGREE
 from mrdsl.solving.arrays import fill_the_unused, linear_program
 from mrdsl.solving.checked_answer import judge
-from mrdsl.solving.claims import AGREE
 from mrdsl.solving.fingerprint import require_match
 from mrdsl.spec.spec import Spec
 

@@ -6,25 +6,25 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, GoalKind, Needs
-from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
 from mrdsl.core.finiteness import finite
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.source import Span
 from mrdsl.core.watching import of_the_goal
 from mrdsl.families.diagnosis import diagnose, find_family
-from mrdsl.planning.answers import doubts_of, result_of
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
-from mrdsl.solving.claims import AGREE, TOLERANCE, drawn_back
+from mrdsl.solving.agreement import AGREE, TOLERANCE, drawn_back
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.interruption import is_kept
-from mrdsl.solving.request import DEFAULT_GAP
 from mrdsl.spec.options import LIMITS, require_options
 from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from mrdsl.core.answer import Answer
 
 
 def solve(
@@ -156,6 +156,7 @@ class _Run:
         return run_steps(steps, draft)
 
     def _solve_part(self, model: Any, limits: Limits | None = None) -> Any:
+        from mrdsl.planning.answers import doubts_of
         from mrdsl.solving.checked_answer import solve_model
 
         assert self.choice.solver is not None, "a formulation that needs no solver asks for none"
@@ -192,6 +193,7 @@ class _Run:
         form = self._array_form(chosen, needs)
         if form is not None:
             return self._in_arrays(chosen, form, choice.solver, started)
+        from mrdsl.planning.answers import doubts_of
         from mrdsl.solving.checked_answer import solve_model
 
         model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
@@ -211,6 +213,7 @@ class _Run:
         return None if solver is None or solver.pyomo is not None else chosen.arrays(self.spec, self.relax)
 
     def _in_arrays(self, chosen: Formulation, form: ArrayForm, solver: SolverFile, started: float) -> Result:
+        from mrdsl.planning.answers import doubts_of, result_of
         from mrdsl.solving.array_answer import solve_arrays
 
         built = time.perf_counter()
@@ -225,6 +228,7 @@ class _Run:
     def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
         from mrdsl.planning.known_bounds import compared
+        from mrdsl.solving.request import DEFAULT_GAP
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
         known = (
@@ -249,6 +253,8 @@ def decoded(spec: Spec, model: Any, answer: Answer, formulation: str | None, rel
 def _decoded(
     spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None
 ) -> Result:
+    from mrdsl.planning.answers import result_of
+
     plan = None
     if answer.solution is not SolutionStatus.NONE:
         assert formulation.decode is not None, "a formulation that is one model says how its plan is read"

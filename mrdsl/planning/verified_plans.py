@@ -14,7 +14,7 @@ from mrdsl.planning.data_files import CHANGED, MISSING, SAME, UNKNOWN
 from mrdsl.planning.saved_plans import Saved
 from mrdsl.planning.solve_spec import goal_of, unproven, violations
 from mrdsl.reporting.diagnostics import as_document
-from mrdsl.solving.claims import AGREE, TOLERANCE, contradicts
+from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts
 
 _MISFITS = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
 """What happens where the parts of a plan do not fit together: arrays of other lengths, names of nobody."""

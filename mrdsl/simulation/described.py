@@ -16,9 +16,10 @@ from mrdsl.simulation.engine.samplers import Samples, Straggling, sampler
 from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Submitters, Users
 from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
+from mrdsl.simulation.settings import WhatIf
 from mrdsl.simulation.task_times import read_times
 from mrdsl.spec.schema import Source
-from mrdsl.spec.simulated import Losses, Run, Simulation, Stragglers, WhatIf
+from mrdsl.spec.simulated import Losses, Run, Simulation, Stragglers
 
 MAP, REDUCE = 0, 1
 R = TypeVar("R", bound=Run)

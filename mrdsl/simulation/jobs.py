@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from mrdsl.core.tolerances import ROUNDING
-from mrdsl.formulas.waves import WaveProfile
+
+if TYPE_CHECKING:
+    from mrdsl.formulas.waves import WaveProfile
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Job:
     @cached_property
     def profile(self) -> WaveProfile:
         """The same as the wave model takes it."""
+        from mrdsl.formulas.waves import WaveProfile
+
         return WaveProfile.of_equal_tasks(
             self.map_tasks, self.map_time, self.reduce_tasks, self.shuffle_time, self.reduce_time
         )

@@ -15,7 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from mrdsl.core.whole_numbers import begun
-from mrdsl.simulation.sampling import quantile, series
+from mrdsl.formulas.distributions import quantile
+from mrdsl.simulation.sampling import series
 from mrdsl.spec.schema import Distribution
 
 

@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from mrdsl.spec.simulated import WhatIf
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What a command says of a simulation in the place of the spec; None where it says nothing."""
+
+    slowstart: float | None = None
+    stragglers: tuple[float, float] | None = None
+    lose: int | None = None
+    burst: int | None = None
+
+    def said(self) -> dict[str, Any]:
+        """What is said, as a result shows it."""
+        shown = {"share": self.stragglers[0], "factor": self.stragglers[1]} if self.stragglers else None
+        found = {"slowstart": self.slowstart, "stragglers": shown, "lose": self.lose, "burst": self.burst}
+        return {key: value for key, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,8 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
 from mrdsl.core.source import Span
+from mrdsl.solving.agreement import AGREE, contradicts, drawn_back
 
-TOLERANCE = 1e-5
-"""How far a value may lie beyond a true bound, relative to the goal's size: points hold to 1e-6 to 1e-5 only."""
-AGREE = 1e-6
-"""How far the gap between value and bound may exceed what was asked for: their last digits."""
 CRASHED = "it crashed"
 """What the message of a solver begins with whose process died of a signal of its own."""
 
@@ -88,19 +85,6 @@ def graded(answer: Answer, limits: Limits) -> Answer:
         return replace(answer, solution=SolutionStatus.OPTIMAL, termination=Termination.OPTIMAL)
     stopped = Termination.COMPLETED if ended else answer.termination
     return replace(answer, solution=SolutionStatus.FEASIBLE, termination=stopped)
-
-
-def contradicts(bound: float, value: float, maximize: bool, size: float = 0.0) -> bool:
-    """Whether a value that is attained lies beyond a bound by more than tolerances explain."""
-    beyond = value - bound if maximize else bound - value
-    return not beyond <= TOLERANCE * max(abs(value), size)
-
-
-def drawn_back(bound: float | None, value: float, maximize: bool) -> float | None:
-    """The bound, no further than the value."""
-    if bound is None:
-        return None
-    return max(bound, value) if maximize else min(bound, value)
 
 
 def _refined(reply: Reply, measured: float, value: float, limits: Limits, maximize: bool) -> float | None:

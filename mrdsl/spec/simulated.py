@@ -162,19 +162,3 @@ def submissions_item() -> Any:
 def recorded_block() -> Any:
     """The declaration of ``recorded { ... }`` in a class."""
     return block(Recorded, "recorded task times, instead of times spread around their average (simulated)")
-
-
-@dataclass(frozen=True)
-class WhatIf:
-    """What a command says of a simulation in the place of the spec; None where it says nothing."""
-
-    slowstart: float | None = None
-    stragglers: tuple[float, float] | None = None
-    lose: int | None = None
-    burst: int | None = None
-
-    def said(self) -> dict[str, Any]:
-        """What is said, as a result shows it."""
-        shown = {"share": self.stragglers[0], "factor": self.stragglers[1]} if self.stragglers else None
-        found = {"slowstart": self.slowstart, "stragglers": shown, "lose": self.lose, "burst": self.burst}
-        return {key: value for key, value in found.items() if value is not None}

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from mrdsl.cli import cli
 from mrdsl.core.charts import (
+    Bar,
     BarChart,
     Chart,
     GanttChart,
@@ -25,7 +26,6 @@ from mrdsl.core.charts import (
     parts_chart,
 )
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.result import Bar
 from mrdsl.exchange.registry import DRAWN
 from mrdsl.reporting.chart_files import FORMS, write_chart
 from mrdsl.reporting.charts import png, specification, svg

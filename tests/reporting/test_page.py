@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from mrdsl.core.charts import BarChart, GanttChart, Graph, GraphNode, Interval, IntervalChart, LineChart, Series
-from mrdsl.core.result import Bar, Table
+from mrdsl.core.charts import Bar, BarChart, GanttChart, Graph, GraphNode, Interval, IntervalChart, LineChart, Series
+from mrdsl.core.result import Table
 from mrdsl.reporting.charts.theme import GROUNDS, PALETTE
 from mrdsl.reporting.page import page
 from mrdsl.reporting.report import Listing, Report, Section

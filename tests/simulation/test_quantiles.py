@@ -7,7 +7,7 @@ from math import lgamma, log
 import numpy as np
 import pytest
 
-from mrdsl.simulation.sampling import cumulative, quantile
+from mrdsl.formulas.distributions import cumulative, quantile
 from mrdsl.simulation.statistics import student_95
 from mrdsl.spec.schema import Distribution
 

@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from mrdsl.formulas import distributions
 from mrdsl.simulation import sampling
 from mrdsl.spec.schema import Distribution
 
@@ -26,12 +27,12 @@ def test_draws_follow_the_distribution(value: Distribution) -> None:
     count = 40_000
     drawn = sampling.draws(value, sampling.stream(3, value.name), count)
     error = 5 * drawn.std() / np.sqrt(count)
-    assert abs(drawn.mean() - sampling.mean(value)) < error
+    assert abs(drawn.mean() - distributions.mean(value)) < error
     for share in (0.05, 0.3, 0.62, 0.9, 0.97):
-        x = sampling.quantile(value, share)
-        assert sampling.cumulative(value, x) >= share - 1e-9
-        assert sampling.cumulative(value, x * (1 - 1e-6)) <= share + 1e-4 or x <= 0
-        assert abs((drawn <= x + 1e-9).mean() - sampling.cumulative(value, x + 1e-9)) < 5 * 0.5 / np.sqrt(count)
+        x = distributions.quantile(value, share)
+        assert distributions.cumulative(value, x) >= share - 1e-9
+        assert distributions.cumulative(value, x * (1 - 1e-6)) <= share + 1e-4 or x <= 0
+        assert abs((drawn <= x + 1e-9).mean() - distributions.cumulative(value, x + 1e-9)) < 5 * 0.5 / np.sqrt(count)
 
 
 def test_values_outside_the_limits_are_drawn_again() -> None:
@@ -46,7 +47,7 @@ def test_values_outside_the_limits_are_drawn_again() -> None:
 def test_a_number_is_itself() -> None:
     assert sampling.draws(2.5, sampling.stream(1, "x"), 3).tolist() == [2.5] * 3
     assert list(islice(sampling.series(2.5, sampling.stream(1, "x")), 2)) == [2.5, 2.5]
-    assert sampling.quantile(2.5, 0.9) == sampling.mean(2.5) == 2.5
+    assert distributions.quantile(2.5, 0.9) == distributions.mean(2.5) == 2.5
 
 
 def test_streams_differ_by_place_and_repeat_in_another_process() -> None:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.charts import Graph
-from mrdsl.core.result import Bar, Plan, Table, Trace, lacking, plain
+from mrdsl.core.result import Plan, Table, Trace, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.bounds.two_jobs import TwoJobs
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.simulation.observed import Observed, Simulated, table_of
 from mrdsl.spec.stages import Stage
+
+if TYPE_CHECKING:
+    from mrdsl.core.charts import Bar, Graph
 
 SHOWN = 50
 """How many classes the terminal shows."""
@@ -143,6 +145,8 @@ class BoundsPlan(Plan):
 
     def bars(self) -> tuple[Bar, ...]:
         """The first tasks to end, slot by slot, where the plan was simulated."""
+        from mrdsl.core.charts import Bar
+
         runs = self.replay() if self.replay is not None else iter(())
         first = sorted(islice(runs, BARS), key=lambda run: (run.pool, run.slot, run.start))
         return tuple(

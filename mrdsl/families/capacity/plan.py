@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.by_name import ByName
-from mrdsl.core.charts import Graph
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance
@@ -20,6 +19,9 @@ from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
 from mrdsl.simulation.observed import Observed, Simulated, table_of
 from mrdsl.spec.stages import Stage
+
+if TYPE_CHECKING:
+    from mrdsl.core.charts import Graph
 
 SHOWN = 20
 """How many classes the terminal shows."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrdsl.core.charts import Graph, GraphNode
-from mrdsl.core.result import Bar, Plan, Table
+from mrdsl.core.result import Plan, Table
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from mrdsl.core.charts import Bar, Graph
 
 SHOWN = 40
 """How many tasks the terminal shows."""
@@ -82,6 +84,8 @@ class DeadlinePlan(Plan):
 
     def bars(self) -> tuple[Bar, ...]:
         """Per task its delay up to the latest finish: the slack first, then the duration; the first 400 tasks."""
+        from mrdsl.core.charts import Bar
+
         bars = []
         for i, name in enumerate(self.names[:DRAWN]):
             lane = f"{name} ({self.count[i]})" if self.count[i] > 1 else name
@@ -95,6 +99,8 @@ class DeadlinePlan(Plan):
 
         The task of the least slack has a strong border. Plans of more than 400 tasks are not drawn.
         """
+        from mrdsl.core.charts import Graph, GraphNode
+
         if len(self.names) > DRAWN:
             return None
         nodes = tuple(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from mrdsl.core.result import MONEY, Bar, Plan, Table
+from mrdsl.core.result import MONEY, Plan, Table
+
+if TYPE_CHECKING:
+    from mrdsl.core.charts import Bar
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,8 @@ class EnergyPlan(Plan):
 
 
 def _bars(use: VmUse, phases: Phases, several_jobs: bool) -> list[Bar]:
+    from mrdsl.core.charts import Bar
+
     lane = f"{use.job}: {use.label}" if several_jobs else use.label
     map_start = phases.placement
     shuffle_start = map_start + phases.map

@@ -131,6 +131,6 @@ def mean_arrivals(queue: Queue) -> float:
 def _mean(value: float | Distribution) -> float:
     if not isinstance(value, Distribution):
         return float(value)
-    from mrdsl.simulation.sampling import mean
+    from mrdsl.formulas.distributions import mean
 
     return mean(value)

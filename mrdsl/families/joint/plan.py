@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.by_name import place_of
-from mrdsl.core.charts import Graph
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.formulas.mapreduce import Floats
@@ -18,6 +17,7 @@ from mrdsl.simulation.observed import Observed, Simulated, table_of
 from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
+    from mrdsl.core.charts import Graph
     from mrdsl.families.joint.workload import Workload
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from mrdsl.core.result import Bar, Plan, Table
+from mrdsl.core.result import Plan, Table
+
+if TYPE_CHECKING:
+    from mrdsl.core.charts import Bar
 
 BARS = 400
 
@@ -71,6 +75,8 @@ class MakespanPlan(Plan):
 
     def bars(self) -> tuple[Bar, ...]:
         """A bar per wave, lanes by pool and phase; a bar per phase where that would be more than ``BARS``."""
+        from mrdsl.core.charts import Bar
+
         waves = self.waves if 0 < len(self.waves) <= BARS else self._phases()
         many = len(self.pools) > 1
         return tuple(

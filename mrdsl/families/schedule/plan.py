@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.result import MONEY, Bar, Plan, Table, Trace
+from mrdsl.core.result import MONEY, Plan, Table, Trace
 from mrdsl.core.units import HOUR
 from mrdsl.simulation.log import Entry
 from mrdsl.simulation.scheduling import Observed
+
+if TYPE_CHECKING:
+    from mrdsl.core.charts import Bar
 
 BARS = 2000
 DETAILS = (
@@ -143,6 +146,8 @@ class SchedulePlan(Plan):
 
 
 def _bar(placed: Mapping[str, Any], rented: Mapping[int, Mapping[str, Any]], taken: Mapping[int, float]) -> Bar:
+    from mrdsl.core.charts import Bar
+
     cohort = rented[placed["cohort"]]
     lane = f"{cohort['vms']} {cohort['kind'].replace('_', ' ')} VMs ({placed['cohort']}), {placed['phase']}"
     label = f"{placed['job']}: {placed['slots']} × {placed['tasks_each']} tasks"

@@ -7,9 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from mrdsl.core.charts import GanttChart
+from mrdsl.core.charts import Bar, GanttChart
 from mrdsl.core.printable import printable
-from mrdsl.core.result import Bar
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.reporting.charts.parts import ROW, WIDTH, chart_of, chosen, coloured, time_unit, told, zoom
 

@@ -12,9 +12,10 @@ from mrdsl.cli import cli
 from mrdsl.families.bounds import FAMILY
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.language.loading import load_file, load_text
+from mrdsl.simulation.settings import WhatIf
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Source
-from mrdsl.spec.simulated import Recorded, WhatIf
+from mrdsl.spec.simulated import Recorded
 from mrdsl.spec.simulated import Run as Length
 from mrdsl.spec.spec import Goal, Spec
 from tests.families.bounds.running import observed

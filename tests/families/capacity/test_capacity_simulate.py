@@ -13,9 +13,9 @@ from click.testing import CliRunner
 import mrdsl
 from mrdsl.cli import cli
 from mrdsl.families.capacity.facts import JobClass
+from mrdsl.simulation.settings import WhatIf
 from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Range
-from mrdsl.spec.simulated import WhatIf
 from tests.families.capacity.capacity_specs import capacity
 from tests.formulas.queues import multi_server_wait
 from tests.simulation.plain_users import Plain, means, spread, summed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.spec.simulated import WhatIf
+from mrdsl.simulation.settings import WhatIf
 from tests.simulation.plain_users import Plain, means, spread, summed
 
 EQUAL = """class a {{ map {{ tasks = 4, avg = 10 s, max = 10 s }} slots {{ map = 2, reduce = 2 }}
