@@ -44,6 +44,9 @@ COLUMNS = 10_000
 ROWS = 50_000_000
 """Rows of a table."""
 
+CATALOGUE_TYPES = 100_000
+"""VM types of one catalogue of a provider."""
+
 GENERATED = 10_000_000
 """Blocks of one generator."""
 

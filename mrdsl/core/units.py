@@ -259,8 +259,9 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
 
 
 def _is_neat(value: float) -> bool:
-    """Whether one decimal says it all."""
-    return abs(value * 10.0 - round(value * 10.0)) < ROUNDING * abs(value)
+    """Whether one decimal says it all, and the digits that are shown say it."""
+    room = ROUNDING * abs(value)
+    return abs(value * 10.0 - round(value * 10.0)) < room and abs(float(_digits(value)) - value) <= room
 
 
 def _digits(value: float) -> str:

@@ -96,6 +96,7 @@ def _block_table(blocks: list[tuple[str, Block]]) -> Iterator[str]:
     yield "|---|---|---|"
     for word, block in blocks:
         form = f'`{word} NAME {{ ... }}`, `{block.plural} from "file"`' if block.repeated else f"`{word} {{ ... }}`"
+        form += "".join(f', `{block.plural} from {reader}("file")`' for reader in block.catalogues)
         if block.sources and not block.repeated:
             form = ", ".join(f'`{word} from {source}("file") {{ ... }}`' for source in block.sources)
         if block.short:

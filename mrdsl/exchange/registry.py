@@ -26,6 +26,7 @@ from mrdsl.exchange.entries import recognized as recognized
 if TYPE_CHECKING:
     from mrdsl.core.answer import Reply
     from mrdsl.core.result import Result
+    from mrdsl.exchange.catalogue import Catalogue
     from mrdsl.exchange.cells import RawTable
     from mrdsl.exchange.fair_scheduler import FairQueue
     from mrdsl.exchange.jobs import TableJob
@@ -66,6 +67,18 @@ def _spot_history() -> Callable[[str, Mistakes], tuple[SpotRecord, ...]]:
     from mrdsl.exchange.spot_history import read_spot_history
 
     return read_spot_history
+
+
+def _ec2() -> Callable[[str, Mistakes], Catalogue]:
+    from mrdsl.exchange.ec2_catalogue import read_ec2_catalogue
+
+    return read_ec2_catalogue
+
+
+def _instance_types() -> Callable[[str, Mistakes], Catalogue]:
+    from mrdsl.exchange.instance_types import read_instance_types
+
+    return read_instance_types
 
 
 def _cells() -> Callable[[str, Mistakes], RawTable]:
@@ -173,6 +186,10 @@ JOBS: tuple[Reader[Iterator[SwimJob]] | Reader[Iterator[TableJob]], ...] = (*BYT
 SPOT_PRICES: tuple[Reader[tuple[SpotRecord, ...]], ...] = (
     Reader("aws", "spot prices", "what `aws ec2 describe-spot-price-history` prints", _spot_history, (".json",)),
 )
+CATALOGUES: tuple[Reader[Catalogue], ...] = (
+    Reader("ec2", "VM types", "a region's EC2 types: sizes, prices, interruptions a month", _ec2, (".csv",)),
+    Reader("instance_types", "VM types", "what `aws ec2 describe-instance-types` prints", _instance_types, (".json",)),
+)
 TABLES_READ: tuple[Reader[RawTable], ...] = (
     Reader("csv", "blocks, demand or arrivals", "cells below a line of heads", _cells, (".csv", ".tsv")),
 )
@@ -203,7 +220,9 @@ LOGS: tuple[LogReader, ...] = (
     LogReader("rumen", "runs of jobs", "traces of Rumen", _rumen),
     LogReader("sls", "runs of jobs", "jobs of YARN's load simulator", _sls),
 )
-READERS: tuple[Reader[Any], ...] = (*WORKFLOWS, *JOBS, *SPOT_PRICES, *TABLES_READ, *SOLUTIONS, *QUEUES, *SETTINGS)
+READERS: tuple[Reader[Any], ...] = (
+    *(*WORKFLOWS, *JOBS, *SPOT_PRICES, *CATALOGUES, *TABLES_READ, *SOLUTIONS, *QUEUES, *SETTINGS),
+)
 
 
 def _lp() -> Callable[[IO[str], Any, str], Written]:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,21 @@ def price_steps(
     by_time = {record.time: record.price for record in sorted(left, key=lambda record: record.time)}
     first = next(iter(by_time))
     return PriceSteps(tuple(time - first for time in by_time), tuple(by_time.values()))
+
+
+def mean_prices(records: Iterable[SpotRecord]) -> dict[str, float]:
+    """Each instance type's price per second: the mean over time in each zone, from its first record to the file's last,
+    and the mean of its zones. Records are of one product."""
+    by_zone: dict[tuple[str, str], dict[float, float]] = {}
+    for record in sorted(records, key=lambda record: record.time):
+        by_zone.setdefault((record.instance_type, record.zone), {})[record.time] = record.price
+    until = max((max(steps) for steps in by_zone.values()), default=0.0)
+    found: dict[str, list[float]] = {}
+    for (name, _), steps in by_zone.items():
+        lengths = [after - before for before, after in pairwise([*steps, until])]
+        paid = sum(price * length for price, length in zip(steps.values(), lengths, strict=True))
+        found.setdefault(name, []).append(paid / sum(lengths) if sum(lengths) else next(reversed(steps.values())))
+    return {name: sum(prices) / len(prices) for name, prices in found.items()}
 
 
 def gaps(steps: PriceSteps, until: float, path: str) -> Sequence[Diagnostic]:

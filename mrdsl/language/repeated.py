@@ -267,6 +267,24 @@ def _from_source(
     return resolve_table(declared.node, word, source, statements, context.inner(declared.plural), header.block)
 
 
+def _from_catalogue(
+    word: str, declared: Block, header: Header, statements: tuple[Any, ...], context: BlockContext
+) -> Sequence[Node]:
+    """``vms from ec2("types.csv") { ... }``: a node for each entry of the file."""
+    from mrdsl.language.catalogues import resolve_catalogue
+
+    block = header.block
+    assert block.call is not None
+    if header.name_token is not None:
+        raise context.scope.mistake(
+            "unexpected-name",
+            f"`{header.name}` would be the name of every {word} of the file",
+            header.name_token,
+            f'write `{declared.plural} from {block.call.function}("file")`',
+        )
+    return resolve_catalogue(declared.node, word, block, statements, context.inner(declared.plural))
+
+
 def _from_reader(
     word: str, declared: Block, header: Header, statements: tuple[Any, ...], context: BlockContext
 ) -> Sequence[Node]:
@@ -275,12 +293,14 @@ def _from_reader(
     call = block.call
     assert call is not None
     reader = str(call.function)
+    if reader in declared.catalogues:
+        return _from_catalogue(word, declared, header, statements, context)
     if reader not in declared.sources:
         raise scope.mistake(
             "unknown-reader",
             f"`{word}` cannot be read from `{reader}`",
             call.function,
-            did_you_mean(reader, declared.sources, "readers: ") or f"`{word}` reads no file",
+            did_you_mean(reader, (*declared.sources, *declared.catalogues), "readers: ") or f"`{word}` reads no file",
         )
     if len(call.arguments) != 1 or not isinstance(call.arguments[0], tree.Text):
         raise scope.mistake("wrong-arguments", f"`{reader}` takes one file name", call, f'write `{reader}("file")`')

@@ -76,7 +76,7 @@ def column_of(
     written, unit = match["path"], match["unit"]
     if written == NAME_COLUMN:
         return Column(index, written, NAME_COLUMN, None, 1.0)
-    declared = _find(node_type, written.split("."))
+    declared = attribute(node_type, written)
     if declared is None and written in asked:
         value = Value(1.0, units.NUMBER)
         try:
@@ -95,7 +95,7 @@ def column_of(
             )
         )
         there = {head.split("[")[0].strip() for head in raw.header}
-        declared = _find(node_type, meant.split(".")) if meant is not None and meant not in there else None
+        declared = attribute(node_type, meant) if meant is not None and meant not in there else None
         return None if declared is None else Column(index, written, declared[0], declared[1], 1.0)
     path, item = declared
     try:
@@ -103,6 +103,11 @@ def column_of(
     except MistakeError as mistake:
         report.add(mistake.diagnostic)
         return Column(index, written, path, item, 1.0)
+
+
+def attribute(node_type: type[Node], path: str) -> tuple[str, Item] | None:
+    """The field and the declaration behind a dotted path as tables write it; None where there is none."""
+    return _find(node_type, path.split("."))
 
 
 def _find(node_type: type[Node], parts: list[str]) -> tuple[str, Item] | None:

@@ -118,7 +118,8 @@ class Item:
 class Block:
     """The declaration of a nested block: ``word { ... }``, or repeated and named, ``word NAME { ... }``.
 
-    ``short`` names the item that ``word = value`` gives where the block's other items keep their defaults.
+    ``sources`` are readers that bring one block's data, ``catalogues`` those whose files list many blocks. ``short``
+    names the item that ``word = value`` gives where the block's other items keep their defaults.
     """
 
     node: type[Node]
@@ -129,6 +130,7 @@ class Block:
     required: bool = False
     sources: tuple[str, ...] = ()
     short: str = ""
+    catalogues: tuple[str, ...] = ()
 
 
 def quantity(
@@ -231,14 +233,24 @@ def block(node: type[Node], doc: str, *, required: bool = False, sources: Sequen
 
 
 def blocks(
-    node: type[Node], word: str, doc: str, *, plural: str = "", required: bool = False, sources: Sequence[str] = ()
+    node: type[Node],
+    word: str,
+    doc: str,
+    *,
+    plural: str = "",
+    required: bool = False,
+    sources: Sequence[str] = (),
+    catalogues: Sequence[str] = (),
 ) -> Any:
     """Repeated named blocks ``word NAME {...}``, ``word NAME[a..b] {...}`` and ``plural from "table.csv"``.
 
     The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators. ``sources``
     names the readers that ``word NAME from reader("file") {...}`` accepts; such a node type has a field ``source``.
+    ``catalogues`` names those of ``plural from reader("file") {...}``, one node for each entry of the file.
     """
-    declared = Block(node, doc, word, plural or word + "s", True, required, tuple(sources))
+    declared = Block(
+        node, doc, word, plural or word + "s", True, required, tuple(sources), catalogues=tuple(catalogues)
+    )
     return field(default=(), metadata={ITEM_KEY: declared})
 
 

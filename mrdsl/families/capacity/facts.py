@@ -107,7 +107,9 @@ class JobClass(Node):
 class CapacityFacts(Node):
     """The facts of a capacity spec."""
 
-    vms: Sequence[VmType] = blocks(VmType, "vm", "the VM types that may be rented", required=True)
+    vms: Sequence[VmType] = blocks(
+        VmType, "vm", "the VM types that may be rented", required=True, catalogues=("ec2", "instance_types")
+    )
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     simulation: Simulation | None = simulation_block()
     period: float = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
