@@ -34,9 +34,19 @@ from mrdsl.core.output_names import is_standard_output
 @click.option(
     "--vm", "called", multiple=True, metavar="NAME=TYPE", help="What a vm of the spec is called where it is rented."
 )
+@click.option("--cores", callback=shared.share, metavar="N", help="Cores that tasks may use of a vm that says none.")
+@click.option("--memory", callback=shared.data, metavar="SIZE", help="Memory of such a vm, such as '16 GiB'.")
 @shared.force
 def export(
-    form: str, solver: str, output: Path, master: str, called: tuple[str, ...], force: bool, **options: Any
+    form: str,
+    solver: str,
+    output: Path,
+    master: str,
+    cores: float | None,
+    memory: float | None,
+    called: tuple[str, ...],
+    force: bool,
+    **options: Any,
 ) -> int:
     """Solve the spec in FILE, or take the saved plan in it, and write it as FORM, such as `emr`."""
     from mrdsl.exchange.targets.deployment import Wishes
@@ -44,7 +54,7 @@ def export(
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.interruption import kept
 
-    wishes = Wishes(master, named_types(called))
+    wishes = Wishes(master, named_types(called), cores, memory)
     refuse_folder(output.parent if output.is_file() else output)
     opened = open_input(options["file"], options)
     loaded = opened.loaded

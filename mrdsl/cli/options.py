@@ -45,6 +45,11 @@ def share(_: click.Context, parameter: click.Parameter, value: str | None) -> fl
     return _measure(value, units.NUMBER, parameter, "`0.001` or `0.1%`")
 
 
+def data(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    """An amount of data with its unit: ``16 GiB``."""
+    return _measure(value, units.DATA, parameter, "`16 GiB`")
+
+
 def slow_tasks(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[float, float] | None:
     """A share of tasks and how many times as long they take: ``2%:4``."""
     if value is None:

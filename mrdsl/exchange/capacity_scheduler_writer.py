@@ -28,6 +28,14 @@ def capacity_scheduler(root: Queue, comments: tuple[str, ...] = ()) -> str:
     return written(configuration, comments)
 
 
+def capacity_settings(root: Queue) -> dict[str, str]:
+    """The file's names and values. Raises ValueError where YARN would refuse them."""
+    wrong = mistakes(root)
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    return {name: value for name, value, _ in _properties(root)}
+
+
 def _properties(root: Queue) -> Iterator[tuple[str, str, str]]:
     yield f"{PREFIX}.resource-calculator", CALCULATOR, "cores count too, not memory alone"
     for path, queue in root.walk():

@@ -285,6 +285,18 @@ def _kubernetes() -> TargetWriter:
     return kubernetes
 
 
+def _dataproc() -> TargetWriter:
+    from mrdsl.exchange.targets.dataproc import dataproc
+
+    return dataproc
+
+
+def _sls_files() -> TargetWriter:
+    from mrdsl.exchange.targets.sls import sls
+
+    return sls
+
+
 def _yarn() -> TargetWriter:
     from mrdsl.exchange.targets.yarn import yarn
 
@@ -341,7 +353,9 @@ EMR_SERVERLESS = Writer(
 KUBERNETES = Writer(
     "kubernetes", "classes", "the Spark operator's applications, and YuniKorn's queues", _kubernetes, (".yaml",)
 )
-TARGETS: tuple[Writer[TargetWriter], ...] = (EMR, EMR_SERVERLESS, YARN, SPARK, KUBERNETES)
+DATAPROC = Writer("dataproc", "machines and classes", "Google Dataproc's cluster", _dataproc, (".yaml",))
+SLS = Writer("sls", "machines and classes", "machines and jobs of YARN's load simulator", _sls_files, (".json",))
+TARGETS: tuple[Writer[TargetWriter], ...] = (EMR, EMR_SERVERLESS, DATAPROC, YARN, SPARK, KUBERNETES, SLS)
 PlanWriter = Writer[Callable[["Result", Path], bytes]]
 """Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
 DRAWN = (".svg", ".png", ".html")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -69,7 +69,7 @@ def _of_target(family: Family, target: Writer[Any], spec: Spec, plan: Plan, wish
     notes: dict[str, None] = {}
     origin = _origin(spec, plan)
     for one in family.deployments(spec, plan):
-        deployment = called(replace(one, origin=origin), wishes.names)
+        deployment = as_wished(replace(one, origin=origin), wishes)
         written = target.load()(deployment, replace(wishes, master=wishes.names.get(wishes.master, wishes.master)))
         files |= {_part(name, one.part): text for name, text in written.files.items()}
         notes |= dict.fromkeys(written.notes)
@@ -89,20 +89,31 @@ def _origin(spec: Spec, plan: Plan) -> Origin:
     return Origin(PurePath(spec.file).name, spec.title, spec.problem, f"sha256:{digest}", __version__)
 
 
-def called(deployment: Deployment, called: Mapping[str, str]) -> Deployment:
-    """The deployment with types called as the user says. Raises MrdslError for a type that the spec does not have."""
+def as_wished(deployment: Deployment, wishes: Wishes) -> Deployment:
+    """The deployment with types that are called, and are as large, as the user says.
+
+    Raises MrdslError for a type that the spec does not have.
+    """
     known = [each.name for each in deployment.types]
-    for name in called:
+    for name in wishes.names:
         if name not in known:
             hint = did_you_mean(name, known, "there are: ")
             raise MrdslError([error("wrong-option", f"`--vm` names `{name}`, which is no vm of the spec", None, hint)])
 
     def of(name: str) -> str:
-        return called.get(name, name)
+        return wishes.names.get(name, name)
 
     return replace(
         deployment,
-        types=tuple(replace(each, name=of(each.name)) for each in deployment.types),
+        types=tuple(
+            replace(
+                each,
+                name=of(each.name),
+                cores=wishes.cores if each.cores is None else each.cores,
+                memory=wishes.memory if each.memory is None else each.memory,
+            )
+            for each in deployment.types
+        ),
         groups=tuple(replace(each, vm=of(each.vm)) for each in deployment.groups),
         workloads=tuple(
             replace(load, shares=tuple(replace(share, vm=of(share.vm)) for share in load.shares))

@@ -88,12 +88,14 @@ class Workload:
     """One class of jobs: where its jobs run, and its part of the cluster.
 
     ``partitions``: into how many tasks what is shuffled is parted, at most; None where nothing is, or it is not known.
+    ``starts``: when each job is submitted; empty where all are there at once.
     """
 
     name: str
     weight: float
     shares: tuple[Share, ...] = ()
     partitions: int | None = None
+    starts: tuple[float, ...] = ()
 
     @property
     def jobs(self) -> int:
@@ -124,10 +126,15 @@ class Deployment:
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user asks for besides the plan: the master's type, and what types are called where they are rented."""
+    """What the user asks for besides the plan: the master's type, and what types are called where they are rented.
+
+    ``cores`` and ``memory`` are what tasks may use of a machine whose type does not say it.
+    """
 
     master: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    cores: float | None = None
+    memory: float | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Exported, 
 from mrdsl.exchange.targets.emr_rules import NAME_LENGTH, mistakes
 from mrdsl.exchange.targets.labels import tags
 from mrdsl.exchange.targets.masters import master_of
+from mrdsl.exchange.targets.yarn import cluster_settings
 
 FILE = "emr.json"
 RELEASE = "emr-7.5.0"
@@ -24,7 +25,8 @@ RELEASE = "emr-7.5.0"
 def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     """The file for a deployment. Raises TargetError where EMR would refuse it."""
     master, count, note = master_of(deployment, wishes)
-    notes = [*deployment.notes, *([note] if note else []), *_of_spot(deployment)]
+    told = cluster_settings(deployment)
+    notes = [*deployment.notes, *([note] if note else []), *_of_spot(deployment), *told.notes]
     groups = [_group("MASTER", "master", master, FIRM, count), *_workers(deployment)]
     document = {
         "Name": (deployment.origin.title or deployment.origin.spec or "mrdsl")[:NAME_LENGTH],
@@ -33,6 +35,11 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
         "Instances": {"InstanceGroups": groups, "KeepJobFlowAliveWhenNoSteps": True, "TerminationProtected": count > 1},
         "JobFlowRole": "EMR_EC2_DefaultRole",
         "ServiceRole": "EMR_DefaultRole",
+        "Configurations": [
+            {"Classification": name, "Properties": dict(values)}
+            for name, values in (("capacity-scheduler", told.queues), ("yarn-site", told.everywhere))
+            if values
+        ],
         "VisibleToAllUsers": True,
         "Tags": [{"Key": key, "Value": value} for key, value in tags(deployment.origin, notes).items()],
     }
@@ -47,9 +54,8 @@ def _workers(deployment: Deployment) -> Iterator[dict[str, Any]]:
     core = max(deployment.groups, key=lambda group: (group.lane == FIRM, group.count))
     for group in (core, *(each for each in deployment.groups if each is not core)):
         role = "CORE" if group is core else "TASK"
-        yield _group(role, f"{role.lower()} {group.vm} {group.lane}", group.vm, group.lane, group.count) | _bid(
-            deployment, group
-        )
+        name = f"{role.lower()} {group.vm} {group.lane}"
+        yield {**_group(role, name, group.vm, group.lane, group.count), **_bid(deployment, group)}
 
 
 def _group(role: str, name: str, vm: str, lane: str, count: int) -> dict[str, Any]:

@@ -81,7 +81,8 @@ def _on_type(deployment: Deployment, load: Workload, share: Share, one: Tasks) -
         raise TargetError(
             f"nothing says what {' and '.join(missing)} a {one.kind} task of class {load.name} takes on {vm.name}",
             f"write `vm {vm.name} {{ cores = 4, memory = 16 GiB, .. }}`, what tasks may use of one, or in the class "
-            f"`container {{ {one.kind} {{ cores = 1, memory = 2 GiB }} }}` in place of slots",
+            f"`container {{ {one.kind} {{ cores = 1, memory = 2 GiB }} }}` in place of slots; a spec that has no place "
+            "for them takes --cores 4 --memory '16 GiB'",
         )
     assert cores is not None
     assert memory is not None

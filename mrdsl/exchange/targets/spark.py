@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.exchange.queue_tree import ROOT
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload
 from mrdsl.exchange.targets.sizes import SYSTEM_CORES, SYSTEM_MEMORY, Size, at_once, kinds_of, sizes_of
@@ -75,7 +75,7 @@ def _refuse_lack(load: Workload, size: Size) -> None:
         fewest = min(one.per_vm for one in share.tasks)
         needed = max(one.at_once for one in share.tasks) / fewest
         planned = sum(one.at_once / one.per_vm for one in share.tasks)
-        if ceiling(needed) > ceiling(planned):
+        if needed > planned * (1 + ROUNDING):
             raise TargetError(
                 f"class {load.name} has map and reduce slots of different sizes, and Spark runs both in the same "
                 f"executors: of {size.vcores} cores and {size.memory} MiB they would take {needed:.6g} {share.vm}, and "

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, gcd, log10
 
-from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler
+from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler, capacity_settings
 from mrdsl.exchange.fair_scheduler import FairQueue, fair_scheduler
 from mrdsl.exchange.queue_tree import ROOT, Queue, percentages
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes, Workload
-from mrdsl.exchange.targets.sizes import Size, at_once, kinds_of, per_job, sized, sizes_of
+from mrdsl.exchange.targets.sizes import MIB, Size, at_once, kinds_of, per_job, sized, sizes_of
 from mrdsl.exchange.xml_text import settings
 
 LAYER = "mapreduce"
+MEMORY = "yarn.nodemanager.resource.memory-mb"
+VCORES = "yarn.nodemanager.resource.cpu-vcores"
+UNSIZED = "what a task takes of a machine - the spec does not say it and queues have shares alone"
+UNIT = "yarn.scheduler.minimum-allocation-mb"
 
 
 def yarn(deployment: Deployment, _: Wishes) -> Exported:
@@ -32,7 +37,7 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
     known = sized(deployment, loads)
     notes = [*deployment.notes]
     if not known:
-        notes.append("what a task takes: the spec does not say it, so the queues have shares and no sizes")
+        notes.append(UNSIZED)
     comments = (*deployment.origin.lines(), *(f"not in it: {note}" for note in notes))
     sizes = [sizes_of(deployment, load) if known else {} for load in loads]
     files = {
@@ -43,11 +48,55 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
         for name, load, size in zip(names, loads, sizes, strict=True):
             if "task" not in kinds_of(load):
                 files[f"mapred-{name}.xml"] = settings(_job(name, load, size), comments)
-    if known:
+    if known and not deployment.part:
         files |= {
             f"yarn-site-{vm}.xml": settings(site, comments) for vm, site in _machines(deployment, loads, sizes).items()
         }
     return Exported(files, tuple(notes))
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What a cluster's YARN is set to: the queues, what all machines are told, and what one of each type has to offer.
+
+    Where types differ, all are told to offer what they have, which is no less than they have to.
+    """
+
+    queues: Mapping[str, str]
+    everywhere: Mapping[str, str]
+    machines: Mapping[str, Mapping[str, str]]
+    notes: tuple[str, ...] = ()
+
+
+def cluster_settings(deployment: Deployment) -> ClusterSettings:
+    """What a service that runs YARN is told with the cluster; nothing where there are no classes."""
+    loads = deployment.workloads
+    if not loads:
+        return ClusterSettings({}, {}, {})
+    names = queue_names([load.name for load in loads])
+    queues = capacity_settings(_tree(deployment, names))
+    if not sized(deployment, loads):
+        return ClusterSettings(queues, {}, {}, (UNSIZED,))
+    machines = _machines(deployment, loads, [sizes_of(deployment, load) for load in loads])
+    first, *others = machines.values()
+    alike = all(site == first for site in others)
+    return ClusterSettings(queues, first if alike else {UNIT: first[UNIT], **_detected(deployment, machines)}, machines)
+
+
+def _detected(deployment: Deployment, machines: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Machines of several types under one setting: each offers its hardware but for what the tasks of none need."""
+    rest = [
+        memory / MIB - int(site[MEMORY])
+        for vm, site in machines.items()
+        if (memory := deployment.type_of(vm).memory) is not None
+    ]
+    return {
+        "yarn.nodemanager.resource.detect-hardware-capabilities": "true",
+        "yarn.nodemanager.resource.count-logical-processors-as-cores": "true",
+        MEMORY: "-1",
+        VCORES: "-1",
+        "yarn.nodemanager.resource.system-reserved-memory-mb": str(max(0, int(min(rest, default=0)))),
+    }
 
 
 def _tree(deployment: Deployment, names: Sequence[str]) -> Queue:
@@ -119,9 +168,9 @@ def _machines(
     held = {group.vm for group in deployment.groups}
     return {
         vm: {
-            "yarn.nodemanager.resource.memory-mb": str(max(need.memory for need in needs)),
-            "yarn.nodemanager.resource.cpu-vcores": str(max(need.vcores for need in needs)),
-            "yarn.scheduler.minimum-allocation-mb": str(unit),
+            MEMORY: str(max(need.memory for need in needs)),
+            VCORES: str(max(need.vcores for need in needs)),
+            UNIT: str(unit),
         }
         for vm, needs in taken.items()
         if vm in held

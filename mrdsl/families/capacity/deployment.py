@@ -119,6 +119,8 @@ def _tasks(node: JobClass, vm: str, slots: tuple[float, float], per_vm: tuple[in
     for kind, phase, held, hosted in zip(("map", "reduce"), (there.map, there.reduce), slots, per_vm, strict=True):
         if held > 0:
             seconds = None if phase is None else phase.avg / speed
+            if kind == "reduce" and seconds is not None and there.shuffle is not None:
+                seconds += there.shuffle.avg
             yield _kind(node, kind, 0 if phase is None else phase.tasks, held, hosted, seconds)
 
 

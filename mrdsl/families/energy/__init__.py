@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.exchange.registry import DATAPROC, EMR
 from mrdsl.families.energy import hooks
 from mrdsl.families.energy.checks import check
 from mrdsl.families.energy.facts import EnergyFacts
@@ -82,6 +83,8 @@ FAMILY = Family(
         ),
     ),
     why=hooks.why,
+    targets=(EMR, DATAPROC),
+    deployments=hooks.deployments,
     plans=hooks.plans,
     operated=hooks.operated,
 )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
+    from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.energy.plan import EnergyPlan
     from mrdsl.reporting.report import Shown
     from mrdsl.spec.spec import Spec
@@ -129,5 +130,12 @@ def plans() -> tuple[type[Plan], ...]:
 def operated(spec: Spec, plan: EnergyPlan) -> Operated:
     """What somebody who runs a plan sets."""
     from mrdsl.families.energy.operated import operated as answer
+
+    return answer(spec, plan)
+
+
+def deployments(spec: Spec, plan: EnergyPlan) -> tuple[Deployment, ...]:
+    """The clusters that a plan comes to."""
+    from mrdsl.families.energy.deployment import deployments as answer
 
     return answer(spec, plan)

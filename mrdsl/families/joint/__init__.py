@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.exchange.registry import YARN
+from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN
 from mrdsl.families.joint import hooks
 from mrdsl.families.joint.checks import check, find_impossible
 from mrdsl.families.joint.facts import JointFacts
@@ -88,7 +88,7 @@ FAMILY = Family(
     quantity=hooks.quantity,
     why=hooks.why,
     simulate_plan=hooks.simulate_plan,
-    targets=(YARN,),
+    targets=(YARN, SPARK, KUBERNETES, SLS),
     deployments=hooks.deployments,
     experiments=(
         Experiment(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.exchange.targets.deployment import FIRM, Deployment, Share, Tasks, Workload
+from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
 from mrdsl.families.joint.facts import JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.spec.spec import Spec
@@ -26,7 +26,9 @@ def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:
 
 def _period(facts: JointFacts, plan: JointPlan, t: int, part: str) -> Deployment:
     loads = tuple(_workload(facts.classes[i], plan, t, i) for i in range(len(plan.class_names)))
-    return Deployment((), (), loads, part=part, notes=tuple(_notes(plan, t)))
+    held = int(ceiling(float(plan.classes.vms[t].sum())))
+    groups = (Group(VM, FIRM, held),) if held else ()
+    return Deployment((MachineType(VM),), groups, loads, part=part, notes=tuple(_notes(plan, t)))
 
 
 def _workload(node: JobClass, plan: JointPlan, t: int, index: int) -> Workload:
@@ -50,7 +52,11 @@ def _tasks(node: JobClass, slots: tuple[float, float]) -> Iterator[Tasks]:
     for kind, phase, held in zip(("map", "reduce"), (node.map, node.reduce), slots, strict=True):
         if held > 0:
             per_vm = getattr(node.slots, kind) or 1
-            yield Tasks(kind, 0 if phase is None else phase.tasks, int(ceiling(held)), per_vm)
+            seconds = None if phase is None else phase.avg
+            if kind == "reduce" and seconds is not None and node.shuffle is not None:
+                seconds += node.shuffle.avg
+            tasks = 0 if phase is None else phase.tasks
+            yield Tasks(kind, tasks, int(ceiling(held)), per_vm, seconds=seconds)
 
 
 def _notes(plan: JointPlan, t: int) -> Iterator[str]:

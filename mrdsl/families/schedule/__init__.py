@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise
+from mrdsl.exchange.registry import SLS
 from mrdsl.families.schedule import hooks
 from mrdsl.families.schedule.checks import check, never_in_time
 from mrdsl.families.schedule.facts import ScheduleFacts
@@ -63,6 +64,8 @@ FAMILY = Family(
             },
         ),
     ),
+    targets=(SLS,),
+    deployments=hooks.deployments,
     plans=hooks.plans,
     operated=hooks.operated,
 )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
+    from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.schedule.plan import SchedulePlan
     from mrdsl.reporting.report import Shown
     from mrdsl.spec.spec import Spec
@@ -115,5 +116,12 @@ def plans() -> tuple[type[Plan], ...]:
 def operated(spec: Spec, plan: SchedulePlan) -> Operated:
     """What somebody who runs a plan sets."""
     from mrdsl.families.schedule.operated import operated as answer
+
+    return answer(spec, plan)
+
+
+def deployments(spec: Spec, plan: SchedulePlan) -> tuple[Deployment, ...]:
+    """The clusters that a plan comes to."""
+    from mrdsl.families.schedule.deployment import deployments as answer
 
     return answer(spec, plan)

@@ -16,7 +16,7 @@ from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, Mac
 from mrdsl.exchange.targets.emr import emr
 from mrdsl.exchange.targets.emr_rules import RULES, mistakes
 from mrdsl.planning.exporting import export
-from tests.exchange.targets.plans import MACHINES, exported
+from tests.exchange.targets.plans import MACHINES, exported, planned
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
@@ -199,3 +199,40 @@ def test_the_rule_of_types_knows_those_that_emr_takes() -> None:
     refused = {name for name, fine in taken.items() if not fine}
     assert {row["instance_type"] for row in rows if ".metal" in row["instance_type"]} <= refused
     assert {"t3.micro", "t3.nano", "m5.large", "t2.small"} <= refused
+
+
+def settings_of(document: dict[str, Any], classification: str) -> dict[str, str]:
+    (found,) = [one["Properties"] for one in document["Configurations"] if one["Classification"] == classification]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_its_machines_run_as_many_tasks_as_the_plan_says() -> None:
+    """Of one type: 4 maps of 1 core and 2 GiB, or 2 reduces of 6 GiB; the VMs of the file hold the plan's slots."""
+    one_type = MACHINES[: MACHINES.index('vm "r5')] + MACHINES[MACHINES.index("class") :]
+    document = written(one_type)
+    site = settings_of(document, "yarn-site")
+    memory, cores = (int(site[f"yarn.nodemanager.resource.{what}"]) for what in ("memory-mb", "cpu-vcores"))
+    hosted = {"map": min(memory // 2048, cores), "reduce": min(memory // 6144, cores)}
+    assert hosted == {"map": 4, "reduce": 2}
+    whole = planned(one_type)[1].document()["classes"]["clicks"]["whole_slots"]
+    assert sum(whole[kind] / hosted[kind] for kind in hosted) <= workers(document) + 1
+    queues = settings_of(document, "capacity-scheduler")
+    assert queues["yarn.scheduler.capacity.root.mapreduce.queues"] == "clicks"
+
+
+def test_machines_of_several_types_offer_what_they_have() -> None:
+    """16 and 32 GiB less what is kept back still hold 2 and 4 reduces of 6 GiB, and 4 maps by their cores."""
+    begin, end = MACHINES.index("class clicks"), MACHINES.index("minimize")
+    second = MACHINES[begin:end].replace("class clicks", "class other")
+    split = MACHINES[:begin] + "".join(
+        text.replace("jobs = 2..3", f'types = ["{vm}"]\n  jobs = 3')
+        for text, vm in ((MACHINES[begin:end], "m5.xlarge"), (second, "r5.xlarge"))
+    )
+    document = written(split + "minimize cost\n")
+    site = settings_of(document, "yarn-site")
+    kept = int(site["yarn.nodemanager.resource.system-reserved-memory-mb"])
+    assert site["yarn.nodemanager.resource.detect-hardware-capabilities"] == "true"
+    assert site["yarn.nodemanager.resource.memory-mb"] == site["yarn.nodemanager.resource.cpu-vcores"] == "-1"
+    assert [(gib * 1024 - kept) // 6144 for gib in (16, 32)] == [2, 4]
+    assert kept > 0

@@ -1,0 +1,123 @@
+"""YARN's load simulator: its machines and its jobs, as SLSRunner takes them with ``--input-sls`` and ``--nodes``.
+
+Where the spec does not say what tasks take, a machine is as many parts as all numbers of slots divide, and a task takes
+as many of them as leave room for its fellows: the simulator then places as many on it as the plan counts on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from math import lcm
+from typing import Any
+
+from mrdsl.exchange.targets.deployment import Deployment, Exported, Share, TargetError, Tasks, Wishes, Workload
+from mrdsl.exchange.targets.sizes import Size, sized, sizes_of
+from mrdsl.exchange.targets.sls_rules import mistakes_of_jobs, mistakes_of_nodes
+from mrdsl.exchange.targets.yarn import LAYER, cluster_settings, queue_names
+
+PART = 1024
+"""MiB of one part of a machine."""
+MASTER = Size(1, 1024)
+"""What the master of each application takes of a machine."""
+PRIORITIES = {"map": 20, "reduce": 10}
+
+
+def sls(deployment: Deployment, _: Wishes) -> Exported:
+    """``sls-nodes.json`` and ``sls-jobs.json``. Raises TargetError for classes of stages, which the simulator lacks."""
+    loads = [load for load in deployment.workloads if load.jobs]
+    staged = [load.name for load in loads for share in load.shares for one in share.tasks if one.kind == "task"]
+    if staged:
+        reason = f"its jobs have maps and reduces, and class {staged[0]} has stages"
+        raise TargetError(reason, "`spark` and `kubernetes` take classes of stages")
+    if not loads or not deployment.groups:
+        raise ValueError("no class has a job")
+    known = sized(deployment, loads)
+    nodes = list(_racks(deployment, known))
+    names = queue_names([load.name for load in loads])
+    jobs = [job for load, name in zip(loads, names, strict=True) for job in _jobs(deployment, load, name, known)]
+    wrong = [*mistakes_of_nodes(nodes), *mistakes_of_jobs(jobs)]
+    if wrong:
+        raise TargetError("; ".join(wrong))
+    notes = [*deployment.notes, "the shuffle of a job - a reduce takes its own time and the shuffle before it"]
+    if not known:
+        notes.append(f"what tasks take - a machine is {_parts(deployment)} parts and a task takes its share of them")
+    return Exported({"sls-nodes.json": _objects(nodes), "sls-jobs.json": _objects(jobs)}, tuple(notes))
+
+
+def _objects(found: Sequence[dict[str, Any]]) -> str:
+    return "".join(json.dumps(one, indent=1, ensure_ascii=False) + "\n" for one in found)
+
+
+def _parts(deployment: Deployment) -> int:
+    """Into how many parts machines are divided: the least number that all numbers of slots divide."""
+    return lcm(*(one.per_vm for load in deployment.workloads for share in load.shares for one in share.tasks))
+
+
+def _racks(deployment: Deployment, known: bool) -> Iterator[dict[str, Any]]:
+    """A rack per type and lane; a machine has room for its tasks, of whichever class needs most."""
+    offered = cluster_settings(deployment).machines if known else {}
+    parts = _parts(deployment)
+    for group in deployment.groups:
+        site = offered.get(group.vm, {})
+        memory = int(site.get("yarn.nodemanager.resource.memory-mb", PART * parts))
+        cores = int(site.get("yarn.nodemanager.resource.cpu-vcores", parts))
+        rack = f"{group.vm}-{group.lane}"
+        yield {
+            "rack": rack,
+            "nodes": [
+                {"node": f"{rack}-{number}", "memory-mb": memory, "vcores": cores}
+                for number in range(1, group.count + 1)
+            ],
+            "mrdsl": _said(deployment),
+        }
+
+
+def _said(deployment: Deployment) -> dict[str, str]:
+    """Where it comes from: the simulator passes over what it does not know."""
+    origin = deployment.origin
+    return {"spec": origin.spec, "title": origin.title, "plan": origin.plan, "version": origin.version}
+
+
+def _jobs(deployment: Deployment, load: Workload, queue: str, known: bool) -> Iterator[dict[str, Any]]:
+    sizes = sizes_of(deployment, load) if known else {}
+    number = 0
+    for share in load.shares:
+        for _ in range(share.jobs):
+            number += 1
+            tasks = list(_tasks(load, share, sizes, _parts(deployment)))
+            start = round(1000 * (load.starts[number - 1] if load.starts else 0.0))
+            yield {
+                "am.type": "mapreduce",
+                "am.memory-mb": MASTER.memory,
+                "am.vcores": MASTER.vcores,
+                "job.start.ms": start,
+                "job.end.ms": start + max(task["duration.ms"] for task in tasks),
+                "job.queue.name": queue,
+                "job.id": f"{queue}_{number}",
+                "job.user": LAYER,
+                "job.tasks": tasks,
+            }
+
+
+def _tasks(load: Workload, share: Share, sizes: dict[str, Size], parts: int) -> Iterator[dict[str, Any]]:
+    for one in share.tasks:
+        if not one.of_job or one.seconds is None:
+            raise TargetError(
+                f"class {load.name} says A, B and C, and the simulator runs single tasks",
+                "describe the class by its map, shuffle and reduce tasks",
+            )
+        size = sizes.get(one.kind) or _part_of(one, parts)
+        yield {
+            "count": one.of_job,
+            "duration.ms": max(1, round(1000 * one.seconds)),
+            "container.priority": PRIORITIES[one.kind],
+            "container.type": one.kind,
+            "container.memory-mb": size.memory,
+            "container.vcores": size.vcores,
+            "container.execution.type": "GUARANTEED",
+        }
+
+
+def _part_of(one: Tasks, parts: int) -> Size:
+    return Size(parts // one.per_vm, PART * parts // one.per_vm)
