@@ -80,8 +80,9 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "needs-minimum": lambda bad: {
         "shop.mrspec": model("joint/reference.mrspec", ("0.8 * 1200/s * peak", "0/s"), (" = 1.0  #", " = 0.5  #"))
     },
+    "needs-fractions": lambda bad: {"whole.mrspec": model("capacity/quickstart.mrspec", more="whole = slots\n")},
     "needs-one-type": lambda bad: {
-        "types.mrspec": model("capacity/quickstart.mrspec", more="vm other { on_demand { price = 1 USD/h } }\n")
+        "types.mrspec": model("capacity/quickstart.mrspec", more="vm other { on_demand { price = 1 USD/h } }\n"),
     },
     "no-delay-bound": lambda bad: {
         "tight.mrspec": model("hybrid/reference.mrspec", ("delay = 40 slots", "delay = 5 slots"))

@@ -65,6 +65,8 @@ class Formulation:
     more than the formulation's plain form; tests hold that both are the same.
     ``known(spec, relax)``: a plan with a proven bound, found cheaply without a solver, or None: a claim that it
     contradicts is withdrawn. The function's name says the method.
+    ``refine(spec, relax, limits, result)``: what the model leaves out, done to the result that was read from it; its
+    bound stays one.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Formulation:
     run: Callable[[Spec, bool, Limits, SolveModel], Result] | None = None
     arrays: Callable[[Spec, bool], ArrayForm | None] | None = None
     known: Callable[[Spec, bool], Result | None] | None = None
+    refine: Callable[[Spec, bool, Limits, Result], Result] | None = None
 
 
 @dataclass(frozen=True)

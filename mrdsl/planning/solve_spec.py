@@ -203,7 +203,7 @@ class _Run:
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
         answer = self._compared(chosen, answer)
         self.doubts.extend(doubts_of(answer, choice.span))
-        return _decoded(self.spec, chosen, model, answer, self.relax, choice.span)
+        return _decoded(self.spec, chosen, model, answer, self.relax, choice.span, choice.limits)
 
     def _array_form(self, chosen: Formulation, needs: Needs) -> ArrayForm | None:
         """The formulation's arrays where nothing asks for a Pyomo model."""
@@ -223,7 +223,8 @@ class _Run:
         answer = self._compared(chosen, answer)
         self.doubts.extend(doubts_of(answer, self.choice.span))
         plan = None if point is None or answer.solution is SolutionStatus.NONE else form.decode(point)
-        return result_of(answer, plan, self.choice.span)
+        result = result_of(answer, plan, self.choice.span)
+        return _refined(self.spec, chosen, result, self.relax, self.choice.limits)
 
     def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
@@ -247,11 +248,11 @@ class _Run:
 
 def decoded(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
     """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
-    return _decoded(spec, formulation_named(find_family(spec), formulation), model, answer, relax, None)
+    return _decoded(spec, formulation_named(find_family(spec), formulation), model, answer, relax, None, Limits())
 
 
 def _decoded(
-    spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None
+    spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None, limits: Limits
 ) -> Result:
     from mrdsl.planning.answers import result_of
 
@@ -259,7 +260,14 @@ def _decoded(
     if answer.solution is not SolutionStatus.NONE:
         assert formulation.decode is not None, "a formulation that is one model says how its plan is read"
         plan = formulation.decode(spec, model, relax)
-    return result_of(answer, plan, span)
+    return _refined(spec, formulation, result_of(answer, plan, span), relax, limits)
+
+
+def _refined(spec: Spec, formulation: Formulation, result: Result, relax: bool, limits: Limits) -> Result:
+    """The result with what the model leaves out done to its plan."""
+    if formulation.refine is None or result.plan is None:
+        return result
+    return formulation.refine(spec, relax, limits, result)
 
 
 def verified(spec: Spec, family: Family, result: Result, relax: bool) -> Result:

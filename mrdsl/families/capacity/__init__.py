@@ -32,6 +32,7 @@ FAMILY = Family(
             build=hooks.build_p2,
             decode=hooks.decode_p2,
             arrays=hooks.arrays_p2,
+            refine=hooks.pack,
             known=hooks.direct,
         ),
         Formulation(
@@ -40,7 +41,7 @@ FAMILY = Family(
             _nonlinear,
             build=hooks.build_p1,
             decode=hooks.decode_p1,
-            known=hooks.direct,
+            known=hooks.direct_in_fractions,
         ),
         Formulation(
             "P0",
@@ -48,7 +49,7 @@ FAMILY = Family(
             _nonlinear,
             build=hooks.build_p0,
             decode=hooks.decode_p0,
-            known=hooks.direct,
+            known=hooks.direct_in_fractions,
         ),
         Formulation(
             "P0-cone",
@@ -56,7 +57,7 @@ FAMILY = Family(
             _nonlinear,
             build=hooks.build_p0_cone,
             decode=hooks.decode_p0_cone,
-            known=hooks.direct,
+            known=hooks.direct_in_fractions,
         ),
     ),
     promises=(Promise("classes.deadline", 1), Promise("classes.jobs.low", -1), Promise("vms.reserved.available", 1)),

@@ -34,6 +34,8 @@ from mrdsl.spec.stages import Stage, stage_blocks
 
 WAYS = ("on_demand", "reserved", "spot")
 """How a VM may be bought."""
+WHOLE = SLOTS, MACHINES, NO = ("slots", "machines", "no")
+"""What is whole: the slots of each job; besides, the VMs of each class, of which none is shared; or neither."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +115,8 @@ class CapacityFacts(Node):
     classes: Sequence[JobClass] = blocks(JobClass, "class", "the job classes", plural="classes", required=True)
     simulation: Simulation | None = simulation_block()
     period: float = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
+    whole: str | None = choice(
+        WHOLE,
+        "`slots`: each job has whole slots; `machines`: and no VM is shared between classes; `no`: slots are fractions",
+        default=None,
+    )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
-    from mrdsl.core.result import Plan, Result, Table
+    from mrdsl.core.result import Limits, Plan, Result, Table
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.capacity.plan import CapacityPlan
     from mrdsl.reporting.report import Shown
@@ -42,6 +42,13 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     from mrdsl.families.capacity.verify import quantity as answer
 
     return answer(spec, plan, name, argument)
+
+
+def pack(spec: Spec, relax: bool, limits: Limits, result: Result) -> Result:
+    """The result of ``P2`` with its whole slots packed on VMs."""
+    from mrdsl.families.capacity.packed_plans import with_packing
+
+    return result if relax else with_packing(spec, result, limits.gap)
 
 
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterable[Diagnostic]:
@@ -105,6 +112,15 @@ def direct(spec: Spec, relax: bool) -> Result | None:
     from mrdsl.families.capacity.methods.direct import direct as answer
 
     return answer(spec, relax)
+
+
+def direct_in_fractions(spec: Spec, relax: bool) -> Result | None:
+    """The same of slots in fractions, whatever holds where the spec does not say."""
+    from mrdsl.families.capacity.facts import NO
+    from mrdsl.families.capacity.methods.direct import direct as answer
+    from mrdsl.families.capacity.wholeness import as_planned
+
+    return answer(as_planned(spec, NO), relax)
 
 
 def build_p1(spec: Spec, relax: bool) -> ConcreteModel:

@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from mrdsl.core.kept_values import kept
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.pairs import pairs_of
 from mrdsl.families.capacity.shape import has_slots_for_all
+from mrdsl.families.capacity.wholeness import wholeness_of
 from mrdsl.formulas import mapreduce, sizing
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits
+from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 from mrdsl.spec.stages import Stage, dags_of
@@ -53,6 +55,7 @@ class Instance:
     ``subject to``.
     ``stages`` counts those of each class, 0 where it has none; ``dags`` has them by class.
     ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
+    ``wholeness`` is what of a plan is whole, see :mod:`mrdsl.families.capacity.wholeness`.
     """
 
     names: Sequence[str]
@@ -69,6 +72,7 @@ class Instance:
     penalty: Floats
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
+    wholeness: str = NO
 
     def __len__(self) -> int:
         return len(self.names)
@@ -91,9 +95,13 @@ class Instance:
         """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23).
 
         Correction to the paper: within the limits of the estimates' range; infinite where the promise is not
-        :meth:`kept`.
+        :meth:`kept`. Whole numbers, unless the spec has fractions.
         """
-        return sizing.slots_per_job(self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits)
+        per_vm = self.map_per_vm, self.reduce_per_vm
+        slots = sizing.slots_per_job(self.work, self.completion_limit, *per_vm, self.limits)
+        if self.wholeness == NO:
+            return slots
+        return whole_slots(self.work, self.completion_limit, per_vm, self.limits, slots)
 
     def time_of_one_job(self) -> Floats:
         """(4) on :attr:`slots_per_job`: the promise, or less where one slot of each kind is fast enough."""
@@ -132,6 +140,7 @@ def instance_of(spec: Spec) -> Instance:
         penalty=column(classes, "penalty"),
         stages=stage_counts(classes),
         dags=dags_of(classes),
+        wholeness=wholeness_of(facts),
     )
 
 

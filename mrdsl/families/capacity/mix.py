@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.capacity.class_bounds import class_bounds_of
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.instance import whole_jobs
 from mrdsl.families.capacity.market import Market, market_of
 from mrdsl.families.capacity.pairs import Floats, Pairs, kept_together, pairs_of
 from mrdsl.families.capacity.spot import kept_work
+from mrdsl.families.capacity.wholeness import wholeness_of
 from mrdsl.formulas.estimates import stage_counts
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
@@ -47,6 +48,7 @@ class Mix:
     penalty: Floats
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
+    wholeness: str = NO
 
     def __len__(self) -> int:
         return len(self.names)
@@ -75,11 +77,15 @@ def mix_of(spec: Spec) -> Mix:
     market = market_of(facts)
     limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
     pairs = pairs_of(facts, limit)
-    firm = pairs.slots_per_job()
+    whole = wholeness_of(facts) != NO
+    firm = pairs.slots_per_job(whole)
     by_lane = firm[0][market.vm_of_lane], firm[1][market.vm_of_lane]
     kept = kept_work(facts, market, pairs, by_lane)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slots = [np.where(part > 0.0, needed / part, np.inf) for needed, part in zip(by_lane, kept, strict=True)]
+    if whole:
+        slots = list(pairs.whole_slots_per_job(market.vm_of_lane, kept) if market.spot.any() else by_lane)
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slots = [np.where(part > 0.0, needed / part, np.inf) for needed, part in zip(by_lane, kept, strict=True)]
     spot_share = np.nan_to_num(column(classes, "spot", missing=1.0), nan=1.0)
     never = market.spot[:, None] & (spot_share[None, :] <= 0.0)
     slots = [np.where(never, np.inf, each) for each in slots]
@@ -101,4 +107,5 @@ def mix_of(spec: Spec) -> Mix:
         penalty=column(classes, "penalty"),
         stages=stage_counts(classes),
         dags=dags_of(classes),
+        wholeness=wholeness_of(facts),
     )

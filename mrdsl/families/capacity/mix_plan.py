@@ -46,6 +46,7 @@ def mix_plan_of(mix: Mix, bought: Floats, jobs: Floats, relax: bool) -> Capacity
         stages=mix.stages,
         dags=mix.dags,
         mix=mixture,
+        wholeness=mix.wholeness,
     )
 
 
@@ -55,7 +56,13 @@ def _mixture(mix: Mix, bought: Floats, jobs: Floats) -> Mixture:
     of_class, lanes = (axis.astype(np.int64) for axis in (jobs.T > 0.0).nonzero())
     of_vm, count = market.vm_of_lane[lanes], jobs[lanes, of_class]
     slots = [count * each[lanes, of_class] for each in (mix.map_slots, mix.reduce_slots)]
-    useful = [each * kept[lanes, of_class] for each, kept in zip(slots, (mix.map_kept, mix.reduce_kept), strict=True)]
+    limits = mix.pairs.limits
+    useful = [
+        np.minimum(each * kept[lanes, of_class], most[of_vm, of_class] * count)
+        for each, kept, most in zip(
+            slots, (mix.map_kept, mix.reduce_kept), (limits.map_most, limits.reduce_most), strict=True
+        )
+    ]
     times = [
         mapreduce.completion(_at(mix.pairs.estimates[name], of_vm, of_class), count, *useful) for name in ESTIMATES
     ]

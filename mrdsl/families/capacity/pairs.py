@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.whole_numbers import floor
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.formulas import sizing
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits
+from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.columns import column
 from mrdsl.spec.machines import ONE, OnType, any_rows, shared_rows
 from mrdsl.spec.stages import any_stages, stages_of
@@ -70,10 +71,36 @@ class Pairs:
         """Which promises slots within the limits keep, on types that the class may use."""
         return np.asarray(self.allowed & sizing.kept(self.work, self.completion_limit, self.limits))
 
-    def slots_per_job(self) -> tuple[Floats, Floats]:
-        """Theorem 4.1 for every pair; infinite where the promise is not :meth:`kept`."""
+    def slots_per_job(self, whole: bool = False) -> tuple[Floats, Floats]:
+        """Theorem 4.1 for every pair, in ``whole`` slots or not; infinite where the promise is not :meth:`kept`."""
         slots = sizing.slots_per_job(self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits)
+        if whole:
+            slots = whole_slots(self.work, self.completion_limit, self.per_vm, self.limits, slots)
         return np.where(self.allowed, slots[0], np.inf), np.where(self.allowed, slots[1], np.inf)
+
+    def whole_slots_per_job(self, of_lane: NDArray[np.int64], kept: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        """Whole slots of one job in lanes of these types, of which the parts ``kept`` do work that is not lost.
+
+        Of those there are at most as many as tasks; so slots may be more than tasks by what is lost, rounded up.
+        """
+        parts = [np.where(part > 0.0, part, 1.0) for part in kept]
+        work = Coefficients(
+            self.work.map_work[of_lane] / parts[0],
+            self.work.reduce_work[of_lane] / parts[1],
+            self.work.constant[of_lane],
+            np.asarray(self.work.path)[of_lane],
+        )
+        limits = SlotLimits(
+            ceiling(self.limits.map_least[of_lane] / parts[0]),
+            ceiling(self.limits.map_most[of_lane] / parts[0]),
+            ceiling(self.limits.reduce_least[of_lane] / parts[1]),
+            ceiling(self.limits.reduce_most[of_lane] / parts[1]),
+        )
+        per_vm = self.map_per_vm[of_lane], self.reduce_per_vm[of_lane]
+        slots = sizing.slots_per_job(work, self.completion_limit, *per_vm, limits)
+        found = whole_slots(work, self.completion_limit, per_vm, limits, slots)
+        possible = self.allowed[of_lane] & (kept[0] > 0.0) & (kept[1] > 0.0)
+        return np.where(possible, found[0], np.inf), np.where(possible, found[1], np.inf)
 
 
 def pairs_of(facts: CapacityFacts, completion_limit: Floats) -> Pairs:

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from mrdsl.core.by_name import ByName
 from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.class_plan import ClassPlan, StagedClassPlan, class_document, class_plan, of_stages
+from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.families.capacity.mixture import Mixture
+from mrdsl.families.capacity.packing import Packing
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
 from mrdsl.simulation.observed import Observed, Simulated, table_of
@@ -29,67 +32,6 @@ SHOWN = 20
 COST = tuple(f"{part} {MONEY}" for part in ("VMs", "penalties", "total"))
 
 
-@dataclass(frozen=True)
-class Slots:
-    """Map and reduce slots as whole numbers."""
-
-    map: int
-    reduce: int
-
-
-@dataclass(frozen=True)
-class TaskSlots:
-    """Slots for tasks of stages as a whole number."""
-
-    task: int
-
-
-@dataclass(frozen=True)
-class Completion:
-    """The completion time of each job of a class by every estimate, in seconds; None where it is not known."""
-
-    lower: float | None
-    average: float | None
-    upper: float | None
-
-
-@dataclass(frozen=True)
-class ClassPlan:
-    """What a plan says of one class.
-
-    ``admitted`` and ``rejected`` count jobs; ``map_slots`` and ``reduce_slots`` are those of the whole class by Theorem
-    4.1, unrounded, and ``whole_slots`` the same rounded up; ``vms`` what they take of the cluster. ``penalty`` is what
-    the rejected jobs cost together. ``upper_is_bound``: whether jobs keep the premises of the upper estimate, see
-    :func:`mrdsl.formulas.estimates.upper_is_bound`; None where it is not known.
-    """
-
-    admitted: float
-    rejected: float
-    map_slots: float
-    reduce_slots: float
-    whole_slots: Slots
-    vms: float
-    completion: Completion
-    deadline: float
-    penalty: float
-    upper_is_bound: bool | None
-
-
-@dataclass(frozen=True)
-class StagedClassPlan:
-    """What a plan says of a class of stages: as :class:`ClassPlan`, with slots of one kind."""
-
-    admitted: float
-    rejected: float
-    task_slots: float
-    whole_slots: TaskSlots
-    vms: float
-    completion: Completion
-    deadline: float
-    penalty: float
-    upper_is_bound: bool | None
-
-
 @dataclass(frozen=True, eq=False)
 class CapacityPlan(Plan):
     """VMs to rent and, per class, jobs to admit and slots to give; arrays have one element per class.
@@ -99,6 +41,8 @@ class CapacityPlan(Plan):
     ``completion_*`` is NaN where the estimate is not known or no job is admitted. ``observed`` is what a simulation of
     the plan saw, by class; empty without one, and ``simulated`` None. Where several types may be rented, or one in more
     ways, ``mix`` says what runs where: VMs and slots are then sums, times those of the slowest jobs of a class.
+    ``wholeness`` is what of it is whole besides jobs and VMs, see :mod:`mrdsl.families.capacity.wholeness`; where slots
+    are, ``packing`` says which VM holds which.
     """
 
     vm: str
@@ -122,6 +66,8 @@ class CapacityPlan(Plan):
     observed: Mapping[str, Observed] = field(default_factory=dict)
     simulated: Simulated | None = None
     mix: Mixture | None = None
+    wholeness: str = NO
+    packing: Packing | None = None
 
     @property
     def penalties(self) -> float:
@@ -138,6 +84,11 @@ class CapacityPlan(Plan):
         """What the plan says of each class, by its name."""
         return ByName(self.names, self.of_class)
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names of the VM types."""
+        return (self.vm,) if self.mix is None else self.mix.types
+
     def of_class(self, index: int) -> ClassPlan | StagedClassPlan:
         """What the plan says of the class at ``index`` of the spec's order."""
         return self._classes(slice(index, index + 1))[0]
@@ -148,14 +99,18 @@ class CapacityPlan(Plan):
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
         plain_vms = {self.vm: {"on_demand": number(self.on_demand), "reserved": number(self.reserved)}}
         sunk = {"sunk": self.mix.sunk} if self.mix is not None and self.mix.sunk else {}
+        whole: dict[str, Any] = {"whole": self.wholeness}
+        if self.packing is not None:
+            whole["packing"] = self.packing.document(self.types, self.names, self.stages)
         return {
             "vms": plain_vms if self.mix is None else self.mix.document(self.whole),
             "classes": self._placed(
                 self._seen(
-                    self._staged(dict(zip(self.names, starmap(_class_document, self._rows(slice(None))), strict=True)))
+                    self._staged(dict(zip(self.names, starmap(class_document, self._rows(slice(None))), strict=True)))
                 )
             ),
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total, **sunk},
+            **whole,
             **how,
         }
 
@@ -239,14 +194,15 @@ class CapacityPlan(Plan):
                 tuple(f"{part} {MONEY}" for part in ("VMs", "penalties", "total")),
                 [(self.vm_cost, self.penalties, self.total)],
             ),
+            *((self.packing.table(self.types, self.names, self.stages, SHOWN),) if self.packing is not None else ()),
             *((table_of(list(self.observed.items())[:SHOWN]),) if self.observed else ()),
         )
 
     def _classes(self, part: slice) -> list[ClassPlan | StagedClassPlan]:
-        found: list[ClassPlan | StagedClassPlan] = list(starmap(_class_plan, self._rows(part)))
+        found: list[ClassPlan | StagedClassPlan] = list(starmap(class_plan, self._rows(part)))
         for place, index in enumerate(range(*part.indices(len(self.names)))):
             if self.stages[index]:
-                found[place] = _of_stages(found[place])  # type: ignore[arg-type]
+                found[place] = of_stages(found[place])  # type: ignore[arg-type]
         return found
 
     def _whole_slots(self, part: slice) -> tuple[Floats, Floats]:
@@ -318,79 +274,5 @@ def plan_of(
         whole=not relax,
         stages=instance.stages,
         dags=instance.dags,
+        wholeness=instance.wholeness,
     )
-
-
-def _of_stages(found: ClassPlan) -> StagedClassPlan:
-    return StagedClassPlan(
-        found.admitted,
-        found.rejected,
-        found.map_slots,
-        TaskSlots(found.whole_slots.map),
-        found.vms,
-        found.completion,
-        found.deadline,
-        found.penalty,
-        found.upper_is_bound,
-    )
-
-
-def _class_plan(
-    admitted: float,
-    rejected: float,
-    map_slots: float,
-    reduce_slots: float,
-    whole_map: int,
-    whole_reduce: int,
-    vms: float,
-    lower: float,
-    average: float,
-    upper: float,
-    deadline: float,
-    penalty: float,
-    is_bound: bool | None,
-) -> ClassPlan:
-    known = [None if time != time else time for time in (lower, average, upper)]
-    return ClassPlan(
-        admitted,
-        rejected,
-        map_slots,
-        reduce_slots,
-        Slots(whole_map, whole_reduce),
-        vms,
-        Completion(*known),
-        deadline,
-        penalty,
-        is_bound,
-    )
-
-
-def _class_document(
-    admitted: float,
-    rejected: float,
-    map_slots: float,
-    reduce_slots: float,
-    whole_map: int,
-    whole_reduce: int,
-    vms: float,
-    lower: float,
-    average: float,
-    upper: float,
-    deadline: float,
-    penalty: float,
-    is_bound: bool | None,
-) -> dict[str, Any]:
-    """A :class:`ClassPlan` as JSON knows it, written out: plans of 100,000 classes go through here."""
-    lower, average, upper = (None if time != time else time for time in (lower, average, upper))  # type: ignore
-    return {
-        "admitted": admitted,
-        "rejected": rejected,
-        "map_slots": map_slots,
-        "reduce_slots": reduce_slots,
-        "whole_slots": {"map": whole_map, "reduce": whole_reduce},
-        "vms": vms,
-        "completion": {"lower": lower, "average": average, "upper": upper},
-        "deadline": deadline,
-        "penalty": penalty,
-        "upper_is_bound": is_bound,
-    }

@@ -13,12 +13,14 @@ from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, instance_of, prices_of, whole_jobs
 from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.soft_deadlines import price
 from mrdsl.families.capacity.verify_mix import share_of, told_of_spot, verify_mix, vm_cost
+from mrdsl.families.capacity.verify_packing import verify_wholeness
+from mrdsl.families.capacity.wholeness import as_planned
 from mrdsl.formulas import mapreduce
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
@@ -26,6 +28,8 @@ from mrdsl.spec.spec import Spec
 
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     """What of the spec the plan breaks: deadlines, numbers of jobs, VMs, whole numbers, the cost that it claims."""
+    yield from verify_wholeness(spec, plan, relax)
+    spec = as_planned(spec, plan.wholeness)
     yield from _jobs(spec, plan, relax)
     hosting: Iterator[Diagnostic] = iter(())
     if plan.mix is None:
@@ -33,7 +37,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
         yield from _deadlines(spec, plan, runs)
         yield from _slots(spec, plan, runs)
         broken = list(_vms(spec, plan, runs, relax))
-        if not relax and not broken:
+        if not relax and not broken and plan.wholeness == NO:
             hosting = _hosting(spec, plan, runs)
     else:
         broken = list(verify_mix(spec, plan, plan.mix, relax))

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from mrdsl.core.diagnostics import Diagnostic, error, warning
 from mrdsl.core.source import Span
 from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats
 from mrdsl.families.capacity.mix import Mix, mix_of
 from mrdsl.families.capacity.mixture import ESTIMATES, Mixture, summed
@@ -100,16 +102,18 @@ def _shares(spec: Spec, mixture: Mixture, mix: Mix, relax: bool) -> Iterator[Dia
         yield from told(mixture.jobs != np.rint(mixture.jobs), "are no whole number")
     yield from told(mixture.jobs <= 0.0, "are none")
     kept = tuple(each[lanes, mixture.of_class] for each in (mix.map_kept, mix.reduce_kept))
-    useful = mixture.map_slots * kept[0], mixture.reduce_slots * kept[1]
+    tasks = [most[at] * mixture.jobs for most in (pairs.limits.map_most, pairs.limits.reduce_most)]
+    slots_of_kinds = mixture.map_slots, mixture.reduce_slots
+    useful = [np.minimum(s * k, most) for s, k, most in zip(slots_of_kinds, kept, tasks, strict=True)]
     work = _at(pairs.work, at)
     time = mapreduce.completion(work, mixture.jobs, *useful)
     yield from told(~(time <= pairs.completion_limit[mixture.of_class] * (1 + FEASIBILITY)), "end after their deadline")
-    for slots, least, most in (
-        (useful[0], pairs.limits.map_least[at], pairs.limits.map_most[at]),
-        (useful[1], pairs.limits.reduce_least[at], pairs.limits.reduce_most[at]),
+    for slots, least, most, part in (
+        (slots_of_kinds[0], pairs.limits.map_least[at], pairs.limits.map_most[at], kept[0]),
+        (slots_of_kinds[1], pairs.limits.reduce_least[at], pairs.limits.reduce_most[at], kept[1]),
     ):
-        yield from told(slots < least * mixture.jobs * (1 - FEASIBILITY), "have less than one slot each")
-        limit = np.where(np.isfinite(most), most, np.inf) * mixture.jobs
+        yield from told(slots * part < least * mixture.jobs * (1 - FEASIBILITY), "have less than one slot each")
+        limit = (most / part if mix.wholeness == NO else ceiling(most / part)) * mixture.jobs
         yield from told(slots > limit * (1 + FEASIBILITY) + FEASIBILITY, "have more slots than tasks")
     taken = mixture.map_slots / pairs.map_per_vm[at] + mixture.reduce_slots / pairs.reduce_per_vm[at]
     yield from told(np.abs(taken - mixture.vms) > FEASIBILITY * np.maximum(1.0, taken), "take other VMs than is said")

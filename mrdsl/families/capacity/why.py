@@ -16,6 +16,7 @@ from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
 from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
+from mrdsl.families.capacity.wholeness import as_planned
 from mrdsl.families.capacity.why_mix import why_mix
 from mrdsl.spec.spec import Spec
 
@@ -42,6 +43,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     plan = result.plan
     if not isinstance(plan, CapacityPlan):
         return ("There is no plan to explain.",)
+    spec = as_planned(spec, plan.wholeness)
     if plan.mix is not None:
         return tuple(why_mix(spec, plan, plan.mix))
     tables: list[Table | str] = [_reasons(spec, plan), *_reservations(spec, plan)]
@@ -77,7 +79,8 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
 
 def marginal_price(spec: Spec) -> float:
     """The dual price of one VM in the relaxed P2, per period: between the reserved and the on-demand price."""
-    draft = direct.fill(direct.prepare(Draft(replace(spec, constraints=_single(spec)), relax=True)))
+    single = replace(spec, constraints=_single(spec))
+    draft = direct.fill(direct.read(single, Draft(single, relax=True)))
     return float(draft.state.price)
 
 
@@ -93,7 +96,12 @@ def worth_of_one_more(spec: Spec) -> float | None:
 
 
 def _best(spec: Spec) -> Result:
-    steps: list[tuple[Step, dict[str, object]]] = [(direct.prepare, {}), (direct.fill, {}), (direct.whole_jobs, {})]
+    steps: list[tuple[Step, dict[str, object]]] = [
+        (direct.prepare, {}),
+        (direct.fill, {}),
+        (direct.whole_jobs, {}),
+        (direct.packed, {}),
+    ]
     return run_steps(steps, Draft(replace(spec, constraints=_single(spec)), limits=Limits(gap=0.0)))
 
 

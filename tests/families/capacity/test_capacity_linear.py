@@ -76,7 +76,7 @@ def test_the_relaxation_is_a_bound_and_keeps_the_deadline_with_equality() -> Non
 def test_the_plan_has_exactly_the_keys_of_the_language() -> None:
     plan, _ = solved(specs.reference())
     document = plan.document()
-    assert list(document) == ["vms", "classes", "cost"]
+    assert list(document) == ["vms", "classes", "cost", "whole"]
     assert list(document["vms"]["m5"]) == ["on_demand", "reserved"]
     assert list(document["classes"]) == ["twitter", "sort", "reporting"]
     assert list(document["classes"]["sort"]) == [

@@ -20,8 +20,10 @@ from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.methods import types
 from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse, serves
+from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.families.capacity.plan import plan_of
 from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.wholeness import as_solved
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
@@ -50,9 +52,15 @@ class Admission:
 def prepare(draft: Draft) -> Draft:
     """Reads the spec as arrays and the comparisons of ``subject to`` as bounds on the jobs of single classes.
 
-    Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
+    Raises MrdslError where ``subject to`` compares anything else, which takes a solver, and where a relaxation is to
+    have whole slots.
     """
-    spec = draft.spec
+    return read(as_solved(draft.spec, draft.relax), draft)
+
+
+def read(spec: Spec, draft: Draft) -> Draft:
+    """:func:`prepare` of a spec as it is, whose slots may be whole though its jobs and VMs are not."""
+    draft = replace(draft, spec=spec)
     refuse_completion(spec, "direct")
     class_bounds = class_bounds_of(spec)
     if not is_plain(spec.facts):
@@ -159,4 +167,14 @@ def direct(spec: Spec, relax: bool) -> Result | None:
     """The outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
     if not serves(spec):
         return None
-    return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {})], Draft(spec, relax))
+    return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {}), (packed, {})], Draft(spec, relax))
+
+
+def packed(draft: Draft) -> Draft:
+    """The plan with its whole slots packed on VMs; more of them where they take more."""
+    if draft.plan is None or draft.relax:
+        return draft
+    found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound)
+    found = with_packing(draft.spec, found, draft.limits.gap)
+    told = (*draft.diagnostics, *found.diagnostics)
+    return replace(draft, plan=found.plan, value=found.value, termination=found.termination, diagnostics=told)

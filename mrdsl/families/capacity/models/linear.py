@@ -19,11 +19,13 @@ from mrdsl.families.capacity.models.plain_arrays import all_fit_one_vm, plan_at,
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.shape import is_plain
 from mrdsl.families.capacity.spans import ModelSpans
+from mrdsl.families.capacity.wholeness import as_solved
 from mrdsl.spec.spec import Spec
 
 
 def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P2: minimise (5) subject to (24) to (28), with r, d and h whole unless ``relax``."""
+    spec = as_solved(spec, relax)
     if not is_plain(spec.facts):
         return mixed.build(spec, relax)
     refuse_completion(spec, "P2")
@@ -57,6 +59,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
 
     What they lack of a VM, within a solver's tolerance, is rented: as a fraction, or as the whole VM that it takes.
     """
+    spec = as_solved(spec, relax)
     if not is_plain(spec.facts):
         return mixed.decode(spec, model, relax)
     return plan_at(instance_of(spec), vm_numbers(model), job_numbers(model), relax)

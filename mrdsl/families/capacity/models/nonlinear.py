@@ -31,10 +31,12 @@ from mrdsl.families.capacity.models import linear
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.shape import refuse_types
 from mrdsl.families.capacity.spans import ModelSpans
+from mrdsl.families.capacity.wholeness import in_fractions
 from mrdsl.formulas import mapreduce
 from mrdsl.spec.spec import Spec
 
 HAIR = 1e-2
+OWN_SLOTS = "P0, P1 and P0-cone have slots of their own, as fractions: solve with formulation P2"
 LATE = 5e-7
 """Half of what verification lets a deadline be missed by, relatively."""
 
@@ -146,7 +148,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     terms far larger than the deadline. VMs that these slots lack are rented: the plan is then worth more than the
     solver says, which withdraws its claim.
     """
-    instance = instance_of(spec)
+    instance = instance_of(in_fractions(spec, OWN_SLOTS))
     jobs = np.clip([pyo.value(value) for value in model.admitted.values()], instance.low, instance.expected)
     whole = jobs if relax else np.rint(jobs)
     scale = np.divide(whole, jobs, out=np.ones_like(jobs), where=jobs > 0.0)
@@ -197,7 +199,7 @@ def slot_bounds(instance: Instance, faster: bool = False) -> tuple[tuple[Floats,
 def _start(spec: Spec, name: str, relax: bool) -> tuple[Instance, pyo.ConcreteModel]:
     """VMs, slots and constraint (8)."""
     refuse_types(spec, name.removeprefix("capacity_").replace("_", "-"))
-    instance = instance_of(spec)
+    instance = instance_of(in_fractions(spec, OWN_SLOTS))
     model = pyo.ConcreteModel(name)
     model.spans = ModelSpans(spec.facts)
     linear.add_classes(model, instance)

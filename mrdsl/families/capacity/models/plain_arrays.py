@@ -17,6 +17,7 @@ from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.wholeness import as_solved
 from mrdsl.spec.spec import Spec
 
 PRESOLVE_PAYS_UP_TO = 2_000
@@ -30,7 +31,7 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     """
     if spec.constraints or not is_plain(spec.facts):
         return None
-    instance = instance_of(spec)
+    instance = instance_of(as_solved(spec, relax))
     with np.errstate(divide="ignore", invalid="ignore"):  # of a deadline that nothing keeps: told by the model's build
         gamma = instance.vms_per_job()
     prices = instance.prices

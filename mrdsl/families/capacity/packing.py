@@ -1,0 +1,165 @@
+"""Which VM holds which slots of which class: what a plan of whole slots says beside how many VMs it rents.
+
+VMs of one type are alike for packing however they are bought, but firm and spot VMs are apart: what of a class runs on
+spot has slots of its own there, those for lost work included. Masters hold nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.result import Table
+from mrdsl.formulas.packing import pack
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Part = tuple[Places, Places, tuple[Places, Places]]
+"""VMs of each pattern; of each entry its pattern, and the row of its slots with their number."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The whole slots of one lane's classes, one element per class and kind: of a VM ``per_vm`` host the whole."""
+
+    vm: int
+    spot: bool
+    of_class: Places
+    reduces: Flags
+    per_vm: Places
+    slots: Places
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Patterns: ``count`` VMs of type ``of_vm``, firm or ``spot``, hold the same; and their entries.
+
+    An entry says that each VM of the pattern ``of_pattern`` holds so many ``slots`` of the class ``of_class``: map
+    slots, or those of tasks of stages, unless it ``reduces``.
+    """
+
+    of_vm: Places
+    spot: Flags
+    count: Places
+    of_pattern: Places
+    of_class: Places
+    reduces: Flags
+    slots: Places
+
+    def document(self, types: Sequence[str], names: Sequence[str], staged: Places) -> list[dict[str, Any]]:
+        """The patterns as JSON has them."""
+        rows: list[dict[str, Any]] = [
+            {"vm": types[vm], "spot": spot, "count": count, "slots": {}}
+            for vm, spot, count in zip(self.of_vm.tolist(), self.spot.tolist(), self.count.tolist(), strict=True)
+        ]
+        for pattern, name, kind, slots in self._entries(names, staged):
+            held = rows[pattern]["slots"].setdefault(name, {})
+            held[kind] = held.get(kind, 0) + slots
+        return rows
+
+    def table(self, types: Sequence[str], names: Sequence[str], staged: Places, most: int) -> Table:
+        """Up to so many patterns, those of which there are most VMs first."""
+        order = np.argsort(-self.count, kind="stable")[:most].tolist()
+        held: dict[int, list[str]] = {pattern: [] for pattern in order}
+        for pattern, name, kind, slots in self._entries(names, staged):
+            if pattern in held:
+                held[pattern].append(f"{slots} {kind} of {name}")
+        rows: list[tuple[Any, ...]] = [
+            (int(self.count[p]), types[int(self.of_vm[p])] + (" spot" if self.spot[p] else ""), ", ".join(held[p]))
+            for p in order
+        ]
+        if len(self.count) > most:
+            rows.append((int(self.count.sum() - self.count[order].sum()), "", f"{len(self.count) - most:,} more ways"))
+        return Table("Packing", ("VMs", "vm", "slots on each"), rows)
+
+    def _entries(self, names: Sequence[str], staged: Places) -> Iterator[tuple[int, str, str, int]]:
+        for pattern, index, reduces, slots in zip(
+            self.of_pattern.tolist(), self.of_class.tolist(), self.reduces.tolist(), self.slots.tolist(), strict=True
+        ):
+            yield pattern, names[index], "task" if staged[index] else "reduce" if reduces else "map", slots
+
+
+@dataclass(frozen=True)
+class PackedLane:
+    """The packing of one lane: the VMs that it takes, and the fewest that any could."""
+
+    held: Held
+    patterns: tuple[Part, ...]
+    vms: int
+    least: int
+
+
+def packed(held: Held) -> PackedLane:
+    """One lane's slots on the fewest VMs: as many VMs of one class and kind as there are, the rest mixed."""
+    if not len(held.slots):
+        return PackedLane(held, (), 0, 0)
+    sizes, place = np.unique(held.per_vm, return_inverse=True)
+    demand = np.bincount(place, weights=held.slots, minlength=len(sizes)).astype(np.int64)
+    found = pack(sizes.tolist(), demand.tolist())
+    parts = list(_assigned(held, place, sizes, found.patterns))
+    return PackedLane(held, tuple(parts), found.vms, found.least)
+
+
+def joined(lanes: Sequence[PackedLane]) -> Packing:
+    """The packings of all lanes as one."""
+    columns: list[list[Any]] = [[] for _ in range(7)]
+    before = 0
+    for lane in lanes:
+        for counts, of_pattern, entries in lane.patterns:
+            rows, slots = entries
+            columns[0].append(np.full(len(counts), lane.held.vm))
+            columns[1].append(np.full(len(counts), lane.held.spot))
+            columns[2].append(counts)
+            columns[3].append(of_pattern + before)
+            columns[4].append(lane.held.of_class[rows])
+            columns[5].append(lane.held.reduces[rows])
+            columns[6].append(slots)
+            before += len(counts)
+    kinds = (np.int64, bool, np.int64, np.int64, np.int64, bool, np.int64)
+    return Packing(
+        *(np.concatenate([np.zeros(0, kind), *each]).astype(kind) for kind, each in zip(kinds, columns, strict=True))
+    )
+
+
+def _assigned(
+    held: Held, place: Places, sizes: Places, patterns: Sequence[tuple[int, Sequence[int]]]
+) -> Iterator[Part]:
+    """Gives the patterns of sizes the slots of classes."""
+    left = held.slots.copy()
+    alone = np.zeros(len(sizes), dtype=np.int64)
+    shared: list[tuple[int, ...]] = []
+    for count, pattern in patterns:
+        used = [k for k, slots in enumerate(pattern) if slots]
+        if len(used) == 1 and pattern[used[0]] == sizes[used[0]]:
+            alone[used[0]] += count
+        else:
+            shared += [tuple(pattern)] * count
+    for k in range(len(sizes)):
+        rows = np.flatnonzero(place == k)
+        own = left[rows] // sizes[k]
+        before = np.cumsum(own) - own
+        own = np.clip(alone[k] - before, 0, own)
+        left[rows] -= own * sizes[k]
+        rows, own = rows[own > 0], own[own > 0]
+        shared += [tuple(int(sizes[k]) if other == k else 0 for other in range(len(sizes)))] * int(alone[k] - own.sum())
+        yield own, np.arange(len(own)), (rows, np.full(len(own), sizes[k]))
+    yield _shared(left, place, len(sizes), shared)
+
+
+def _shared(left: Places, place: Places, sizes: int, patterns: Sequence[tuple[int, ...]]) -> Part:
+    """VMs that hold slots of several rows: the rows of each size one after another."""
+    room = np.array(patterns, dtype=np.int64).reshape(-1, sizes)
+    found: list[tuple[Places, Places, Places]] = []
+    for k in range(sizes):
+        rows = np.flatnonzero((place == k) & (left > 0))
+        ends, bins = np.cumsum(left[rows]), np.cumsum(room[:, k])
+        cuts = np.unique(np.concatenate([ends, np.minimum(bins, ends[-1] if len(ends) else 0), [0]]))
+        slots = np.diff(cuts)
+        found.append((np.searchsorted(bins, cuts[1:]), rows[np.searchsorted(ends, cuts[1:])], slots))
+    of_pattern, rows, slots = (np.concatenate([each[n] for each in found]) for n in range(3))
+    return np.ones(len(room), dtype=np.int64), of_pattern, (rows, slots)

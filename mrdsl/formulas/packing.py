@@ -1,0 +1,169 @@
+"""Whole slots on whole VMs: a VM holds slots of several kinds whose parts of it are no more than 1 together.
+
+A slot of which a VM hosts c takes 1/c of it, so that slots fall into *sizes* by c, and a VM's content is a *pattern*:
+how many slots of each size. The fewest VMs for given numbers of slots are a cutting-stock problem (Gilmore and Gomory
+1961, *A linear programming approach to the cutting-stock problem*). The sum of the parts, rounded up, is a lower bound
+which is not always reached: 1/2 + 2/3 + 4/5 = 59/30 do not fit two VMs.
+
+Where each c divides the next, filling VMs by the largest slots first always reaches it. Where it does not, VMs are
+filled as far as they can be, one after another, and where that does not either, patterns
+are tried as whole numbers in a small integer program, whose columns are all patterns to which no slot can be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor
+
+from mrdsl.core.tolerances import FEASIBILITY
+
+MOST_PATTERNS = 5_000
+"""With more patterns than these the integer program is not written, and the lower bound is the sum's."""
+MOST_NODES = 2_000
+
+MOST_LOOKED_AT = 2_000
+"""So many contents are looked at for the fullest VM."""
+
+Counts = tuple[int, ...]
+Fill = Callable[[Sequence[int], Sequence[int]], Counts]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """``patterns``: how many VMs hold how many slots of each size; no fewer than ``least`` VMs hold all slots."""
+
+    patterns: tuple[tuple[int, Counts], ...]
+    least: int
+
+    @property
+    def vms(self) -> int:
+        """The VMs that are used."""
+        return sum(count for count, _ in self.patterns)
+
+
+def pack(sizes: Sequence[int], slots: Sequence[int]) -> Packed:
+    """The fewest VMs for ``slots[k]`` slots of which a VM hosts ``sizes[k]``, as far as can be proven."""
+    lower = ceil(sum((Fraction(count, size) for size, count in zip(sizes, slots, strict=True)), Fraction(0)))
+    found = Packed(_filled(sizes, slots, _largest_first), lower)
+    if found.vms > lower:
+        found = min(found, Packed(_filled(sizes, slots, _fullest), lower), key=lambda each: each.vms)
+    if found.vms == lower:
+        return found
+    patterns = maximal_patterns(sizes, MOST_PATTERNS)
+    if patterns is None:
+        return found
+    return _by_patterns(sizes, slots, patterns, found)
+
+
+def maximal_patterns(sizes: Sequence[int], most: int) -> tuple[Counts, ...] | None:
+    """Every pattern to which no slot of any size can be added; None where there are more than ``most``."""
+    order = sorted(range(len(sizes)), key=lambda k: sizes[k])  # the smallest slots last: they fill what is left
+    found: list[Counts] = []
+    pattern = [0] * len(sizes)
+
+    def fill(place: int, left: Fraction) -> bool:
+        size = sizes[order[place]]
+        fitting = floor(left * size)
+        if place == len(order) - 1:
+            pattern[order[place]] = fitting
+            found.append(tuple(pattern))
+            return len(found) <= most
+        for count in range(fitting, -1, -1):
+            pattern[order[place]] = count
+            if not fill(place + 1, left - Fraction(count, size)):
+                return False
+        return True
+
+    return tuple(found) if fill(0, Fraction(1)) else None
+
+
+def _filled(sizes: Sequence[int], slots: Sequence[int], fill: Fill) -> tuple[tuple[int, Counts], ...]:
+    """VMs full of slots of one size; what is left over goes on VM after VM, each filled as ``fill`` has it."""
+    found: list[tuple[int, Counts]] = []
+    left = list(slots)
+    for place, size in enumerate(sizes):
+        if left[place] >= size:
+            alone = tuple(size if other == place else 0 for other in range(len(sizes)))
+            found.append((left[place] // size, alone))
+            left[place] %= size
+    while any(left):
+        pattern = fill(sizes, left)
+        found.append((1, pattern))
+        left = [there - taken for there, taken in zip(left, pattern, strict=True)]
+    return tuple(found)
+
+
+def _largest_first(sizes: Sequence[int], left: Sequence[int]) -> Counts:
+    """The content of one VM: the largest slots first."""
+    room, pattern = Fraction(1), [0] * len(sizes)
+    for place in sorted(range(len(sizes)), key=lambda k: sizes[k]):
+        pattern[place] = min(left[place], floor(room * sizes[place]))
+        room -= Fraction(pattern[place], sizes[place])
+    return tuple(pattern)
+
+
+def _fullest(sizes: Sequence[int], left: Sequence[int]) -> Counts:
+    """The content of one VM that leaves least of it free, of those with the most of the largest slots."""
+    order = [place for place in sorted(range(len(sizes)), key=lambda k: sizes[k]) if left[place]]
+    best = _largest_first(sizes, left)
+    least = 1 - sum((Fraction(n, size) for n, size in zip(best, sizes, strict=True)), Fraction(0))
+    pattern, looked = [0] * len(sizes), 0
+
+    def look(depth: int, room: Fraction) -> None:
+        nonlocal best, least, looked
+        looked += 1
+        if room < least:
+            best, least = tuple(pattern), room
+        if depth == len(order) or not least or looked > MOST_LOOKED_AT:
+            return
+        place = order[depth]
+        for count in range(min(left[place], floor(room * sizes[place])), -1, -1):
+            pattern[place] = count
+            look(depth + 1, room - Fraction(count, sizes[place]))
+        pattern[place] = 0
+
+    look(0, Fraction(1))
+    return best
+
+
+def _by_patterns(sizes: Sequence[int], slots: Sequence[int], patterns: Sequence[Counts], known: Packed) -> Packed:
+    """The least number of VMs by the integer program over patterns; ``known`` where it finds none with fewer."""
+    import numpy as np
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    found = milp(
+        np.ones(len(patterns)),
+        constraints=LinearConstraint(np.array(patterns, dtype=float).T, np.array(slots, dtype=float), np.inf),
+        integrality=np.ones(len(patterns)),
+        bounds=Bounds(0, float(known.vms)),
+        options={"node_limit": MOST_NODES, "mip_rel_gap": 0.0},
+    )
+    bound = (
+        known.least
+        if found.mip_dual_bound is None
+        else max(known.least, ceil(found.mip_dual_bound * (1.0 - FEASIBILITY)))
+    )
+    if found.x is None:
+        return Packed(known.patterns, min(bound, known.vms))
+    cut = _without_surplus([(round(n), p) for n, p in zip(found.x.tolist(), patterns, strict=True) if round(n)], slots)
+    best = min(cut, known.patterns, key=lambda each: sum(count for count, _ in each))
+    return Packed(best, min(bound, sum(count for count, _ in best)))
+
+
+def _without_surplus(patterns: Sequence[tuple[int, Counts]], slots: Sequence[int]) -> tuple[tuple[int, Counts], ...]:
+    """The patterns with as many slots in all as there are, not more; known where they hold all."""
+    left = list(slots)
+    found: list[tuple[int, Counts]] = []
+    for count, pattern in patterns:
+        while count:
+            used = tuple(min(each, there) for each, there in zip(pattern, left, strict=True))
+            if not any(used):
+                break
+            times = min([count, *(there // each for each, there in zip(used, left, strict=True) if each)])
+            found.append((times, used))
+            left = [there - times * each for there, each in zip(left, used, strict=True)]
+            count -= times
+    assert not any(left)
+    return tuple(found)
