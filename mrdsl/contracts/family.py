@@ -65,8 +65,9 @@ class Formulation:
     more than the formulation's plain form; tests hold that both are the same.
     ``known(spec, relax)``: a plan with a proven bound, found cheaply without a solver, or None: a claim that it
     contradicts is withdrawn. The function's name says the method.
-    ``refine(spec, relax, limits, result)``: what the model leaves out, done to the result that was read from it; its
-    bound stays one.
+    ``refine(spec, relax, limits, result, solve)``: what the model leaves out, done to the result that was read from it,
+    by more models where there is a solver; the bound stays one. ``compiled(spec, relax)``: the model with what that of
+    ``build`` leaves out, for ``compile`` and for what reads a solution of it.
     """
 
     name: str
@@ -77,7 +78,8 @@ class Formulation:
     run: Callable[[Spec, bool, Limits, SolveModel], Result] | None = None
     arrays: Callable[[Spec, bool], ArrayForm | None] | None = None
     known: Callable[[Spec, bool], Result | None] | None = None
-    refine: Callable[[Spec, bool, Limits, Result], Result] | None = None
+    refine: Callable[[Spec, bool, Limits, Result, SolveModel | None], Result] | None = None
+    compiled: Callable[[Spec, bool], Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -147,13 +147,15 @@ def _by_patterns(sizes: Sequence[int], slots: Sequence[int], patterns: Sequence[
     )
     if found.x is None:
         return Packed(known.patterns, min(bound, known.vms))
-    cut = _without_surplus([(round(n), p) for n, p in zip(found.x.tolist(), patterns, strict=True) if round(n)], slots)
-    best = min(cut, known.patterns, key=lambda each: sum(count for count, _ in each))
+    cut = without_surplus([(round(n), p) for n, p in zip(found.x.tolist(), patterns, strict=True) if round(n)], slots)
+    best = min(cut or known.patterns, known.patterns, key=lambda each: sum(count for count, _ in each))
     return Packed(best, min(bound, sum(count for count, _ in best)))
 
 
-def _without_surplus(patterns: Sequence[tuple[int, Counts]], slots: Sequence[int]) -> tuple[tuple[int, Counts], ...]:
-    """The patterns with as many slots in all as there are, not more; known where they hold all."""
+def without_surplus(
+    patterns: Sequence[tuple[int, Counts]], slots: Sequence[int]
+) -> tuple[tuple[int, Counts], ...] | None:
+    """The patterns with as many slots in all as there are, not more; None where they do not hold all."""
     left = list(slots)
     found: list[tuple[int, Counts]] = []
     for count, pattern in patterns:
@@ -165,5 +167,4 @@ def _without_surplus(patterns: Sequence[tuple[int, Counts]], slots: Sequence[int
             found.append((times, used))
             left = [there - times * each for there, each in zip(left, used, strict=True)]
             count -= times
-    assert not any(left)
-    return tuple(found)
+    return None if any(left) else tuple(found)

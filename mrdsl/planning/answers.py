@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from mrdsl.contracts.family import Formulation, SolveModel
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.result import Plan, Result, SolutionStatus, Termination
+from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.source import Span
+from mrdsl.families.diagnosis import find_family
+from mrdsl.planning.choice import formulation_named
 from mrdsl.solving.claims import failure
+from mrdsl.spec.spec import Spec
 
 
 def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
@@ -33,3 +39,27 @@ def result_of(answer: Answer, plan: Plan | None, span: Span | None) -> Result:
         answer.size,
         answer.fixed,
     )
+
+
+def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None) -> Result:
+    """The answer with the plan that a solver left in the model."""
+    plan = None
+    if answer.solution is not SolutionStatus.NONE:
+        assert formulation.decode is not None, "a formulation that is one model says how its plan is read"
+        plan = formulation.decode(spec, model, relax)
+    return result_of(answer, plan, span)
+
+
+def refined(
+    spec: Spec, formulation: Formulation, result: Result, relax: bool, limits: Limits, solve: SolveModel | None
+) -> Result:
+    """The result with what the model leaves out done to its plan."""
+    if formulation.refine is None or result.plan is None:
+        return result
+    return formulation.refine(spec, relax, limits, result, solve)
+
+
+def decoded(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
+    """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
+    chosen = formulation_named(find_family(spec), formulation)
+    return refined(spec, chosen, plan_in(spec, chosen, model, answer, relax, None), relax, Limits(), None)

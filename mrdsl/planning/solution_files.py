@@ -16,9 +16,9 @@ from mrdsl.core.source import Span
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.linear import column_and_row_names
 from mrdsl.exchange.registry import SOLUTIONS, listed, named, recognized
-from mrdsl.planning.answers import doubts_of
+from mrdsl.planning.answers import decoded, doubts_of
 from mrdsl.planning.choice import asked
-from mrdsl.planning.solve_spec import build_model, decoded, finish
+from mrdsl.planning.solve_spec import build_model, finish
 from mrdsl.solving.agreement import AGREE
 from mrdsl.solving.arrays import fill_the_unused, linear_program
 from mrdsl.solving.checked_answer import judge

@@ -12,7 +12,6 @@ from mrdsl.contracts.family import ArrayForm, Family, Formulation, GoalKind, Nee
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
 from mrdsl.core.finiteness import finite
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.core.source import Span
 from mrdsl.core.watching import of_the_goal
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
@@ -25,6 +24,9 @@ from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.core.answer import Answer
+
+LEAST_TIME = 0.01
+"""What a second model is given where the first took all of the time, in seconds."""
 
 
 def solve(
@@ -65,7 +67,8 @@ def solve(
 def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
     """The Pyomo model of a spec, ``subject to`` included."""
     formulation, relax = asked(spec, formulation, relax)
-    return _build(spec, formulation_named(find_family(spec), formulation), relax)
+    chosen = formulation_named(find_family(spec), formulation)
+    return _build(spec, chosen if chosen.compiled is None else replace(chosen, build=chosen.compiled), relax)
 
 
 def compile_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
@@ -193,7 +196,7 @@ class _Run:
         form = self._array_form(chosen, needs)
         if form is not None:
             return self._in_arrays(chosen, form, choice.solver, started)
-        from mrdsl.planning.answers import doubts_of
+        from mrdsl.planning.answers import doubts_of, plan_in
         from mrdsl.solving.checked_answer import solve_model
 
         model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
@@ -203,7 +206,18 @@ class _Run:
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
         answer = self._compared(chosen, answer)
         self.doubts.extend(doubts_of(answer, choice.span))
-        return _decoded(self.spec, chosen, model, answer, self.relax, choice.span, choice.limits)
+        return self._refined(chosen, plan_in(self.spec, chosen, model, answer, self.relax, choice.span))
+
+    def _refined(self, chosen: Formulation, result: Result) -> Result:
+        """The result with what the model leaves out done to its plan, in what is left of the time."""
+        from mrdsl.planning.answers import refined
+
+        started, limits = time.perf_counter(), self.choice.limits
+        if limits.time is not None:
+            limits = replace(limits, time=max(limits.time - self.seconds.get("solve", 0.0), LEAST_TIME))
+        result = refined(self.spec, chosen, result, self.relax, limits, self._solve_part)
+        self.seconds["solve"] = self.seconds.get("solve", 0.0) + time.perf_counter() - started
+        return result
 
     def _array_form(self, chosen: Formulation, needs: Needs) -> ArrayForm | None:
         """The formulation's arrays where nothing asks for a Pyomo model."""
@@ -224,7 +238,7 @@ class _Run:
         self.doubts.extend(doubts_of(answer, self.choice.span))
         plan = None if point is None or answer.solution is SolutionStatus.NONE else form.decode(point)
         result = result_of(answer, plan, self.choice.span)
-        return _refined(self.spec, chosen, result, self.relax, self.choice.limits)
+        return self._refined(chosen, result)
 
     def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
@@ -244,30 +258,6 @@ class _Run:
 
     def _verified(self, result: Result) -> Result:
         return verified(self.spec, self.family, result, self.relax)
-
-
-def decoded(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
-    """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
-    return _decoded(spec, formulation_named(find_family(spec), formulation), model, answer, relax, None, Limits())
-
-
-def _decoded(
-    spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None, limits: Limits
-) -> Result:
-    from mrdsl.planning.answers import result_of
-
-    plan = None
-    if answer.solution is not SolutionStatus.NONE:
-        assert formulation.decode is not None, "a formulation that is one model says how its plan is read"
-        plan = formulation.decode(spec, model, relax)
-    return _refined(spec, formulation, result_of(answer, plan, span), relax, limits)
-
-
-def _refined(spec: Spec, formulation: Formulation, result: Result, relax: bool, limits: Limits) -> Result:
-    """The result with what the model leaves out done to its plan."""
-    if formulation.refine is None or result.plan is None:
-        return result
-    return formulation.refine(spec, relax, limits, result)
 
 
 def verified(spec: Spec, family: Family, result: Result, relax: bool) -> Result:

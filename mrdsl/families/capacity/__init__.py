@@ -32,6 +32,7 @@ FAMILY = Family(
             build=hooks.build_p2,
             decode=hooks.decode_p2,
             arrays=hooks.arrays_p2,
+            compiled=hooks.compile_p2,
             refine=hooks.pack,
             known=hooks.direct,
         ),

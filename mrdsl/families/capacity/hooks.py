@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from pyomo.environ import ConcreteModel
 
-    from mrdsl.contracts.family import ArrayForm
+    from mrdsl.contracts.family import ArrayForm, SolveModel
     from mrdsl.contracts.operated import Operated
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
@@ -32,23 +32,30 @@ def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
 
 def measure(spec: Spec, plan: CapacityPlan) -> float | None:
     """The goal's value of a plan."""
-    from mrdsl.families.capacity.verify import measure as answer
+    from mrdsl.families.capacity.quantities import measure as answer
 
     return answer(spec, plan)
 
 
 def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     """A quantity that ``subject to`` compares."""
-    from mrdsl.families.capacity.verify import quantity as answer
+    from mrdsl.families.capacity.quantities import quantity as answer
 
     return answer(spec, plan, name, argument)
 
 
-def pack(spec: Spec, relax: bool, limits: Limits, result: Result) -> Result:
+def compile_p2(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P2`` with what VMs hold, where slots are whole."""
+    from mrdsl.families.capacity.models.linear import build
+
+    return build(spec, relax, packing=True)
+
+
+def pack(spec: Spec, relax: bool, limits: Limits, result: Result, solve: SolveModel | None) -> Result:
     """The result of ``P2`` with its whole slots packed on VMs."""
     from mrdsl.families.capacity.packed_plans import with_packing
 
-    return result if relax else with_packing(spec, result, limits.gap)
+    return result if relax else with_packing(spec, result, limits, solve)
 
 
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterable[Diagnostic]:

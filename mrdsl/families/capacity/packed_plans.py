@@ -7,13 +7,15 @@ found without the packing bounds the cost from below; where VMs are added, that 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, note, warning
-from mrdsl.core.result import Result, SolutionStatus, Termination, relative_gap
+from mrdsl.contracts.family import SolveModel
+from mrdsl.contracts.subject_to import broken
+from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN
-from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
 from mrdsl.families.capacity.market import Floats, Market, market_of
@@ -22,34 +24,69 @@ from mrdsl.families.capacity.mixture import Bought
 from mrdsl.families.capacity.packing import Held, PackedLane, joined, packed
 from mrdsl.families.capacity.pairs import slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.quantities import quantity
 from mrdsl.spec.spec import Spec
 
 
-def with_packing(spec: Spec, result: Result, gap: float | None = None) -> Result:
-    """The result with its plan packed, on more VMs where it takes more; not called optimal beyond the ``gap`` then."""
+def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel | None = None) -> Result:
+    """The result with its plan packed; where its VMs do not hold its slots, by another plan.
+
+    That is the best one by ``solve`` where there is a solver and VMs do not hold slots in too many ways, else the same
+    on more VMs; it is not called optimal beyond the gap of the ``limits``.
+    """
     plan = result.plan
-    if not isinstance(plan, CapacityPlan) or plan.wholeness == NO:
+    if not isinstance(plan, CapacityPlan) or plan.wholeness == NO or plan.packing is not None:
         return result
     lanes = [packed(held) for held in held_by_lane(spec, plan)]
     fitting = _enough(spec, plan, lanes)
-    if fitting is None:
-        return replace(
-            result,
-            termination=_not_proven(result.termination),
-            solution=SolutionStatus.NONE,
-            plan=None,
-            value=None,
-            diagnostics=(*result.diagnostics, _no_room(spec)),
-        )
-    fitting = replace(fitting, packing=joined(lanes))
-    if fitting.total == plan.total:
-        return replace(result, plan=fitting)
-    value = fitting.total
-    told = _told(spec, plan, fitting, lanes)
-    proven = result.bound is not None and (relative_gap(value, result.bound) or 0.0) <= (gap or PROVEN)
-    if not proven:
-        result = replace(result, termination=_not_proven(result.termination), solution=SolutionStatus.FEASIBLE)
-    return replace(result, plan=fitting, value=value, diagnostics=(*result.diagnostics, told))
+    if fitting is not None and fitting.total == plan.total:
+        return replace(result, plan=replace(fitting, packing=joined(lanes)))
+    if solve is not None:
+        best = _by_patterns(spec, limits, solve)
+        if best is not None:
+            return _beside(spec, result, best)
+    fitting = None if fitting is None else replace(fitting, packing=joined(lanes))
+    if fitting is None or any(broken(spec, partial(quantity, spec, fitting))):
+        ended, told = _not_proven(result.termination), (*result.diagnostics, _no_room(spec))
+        return replace(result, termination=ended, solution=SolutionStatus.NONE, plan=None, value=None, diagnostics=told)
+    return _beside(spec, result, replace(_graded(result, fitting, limits.gap), value=fitting.total, plan=fitting))
+
+
+def _graded(result: Result, plan: CapacityPlan, gap: float | None) -> Result:
+    """The result called optimal where its bound proves that of this plan."""
+    away = relative_gap(plan.total, result.bound)
+    if away is not None and away <= (gap or PROVEN):
+        return result
+    return replace(result, termination=_not_proven(result.termination), solution=SolutionStatus.FEASIBLE)
+
+
+def _by_patterns(spec: Spec, limits: Limits, solve: SolveModel) -> Result | None:
+    """The best plan by the model that knows what VMs hold; None where that has not been found."""
+    from mrdsl.contracts.subject_to import add_comparisons
+    from mrdsl.families.capacity.models.linear import build, decode
+
+    model = build(spec, False, packing=True)
+    if not hasattr(model, "packing_groups"):
+        return None
+    add_comparisons(spec, model)
+    answer = solve(model, limits)
+    if answer.termination is Termination.INFEASIBLE:
+        return Result(answer.termination, diagnostics=(_never_fits(spec),))
+    plan = None if answer.solution is SolutionStatus.NONE else decode(spec, model, False)
+    if plan is None or plan.packing is None:
+        return None
+    return Result(answer.termination, answer.solution, plan, answer.value, answer.bound, size=answer.size)
+
+
+def _beside(spec: Spec, before: Result, found: Result) -> Result:
+    """What was found, with the better of both bounds and what the packing costs beside what the parts add up to."""
+    told = found.diagnostics
+    if isinstance(before.plan, CapacityPlan) and isinstance(found.plan, CapacityPlan):
+        told = (_told(spec, before.plan, found.plan),)
+    bounds = [bound for bound in (before.bound, found.bound) if bound is not None]
+    return replace(
+        found, bound=max(bounds, default=None), diagnostics=tuple(dict.fromkeys((*before.diagnostics, *told)))
+    )
 
 
 def held_by_lane(spec: Spec, plan: CapacityPlan) -> list[Held]:
@@ -129,24 +166,36 @@ def _bought_more(market: Market, bought: Floats, lanes: list[PackedLane]) -> Flo
     return None if bool(over.any()) else more
 
 
-def _told(spec: Spec, plan: CapacityPlan, fitting: CapacityPlan, lanes: list[PackedLane]) -> Diagnostic:
-    """What the packing costs beside the sum of the parts that slots take of VMs."""
-    parts = sum(float(ceiling(float((lane.held.slots / lane.held.per_vm).sum()))) for lane in lanes)
+def _told(spec: Spec, plan: CapacityPlan, fitting: CapacityPlan) -> Diagnostic:
+    """What whole slots on VMs cost beside the least that their parts of VMs allow for."""
     return note(
         "packing-costs",
-        f"slots that add up to {parts:g} VMs take {sum(lane.vms for lane in lanes)}, as none is on two of them: "
-        f"{fitting.total - plan.total:.4g} {spec.currency} more",
+        f"whole slots do not fit the {_rented(plan):g} VMs that they add up to, and none lies on two of them: the plan "
+        f"rents {_rented(fitting):g} and costs {fitting.total - plan.total:.4g} {spec.currency} more",
         spec.facts.vms[0].span,
         "another number of slots on a VM, or of jobs, may fill VMs better",
     )
 
 
+def _rented(plan: CapacityPlan) -> float:
+    return plan.on_demand + plan.reserved if plan.mix is None else plan.mix.total()
+
+
 def _no_room(spec: Spec) -> Diagnostic:
     return warning(
         "no-plan-found",
-        "the whole slots take more VMs than their parts add up to, and the quotas have no room for those",
+        "whole slots take more VMs than they add up to, and there is no room for those",
         spec.facts.vms[0].span,
-        "raise available, or write whole = no",
+        "solve with --solver highs, which looks at all plans; or raise what bounds the VMs, or write whole = no",
+    )
+
+
+def _never_fits(spec: Spec) -> Diagnostic:
+    return impossible(
+        "impossible-packing",
+        "the least jobs have whole slots that add up to the VMs that there may be, and do not fit them",
+        spec.facts.vms[0].span,
+        "raise what bounds the VMs, or write whole = no",
     )
 
 

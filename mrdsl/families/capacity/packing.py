@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import Table
-from mrdsl.formulas.packing import pack
+from mrdsl.formulas.packing import Packed, pack
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -98,11 +98,16 @@ def packed(held: Held) -> PackedLane:
     """One lane's slots on the fewest VMs: as many VMs of one class and kind as there are, the rest mixed."""
     if not len(held.slots):
         return PackedLane(held, (), 0, 0)
+    sizes, demand = sizes_of(held)
+    found = pack(sizes, demand)
+    return PackedLane(held, assigned(held, found), found.vms, found.least)
+
+
+def sizes_of(held: Held) -> tuple[list[int], list[int]]:
+    """The sizes of slots, by how many of them a VM hosts, and how many slots there are of each."""
     sizes, place = np.unique(held.per_vm, return_inverse=True)
     demand = np.bincount(place, weights=held.slots, minlength=len(sizes)).astype(np.int64)
-    found = pack(sizes.tolist(), demand.tolist())
-    parts = list(_assigned(held, place, sizes, found.patterns))
-    return PackedLane(held, tuple(parts), found.vms, found.least)
+    return sizes.tolist(), demand.tolist()
 
 
 def joined(lanes: Sequence[PackedLane]) -> Packing:
@@ -126,10 +131,13 @@ def joined(lanes: Sequence[PackedLane]) -> Packing:
     )
 
 
-def _assigned(
-    held: Held, place: Places, sizes: Places, patterns: Sequence[tuple[int, Sequence[int]]]
-) -> Iterator[Part]:
-    """Gives the patterns of sizes the slots of classes."""
+def assigned(held: Held, found: Packed) -> tuple[Part, ...]:
+    """Gives the patterns of sizes, in the order of :func:`sizes_of`, the slots of classes."""
+    return tuple(_assigned(held, found.patterns))
+
+
+def _assigned(held: Held, patterns: Sequence[tuple[int, Sequence[int]]]) -> Iterator[Part]:
+    sizes, place = np.unique(held.per_vm, return_inverse=True)
     left = held.slots.copy()
     alone = np.zeros(len(sizes), dtype=np.int64)
     shared: list[tuple[int, ...]] = []

@@ -13,12 +13,12 @@ from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.families.capacity.facts import NO, CapacityFacts
+from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, instance_of, prices_of, whole_jobs
-from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.quantities import completion, measure
 from mrdsl.families.capacity.soft_deadlines import price
-from mrdsl.families.capacity.verify_mix import share_of, told_of_spot, verify_mix, vm_cost
+from mrdsl.families.capacity.verify_mix import told_of_spot, verify_mix
 from mrdsl.families.capacity.verify_packing import verify_wholeness
 from mrdsl.families.capacity.wholeness import as_planned
 from mrdsl.formulas import mapreduce
@@ -51,50 +51,6 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
         yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its parts cost {cost:g}", spec.span)
 
 
-def measure(spec: Spec, plan: CapacityPlan) -> float:
-    """Equation (5) of a plan, from its VMs and its admitted jobs."""
-    facts: CapacityFacts = spec.facts
-    expected = whole_jobs(facts)[1]
-    penalties = float(column(facts.classes, "penalty") @ (expected - plan.admitted))
-    if plan.mix is not None:
-        return vm_cost(mix_of(spec), plan.mix) + penalties
-    return prices_of(facts).cost(plan.on_demand, plan.reserved) + penalties
-
-
-def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
-    """The plan's value of a quantity that ``subject to`` may mention.
-
-    ``completion(c)`` is that of the guaranteed estimate; NaN where no job of the class is admitted.
-    """
-    if name in ("cost", "vms", "share") and (argument or plan.mix is not None):
-        return _of_vms(spec, plan, name, argument)
-    if name == "cost":
-        return measure(spec, plan)
-    if name == "vms":
-        return plan.on_demand + plan.reserved
-    index = list(plan.names).index(argument)
-    if name == "admitted":
-        return float(plan.admitted[index])
-    if name == "completion":
-        return float(_completion(plan, class_runs_of(spec.facts))[index])
-    raise KeyError(name)
-
-
-def _of_vms(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
-    """What may be asked of single VM types and ways of buying."""
-    if plan.mix is None:
-        total = plan.on_demand + plan.reserved
-        if name == "share":
-            part = {"on_demand": plan.on_demand, "reserved": plan.reserved}.get(argument, 0.0)
-            return part / total if total else float("nan")
-        return total if name == "vms" else plan.vm_cost
-    if name == "share":
-        return share_of(plan.mix, argument)
-    if name == "vms":
-        return plan.mix.total(vm=argument or None)
-    return vm_cost(mix_of(spec), plan.mix, argument) if argument else measure(spec, plan)
-
-
 def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     low, high = whole_jobs(spec.facts)
     outside = (plan.admitted < low - FEASIBILITY * np.maximum(1.0, low)) | (
@@ -116,7 +72,7 @@ def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
 
 
 def _deadlines(spec: Spec, plan: CapacityPlan, runs: ClassRuns) -> Iterator[Diagnostic]:
-    time = _completion(plan, runs)
+    time = completion(plan, runs)
     deadline = column(spec.facts.classes, "deadline")
     yield from _each(
         spec,
@@ -211,10 +167,6 @@ def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns) -> Iterator[Diagno
     fewest = all(np.allclose(each * plan.admitted, slots) for each, slots in zip(per_job, held, strict=True))
     most = hosting(*(each * instance.expected for each in per_job)) if fewest else None
     yield from told_of_sharing(needed, rented, most, spec.facts.vms[0].span)
-
-
-def _completion(plan: CapacityPlan, runs: ClassRuns) -> NDArray[np.float64]:
-    return mapreduce.completion(runs.work, plan.admitted, plan.map_slots, plan.reduce_slots)
 
 
 def _each(spec: Spec, flags: NDArray[np.bool_], item: str, message: object) -> Iterator[Diagnostic]:

@@ -14,7 +14,8 @@ from mrdsl.families.capacity.facts import JobClass
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.lane_prices import Task, closed_form
 from mrdsl.families.capacity.mix import mix_of
-from mrdsl.families.capacity.verify import measure, verify
+from mrdsl.families.capacity.quantities import measure
+from mrdsl.families.capacity.verify import verify
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.text import status_text

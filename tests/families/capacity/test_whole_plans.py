@@ -136,7 +136,7 @@ def thirds_and_fifths(**changes: float) -> Spec:
         )
         for name, size, jobs in (("halves", 2, 1), ("thirds", 3, 2), ("fifths", 5, 4))
     ]
-    return capacity(classes, reserved=None)
+    return capacity(classes, available=0)
 
 
 @pytest.mark.parametrize("solver", ["highs", "direct"])
@@ -176,6 +176,57 @@ def test_a_packing_is_checked() -> None:
     assert "jobs of class twitter have 27.1 map slots each, no whole number" in more
     renting_less = replace(plan, on_demand=plan.on_demand - 1, vm_cost=plan.vm_cost - 0.192)
     assert any("slots lie on 579 firm VMs of m5, of which 578 are there" in m for m in broken(renting_less, spec))
+
+
+def test_where_packing_fails_another_plan_may_be_cheaper_than_a_vm_more() -> None:
+    """Three VMs at 0.192 for all seven jobs; six fit two VMs, and the one turned away costs 0.05."""
+    spec = whole(thirds_and_fifths(fifths=3))
+    result = mrdsl.solve(spec, "highs")
+    assert result.value == pytest.approx(2 * 0.192 + 0.05)
+    assert result.value == pytest.approx(enumerated(spec))
+    assert result.solution == "optimal"
+    direct = mrdsl.solve(spec, "direct")
+    assert direct.value is not None
+    assert direct.bound is not None
+    assert direct.bound <= result.value <= direct.value
+    assert direct.solution == "feasible"
+
+
+@pytest.mark.parametrize("solver", ["highs", "direct"])
+def test_two_vms_at_most_do_not_hold_59_30(solver: str) -> None:
+    """A quota, and a comparison: no plan, or none found, but never one that overruns its machines."""
+    facts = thirds_and_fifths().facts
+    few = whole(replace(thirds_and_fifths(), facts=replace(facts, vms=(replace(facts.vms[0], available=2),))))
+    result = mrdsl.solve(few, solver)
+    assert result.plan is None
+    assert [d.code for d in result.diagnostics] == ["impossible-packing" if solver == "highs" else "no-plan-found"]
+
+
+def test_comparisons_hold_beside_the_packing() -> None:
+    text = """problem capacity "At most two VMs"
+    whole = slots
+    vm m5 { on_demand { price = 0.192 USD/h } }
+    class halves { coefficients { A = 60 s, B = 0 s, C = 0 s }
+      slots { map = 2, reduce = 1 }, jobs = 1, deadline = 2 min, penalty = 9 USD }
+    class thirds { coefficients { A = 60 s, B = 0 s, C = 0 s }
+      slots { map = 3, reduce = 1 }, jobs = 2, deadline = 2 min, penalty = 9 USD }
+    class fifths { coefficients { A = 60 s, B = 0 s, C = 0 s }
+      slots { map = 5, reduce = 1 }, jobs = 0..4, deadline = 2 min, penalty = 9 USD }
+    minimize cost
+    subject to { vms <= 2 }"""
+    plan = plan_of(mrdsl.loads(text), "highs")
+    assert plan.admitted.tolist() == [1, 2, 3]
+    assert plan.on_demand == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_model_with_packing_has_the_optimum(seed: int) -> None:
+    """What `compile` writes: P2 with what VMs hold, solved as it stands."""
+    spec = whole(small(seed))
+    compiled = mrdsl.compile(spec)
+    assert compiled.model is not None
+    result = compiled.solve("highs")
+    assert result.value == pytest.approx(enumerated(small(seed)), abs=1e-9)
 
 
 @pytest.mark.parametrize("formulation", ["P0", "P1", "P0-cone"])

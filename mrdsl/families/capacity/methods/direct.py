@@ -175,6 +175,6 @@ def packed(draft: Draft) -> Draft:
     if draft.plan is None or draft.relax:
         return draft
     found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound)
-    found = with_packing(draft.spec, found, draft.limits.gap)
+    found = with_packing(draft.spec, found, draft.limits)
     told = (*draft.diagnostics, *found.diagnostics)
     return replace(draft, plan=found.plan, value=found.value, termination=found.termination, diagnostics=told)

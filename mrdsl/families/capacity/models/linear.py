@@ -7,6 +7,7 @@ are per VM and period, penalties per job, and the objective is equation (5) with
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyomo.core as pyo
@@ -15,6 +16,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.models import mixed
+from mrdsl.families.capacity.models.patterns import add_patterns, lane_of, packing_in
 from mrdsl.families.capacity.models.plain_arrays import all_fit_one_vm, plan_at, solver_hints
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.shape import is_plain
@@ -23,11 +25,14 @@ from mrdsl.families.capacity.wholeness import as_solved
 from mrdsl.spec.spec import Spec
 
 
-def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """P2: minimise (5) subject to (24) to (28), with r, d and h whole unless ``relax``."""
+def build(spec: Spec, relax: bool, packing: bool = False) -> pyo.ConcreteModel:
+    """P2: minimise (5) subject to (24) to (28), with r, d and h whole unless ``relax``.
+
+    ``packing``: with what VMs hold as variables, where slots are whole; so it is in any case where classes share no VM.
+    """
     spec = as_solved(spec, relax)
     if not is_plain(spec.facts):
-        return mixed.build(spec, relax)
+        return mixed.build(spec, relax, packing)
     refuse_completion(spec, "P2")
     instance = instance_of(spec)
     model = pyo.ConcreteModel("capacity_P2")
@@ -51,6 +56,7 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     add_cost(model, instance)
     add_quantities(model, instance, fixed_completion(model, spec, instance))
     model.solver_hints = solver_hints(instance)
+    add_patterns(model, lambda: lane_of(model, instance), instance.wholeness, packing)
     return model
 
 
@@ -62,7 +68,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     spec = as_solved(spec, relax)
     if not is_plain(spec.facts):
         return mixed.decode(spec, model, relax)
-    return plan_at(instance_of(spec), vm_numbers(model), job_numbers(model), relax)
+    return replace(plan_at(instance_of(spec), vm_numbers(model), job_numbers(model), relax), packing=packing_in(model))
 
 
 def _any_vm(model: pyo.ConcreteModel, instance: Instance) -> None:

@@ -7,7 +7,7 @@ P0 and P1 exclude: there the types are taken as fixed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from mrdsl.families.capacity.class_bounds import refuse_completion
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.mix import Mix, mix_of
 from mrdsl.families.capacity.mix_plan import mix_plan_of
+from mrdsl.families.capacity.models.patterns import add_patterns, lanes_of, packing_in
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.spans import MixedSpans
 from mrdsl.spec.spec import Spec
@@ -27,8 +28,11 @@ from mrdsl.spec.spec import Spec
 FIRM = "firm"
 
 
-def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
-    """P2 over pairs of classes and lanes; jobs and VMs whole, and classes kept together, unless ``relax``."""
+def build(spec: Spec, relax: bool, packing: bool = False) -> pyo.ConcreteModel:
+    """P2 over pairs of classes and lanes; jobs and VMs whole, and classes kept together, unless ``relax``.
+
+    ``packing`` as in :func:`mrdsl.families.capacity.models.linear.build`.
+    """
     refuse_completion(spec, "P2")
     mix = mix_of(spec)
     model = pyo.ConcreteModel("capacity_P2_types")
@@ -43,6 +47,8 @@ def build(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     _add_cost(model, mix, jobs)
     model.fixed_part = mix.market.of_masters
     _add_quantities(model, spec, mix, jobs)
+    placed = zip(jobs.of_class.tolist(), jobs.of_lane.tolist(), jobs.variables, strict=True)
+    add_patterns(model, lambda: lanes_of(model, mix, placed), mix.wholeness, packing)
     return model
 
 
@@ -60,7 +66,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
         mine = [number for number, offer in enumerate(mix.market.offers) if offer.lane == lane]
         needed = float(taken[lane]) if relax else float(ceiling(float(taken[lane])))
         bought[mine[0]] += max(needed - float(bought[mine].sum()), 0.0)
-    return mix_plan_of(mix, bought, jobs, relax)
+    return replace(mix_plan_of(mix, bought, jobs, relax), packing=packing_in(model))
 
 
 def _values(variable: pyo.Var) -> Floats:
