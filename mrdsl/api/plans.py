@@ -207,19 +207,27 @@ def simulate(
     seed: int | None = None,
     jobs: int | None = None,
     processes: int = 1,
+    slowstart: float | None = None,
+    stragglers: tuple[float, float] | None = None,
+    lose: int | None = None,
+    burst: int | None = None,
     what_if: WhatIf | None = None,
 ) -> Result:
     """Runs the spec as a simulation, where its family has one; a family that plans solves it before.
 
     A result is run as it is: its own plan, where its family plans.
 
-    ``jobs`` is how many each user completes in a run; ``what_if`` stands in the place of what the spec says. Raises
-    MrdslError where the spec or a number is wrong, and where the family has no simulation.
+    ``jobs`` is how many each user completes in a run. The rest stands in the place of what the spec says: reduces start
+    when the share ``slowstart`` of the maps is done, ``stragglers`` is a share of tasks and how many times as long they
+    take, ``lose`` machines go after the warm-up, and ``burst`` jobs come with each arrival; ``what_if`` says all four.
+    Raises MrdslError where the spec or a number is wrong, where the family has no simulation, and where such an option
+    means nothing in it.
     """
     from mrdsl.planning.simulate_spec import simulate as run
     from mrdsl.simulation.settings import Settings, WhatIf
 
-    settings = Settings(runs, 0, jobs, processes, what_if or WhatIf())
+    said = WhatIf(slowstart, stragglers, lose, burst)
+    settings = Settings(runs, 0, jobs, processes, said if what_if is None else what_if.but(said))
     return run(spec.spec, settings, seed, spec) if isinstance(spec, Result) else run(spec, settings, seed)
 
 

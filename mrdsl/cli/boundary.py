@@ -17,7 +17,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.watching import watched
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
-PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO = 0, 1, 2, 3, 4, 5
+PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO, BROKEN, UNDECIDED = range(8)
 
 PRINTED: ContextVar[bool] = ContextVar("PRINTED", default=False)
 """Whether the command has printed its JSON object: an interruption after that prints no second one."""

@@ -14,7 +14,7 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.printable import shortened
 from mrdsl.spec.declared import advice, python_number_mistake
-from mrdsl.spec.options import LIMITS, SEED
+from mrdsl.spec.options import LIMITS, SEED, SIMULATION
 from mrdsl.spec.schema import Item
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ time_limit = click.option(
 gap = click.option("--gap", callback=share, metavar="G", help="Stop at this relative gap, such as 0.001 or 0.1%.")
 nodes = click.option("--nodes", type=Count(LIMITS["nodes"]), help="Stop after so many nodes.")
 threads = click.option("--threads", type=Count(LIMITS["threads"]), help="Threads for the solver.")
+runs = click.option("--runs", type=Count(SIMULATION["runs"]), help="Independent runs of the plan; default: 10.")
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 json_file = click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")

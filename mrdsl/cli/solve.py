@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, PRINTED, SOLVER_FAILED, STOPPED, print_diagnostics
+from mrdsl.cli.boundary import (
+    BROKEN,
+    NO_PLAN_EXISTS,
+    PLAN,
+    PRINTED,
+    SOLVER_FAILED,
+    STOPPED,
+    UNDECIDED,
+    print_diagnostics,
+)
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import Opened, open_input
 from mrdsl.cli.outputs import Outputs
@@ -21,12 +30,13 @@ from mrdsl.cli.printing import say
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
 from mrdsl.core.output_names import STANDARD_OUTPUT
-from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.core.result import Limits, Outcome, Result, Termination
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
     from mrdsl.language.loading import Loaded
+    from mrdsl.simulation.settings import Settings
 
 EXPLAIN_FOR = 10.0
 """Seconds that `solve` spends on saying why there is no plan; `why` takes its time."""
@@ -39,6 +49,8 @@ EXPLAIN_FOR = 10.0
 @shared.gap
 @shared.nodes
 @shared.threads
+@click.option("--validate", is_flag=True, help="Run the plan too, and say which promises runs keep.")
+@shared.runs
 @shared.as_json
 @shared.json_file
 @shared.plan_files(OF_A_PLAN)
@@ -51,7 +63,10 @@ def solve(
     verbose: bool,
     **options: Any,
 ) -> int:
-    """Find the plan for the spec in FILE."""
+    """Find the plan for the spec in FILE.
+
+    With --validate the plan is run, and the exit code is that of `mrdsl simulate`.
+    """
     outputs = Outputs({"-o": output, **files_of_plan(OF_A_PLAN, options)}, force, as_json)
     return run_command(_solve, options, outputs, OF_A_PLAN, verbose)
 
@@ -97,11 +112,38 @@ def _solve(opened: Opened, options: dict[str, Any]) -> Result:
     assert loaded.spec is not None
     limits = Limits(options["time_limit"], options["gap"], options["nodes"], options["threads"], None)
     method = (options["solver"], options["formulation"], options["relax"])
+    settings = _settings(loaded.spec, options)
     with kept():
         result = run(loaded.spec, *method, limits)
+    if settings is not None and result.plan is not None:
+        return validated(loaded.spec, result, settings)
     if result.termination is Termination.INFEASIBLE and has_errors(result.diagnostics):
         return _explained(loaded.spec, result, method)
     return result
+
+
+def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:
+    """How the plan is to be run besides; None where it is not. Raises MrdslError before anything is solved."""
+    if not options["validate"]:
+        if options["runs"] is not None:
+            message = "`--runs` says how often `--validate` runs the plan, which is not asked for"
+            raise MrdslError([error("wrong-option", message, None, "add --validate")])
+        return None
+    from mrdsl.planning.simulate_spec import require_runs_of_plans
+    from mrdsl.simulation.settings import RUNS, Settings
+
+    require_runs_of_plans(spec)
+    return Settings(runs=options["runs"] or RUNS)
+
+
+def validated(spec: Spec, result: Result, settings: Settings) -> Result:
+    """The result with what runs of its plan show, and how long they took."""
+    from mrdsl.planning.simulate_spec import observe
+
+    started = time.perf_counter()
+    observed = observe(spec, result, settings)
+    assert observed is not None
+    return replace(observed, seconds={**result.seconds, "simulate": time.perf_counter() - started})
 
 
 def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool]) -> Result:
@@ -121,9 +163,10 @@ def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool])
 
 
 def exit_code(result: Result) -> int:
-    """The documented exit code of a result."""
+    """The documented exit code of a result: of a plan that was run, by the worst that runs say of its promises."""
     if result.plan is not None:
-        return PLAN
+        outcomes = result.plan.outcomes().values()
+        return BROKEN if Outcome.BROKEN in outcomes else UNDECIDED if Outcome.UNDECIDED in outcomes else PLAN
     if result.termination in (Termination.INFEASIBLE, Termination.UNBOUNDED):
         return NO_PLAN_EXISTS
     return SOLVER_FAILED if result.termination is Termination.ERROR else STOPPED

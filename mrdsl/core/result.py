@@ -38,6 +38,14 @@ class SolutionStatus(StrEnum):
     OPTIMAL = "optimal"
 
 
+class Outcome(StrEnum):
+    """What runs of a plan say of a promise."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    UNDECIDED = "undecided"
+
+
 @dataclass(frozen=True)
 class Limits:
     """What a run may cost and how exact it must be; None leaves the method's own default.
@@ -86,6 +94,10 @@ class Plan:
     def tables(self) -> tuple[Table, ...]:
         """What the terminal shows."""
         return ()
+
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """What runs say of each promise, by whose it is; nothing where the plan was not run."""
+        return {}
 
     def bars(self) -> tuple[Bar, ...]:
         """The Gantt chart, empty where the family has none."""

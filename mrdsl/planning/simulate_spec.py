@@ -23,7 +23,7 @@ def simulate(spec: Spec, settings: Settings, seed: int | None, solved: Result | 
     """
     family = find_family(spec)
     if not (family.simulate or family.simulate_plan):
-        raise MrdslError([error("no-simulation", f"{kind_words(spec.problem)} problem cannot be simulated", spec.span)])
+        raise _none(spec)
     _require(settings, seed)
     broken = tuple(d for d in diagnose(spec) if d.severity == "error" and not d.impossible)
     if broken:
@@ -38,9 +38,28 @@ def simulate(spec: Spec, settings: Settings, seed: int | None, solved: Result | 
     return labelled(spec, family, observed, {"name": "simulation", "version": __version__}, seed or 0)
 
 
+def require_runs_of_plans(spec: Spec) -> None:
+    """Raises MrdslError where plans of the spec's family are not run by themselves."""
+    family = find_family(spec)
+    if family.simulate:
+        message = f"a plan of {kind_words(spec.problem)} problem is what a simulation of its policy saw"
+        raise MrdslError([error("wrong-option", message, spec.span, "leave out --validate; take `mrdsl simulate`")])
+    if not family.simulate_plan:
+        raise _none(spec)
+
+
+def _none(spec: Spec) -> MrdslError:
+    message = f"{kind_words(spec.problem)} problem cannot be simulated"
+    return MrdslError([error("no-simulation", message, spec.span)])
+
+
 def _require(settings: Settings, seed: int | None) -> None:
     what_if = settings.what_if
-    share, factor = what_if.stragglers or (None, None)
+    slow = what_if.stragglers
+    if slow is not None and not (isinstance(slow, tuple) and len(slow) == 2):
+        message = "`stragglers` is no pair of a share of tasks and how many times as long they take"
+        raise MrdslError([error("wrong-option", message, None, "write stragglers=(0.02, 4)")])
+    share, factor = slow or (None, None)
     require_options(
         SIMULATION,
         {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.result import Table, plain
+from mrdsl.core.result import Outcome, Table, plain
+from mrdsl.simulation.promises import Promised
 from mrdsl.simulation.statistics import Kept, kept_within, summarize
+from mrdsl.simulation.verdicts import Verdict
 from mrdsl.spec.simulated import Run
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ class Observed:
     ``failed`` were given up. ``half_width`` is half the 95 % confidence interval of the mean, None where there is too
     little to tell; all times are None where every job was given up. ``kept`` is the share of all jobs within the
     deadline, None where there is none, and ``utilisation`` the share of slot seconds at work, over the whole run.
+    ``verdict`` is on what was promised of the class, None where nothing was.
     """
 
     jobs: int
@@ -34,11 +37,13 @@ class Observed:
     half_width: float | None
     kept: Kept | None
     utilisation: float
+    verdict: Verdict | None = None
 
     def beside(self) -> dict[str, Any]:
-        """What stands in ``plan.classes.NAME``: ``kept`` where there is a deadline, and ``observed``."""
+        """What stands in ``plan.classes.NAME``: ``kept`` where there is a deadline, ``verdict`` and ``observed``."""
         kept = {} if self.kept is None else {"kept": plain(self.kept)}
-        return {**kept, "observed": self.document()}
+        verdict = {} if self.verdict is None else {"verdict": plain(self.verdict)}
+        return {**kept, **verdict, "observed": self.document()}
 
     def document(self) -> dict[str, Any]:
         """The object under ``plan.classes.NAME.observed``."""
@@ -75,32 +80,43 @@ def simulated_as(rules: Run, settings: Settings) -> Simulated:
 
 
 def observed_classes(
-    scenario: Scenario, runs: Sequence[Seen], deadlines: Sequence[float | None]
+    scenario: Scenario,
+    runs: Sequence[Seen],
+    deadlines: Sequence[float | None],
+    promises: Sequence[Promised | None],
 ) -> list[Observed | None]:
     """What runs of a scenario saw of each of its classes; ``utilisation`` is the class's part of all slot seconds."""
     slots = sum(machines.vms * machines.slots for machines in scenario.machines)
     span = sum(run.span for run in runs)
     found = []
-    for place, deadline in enumerate(deadlines):
+    for place, (deadline, promise) in enumerate(zip(deadlines, promises, strict=True)):
         use = sum(run.busy[place] for run in runs) / (slots * span) if span > 0.0 else 0.0
-        found.append(observed_of([run.times[place] for run in runs], deadline, use))
+        found.append(observed_of([run.times[place] for run in runs], deadline, use, promise))
     return found
 
 
-def observed_of(runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float) -> Observed | None:
+def observed_of(
+    runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float, promise: Promised | None = None
+) -> Observed | None:
     """What independent runs saw of a class, each after its warm-up, infinite for given-up jobs; None where none ran."""
     jobs = sum(map(len, runs))
     if not jobs:
         return None
     kept = None if deadline is None else kept_within(runs, deadline)
+    verdict = None if promise is None else promise.judged(runs)
     ended = [[time for time in run if isfinite(time)] for run in runs]
     failed = jobs - sum(map(len, ended))
     if failed == jobs:
-        return Observed(jobs, failed, None, None, None, None, None, kept, utilisation)
+        return Observed(jobs, failed, None, None, None, None, None, kept, utilisation, verdict)
     summary = summarize(ended)
-    return Observed(
-        jobs, failed, summary.mean, summary.p50, summary.p95, summary.p99, summary.half_width, kept, utilisation
-    )
+    times = (summary.mean, summary.p50, summary.p95, summary.p99, summary.half_width)
+    return Observed(jobs, failed, *times, kept, utilisation, verdict)
+
+
+def outcomes_of(observed: Mapping[str, Observed], promising: Iterable[str]) -> dict[str, Outcome]:
+    """The outcome of each class that promises something; of one that did not run it is undecided."""
+    verdicts = {name: observed[name].verdict if name in observed else None for name in promising}
+    return {name: Outcome.UNDECIDED if each is None else each.outcome for name, each in verdicts.items()}
 
 
 def table_of(observed: Sequence[tuple[str, Observed]]) -> Table:
@@ -114,7 +130,8 @@ def table_of(observed: Sequence[tuple[str, Observed]]) -> Table:
             *(o.mean, o.half_width, o.p50, o.p95, o.p99),
             *((o.kept.share, o.kept.low, o.kept.high) if o.kept is not None else (None, None, None)),
             o.utilisation,
+            None if o.verdict is None else str(o.verdict.outcome),
         )
         for name, o in observed
     ]
-    return Table("Simulated", (*head, "in time", "from", "to", "use of slots"), rows)
+    return Table("Simulated", (*head, "in time", "from", "to", "use of slots", "promise"), rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -12,6 +12,7 @@ from mrdsl.simulation.described import MAP, REDUCE, class_of, faults_of, submitt
 from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen, load_of
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, observed_of
+from mrdsl.simulation.promises import Promised, promised, told_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.simulated import Simulation
 
@@ -31,6 +32,11 @@ class Held:
     name: str
     speed: float = 1.0
     interruptions: float = 0.0
+
+    @property
+    def promise(self) -> Promised | None:
+        """What the class's deadline promises."""
+        return promised(self.node.deadline, self.node.guarantee)
 
 
 def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]:
@@ -116,7 +122,9 @@ def observed_of_classes(
     """
     parts: dict[str, list[tuple[Held, Observed, list[tuple[float, ...]]]]] = {}
     for group, scenario, runs in zip(groups, scenarios, seen, strict=True):
-        observed = observed_classes(scenario, runs, [each.node.deadline for each in group])
+        observed = observed_classes(
+            scenario, runs, [each.node.deadline for each in group], [each.promise for each in group]
+        )
         for place, (each, found) in enumerate(zip(group, observed, strict=True)):
             if found is not None:
                 parts.setdefault(each.name, []).append((each, found, [run.times[place] for run in runs]))
@@ -127,15 +135,18 @@ def observed_of_classes(
             slots = [sum(each.slots) for each, _, _ in mine]
             use = sum(count * found.utilisation for count, (_, found, _) in zip(slots, mine, strict=True)) / sum(slots)
             together = [sum(times, ()) for times in zip(*(runs for _, _, runs in mine), strict=True)]
-            every = observed_of(together, mine[0][0].node.deadline, use)
+            every = observed_of(together, mine[0][0].node.deadline, use, mine[0][0].promise)
             assert every is not None
             classes[name] = every
     return classes
 
 
-def told(held: Sequence[Held], settings: Settings) -> Iterator[Diagnostic]:
-    """What a result says of a run: classes that cannot run, and what the command says in the place of the spec."""
-    for node in {each.name: each.node for each in held if each.users}.values():
+def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Settings) -> Iterator[Diagnostic]:
+    """What a result says of a run: classes that cannot run, promises that are not kept, and what the command says in
+    the place of the spec."""
+    for name, node in {each.name: each.node for each in held if each.users}.items():
+        if name in observed:
+            yield from told_of(observed[name].verdict, f"class {name}", node)
         if node.coefficients is not None:
             yield warning(
                 "not-simulated",

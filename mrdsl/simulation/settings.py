@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 
@@ -15,11 +15,19 @@ class WhatIf:
     lose: int | None = None
     burst: int | None = None
 
+    def but(self, other: WhatIf) -> WhatIf:
+        """What ``other`` says, and this where it says nothing."""
+        return replace(self, **{f.name: said for f in fields(other) if (said := getattr(other, f.name)) is not None})
+
     def said(self) -> dict[str, Any]:
         """What is said, as a result shows it."""
         shown = {"share": self.stragglers[0], "factor": self.stragglers[1]} if self.stragglers else None
         found = {"slowstart": self.slowstart, "stragglers": shown, "lose": self.lose, "burst": self.burst}
         return {key: value for key, value in found.items() if value is not None}
+
+
+RUNS = 10
+"""How many independent runs there are where nobody says."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,7 @@ class Settings:
     Nothing that is seen depends on the number of processes.
     """
 
-    runs: int = 10
+    runs: int = RUNS
     seed: int = 0
     jobs: int | None = None
     processes: int = 1

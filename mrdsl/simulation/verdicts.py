@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from math import ceil, inf, isfinite, log, sqrt
 
 import numpy as np
 
+from mrdsl.core.result import Outcome
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.simulation.statistics import CONFIDENCE, few, share_bounds, units_of, within
 
@@ -23,29 +23,22 @@ RESOLUTION = 0.01
 MOST_RUNS = 1_000_000
 
 
-class Outcome(StrEnum):
-    """What runs say of a promise."""
-
-    KEPT = "kept"
-    BROKEN = "broken"
-    UNDECIDED = "undecided"
-
-
 @dataclass(frozen=True)
 class Verdict:
     """``seen`` beside what was promised, ``wanted``, and what lies below and above it with ``confidence`` each.
 
     ``what`` says of what: ``share`` of jobs in time, of which ``wanted`` is the least, or ``mean`` time in seconds, of
-    which it is the most (``high`` may be infinite). ``jobs`` were seen in ``runs``. ``enough`` is how many such
-    runs would tell if they show what these did; None where these do, and where none would.
+    which it is the most: ``high`` is None where nothing is known above, and all are where some job never ended.
+    ``jobs`` were seen in ``runs``. ``enough`` is how many such runs would tell if they show what these did; None where
+    these do, and where none would.
     """
 
     outcome: Outcome
     what: str
     wanted: float
-    seen: float
-    low: float
-    high: float
+    seen: float | None
+    low: float | None
+    high: float | None
     confidence: float
     runs: int
     jobs: int
@@ -103,14 +96,15 @@ def judge_mean(runs: Sequence[Sequence[float]], limit: float, confidence: float 
     values = np.concatenate(seen)
     jobs, count = len(values), len(seen)
     if not np.isfinite(values).all():
-        return Verdict(Outcome.BROKEN, "mean", limit, inf, inf, inf, confidence, count, jobs)
+        return Verdict(Outcome.BROKEN, "mean", limit, None, None, None, confidence, count, jobs)
     mean, half = float(values.mean()), _half_of_mean(seen, confidence)
     outcome = _above(limit * (1.0 + ROUNDING), mean - half, mean + half)
     gap = abs(mean - limit)
     enough = None
     if outcome is Outcome.UNDECIDED and isfinite(half) and gap > 0.0:
         enough = _within_reach(count * (half / gap) ** 2)
-    return Verdict(outcome, "mean", limit, mean, max(0.0, mean - half), mean + half, confidence, count, jobs, enough)
+    low, high = max(0.0, mean - half), mean + half
+    return Verdict(outcome, "mean", limit, mean, low, high if isfinite(high) else None, confidence, count, jobs, enough)
 
 
 def jobs_to_show(level: float, confidence: float = CONFIDENCE) -> int:

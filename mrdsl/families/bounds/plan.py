@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.result import Plan, Table, Trace, lacking, plain
+from mrdsl.core.result import Outcome, Plan, Table, Trace, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.bounds.two_jobs import TwoJobs
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
-from mrdsl.simulation.observed import Observed, Simulated, table_of
+from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
@@ -82,6 +82,10 @@ class BoundsPlan(Plan):
         how = {} if self.simulated is None else {"simulation": plain(self.simulated)}
         two = {} if self.two_jobs is None else {"two_jobs": plain(self.two_jobs)}
         return {"classes": classes, **slots, **two, **how}
+
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """What runs say of the deadlines that slots were sized for."""
+        return outcomes_of(self.observed, (name for name, seen in self.observed.items() if seen.verdict is not None))
 
     def tables(self) -> tuple[Table, ...]:
         """Estimates and slots per class, and what was observed beside them."""

@@ -20,6 +20,7 @@ from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, simulated_as
 from mrdsl.simulation.planned import asked_for, check_load
+from mrdsl.simulation.promises import promised, told_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.columns import column
@@ -41,10 +42,16 @@ def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[Bou
     refused = list(_refused(facts, scenario))
     if refused:
         raise MrdslError(refused)
-    observed = dict(_observed(plan, scenario, settings))
+    observed = dict(_observed(spec, plan, scenario, settings))
     simulated = simulated_as(facts.simulation or Run(), settings)
     replay = _Replay(scenario, settings.seed, plan)
-    return replace(plan, observed=observed, simulated=simulated, replay=replay), tuple(asked_for(settings))
+    told = [
+        warned
+        for node in facts.classes
+        if node.name in observed
+        for warned in told_of(observed[node.name].verdict, f"class {node.name}", node)
+    ]
+    return replace(plan, observed=observed, simulated=simulated, replay=replay), (*told, *asked_for(settings))
 
 
 def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
@@ -61,10 +68,13 @@ def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
         )
 
 
-def _observed(plan: BoundsPlan, scenario: Scenario, settings: Settings) -> Iterator[tuple[str, Observed]]:
+def _observed(spec: Spec, plan: BoundsPlan, scenario: Scenario, settings: Settings) -> Iterator[tuple[str, Observed]]:
+    """An estimate promises nothing: only where slots were sized for deadlines is there a verdict on them."""
     deadlines = [None if isnan(deadline) else deadline for deadline in plan.deadline.tolist()]
+    sized = minimizes_slots(spec)
+    promises = [promised(node.deadline, node.guarantee) if sized else None for node in spec.facts.classes]
     (runs,) = seen_of([scenario], settings)
-    for name, observed in zip(plan.names, observed_classes(scenario, runs, deadlines), strict=True):
+    for name, observed in zip(plan.names, observed_classes(scenario, runs, deadlines, promises), strict=True):
         if observed is not None:
             yield name, observed
 

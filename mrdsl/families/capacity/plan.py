@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import starmap
+from itertools import compress, starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.by_name import ByName
-from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
+from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.class_plan import ClassPlan, StagedClassPlan, class_document, class_plan, of_stages
 from mrdsl.families.capacity.facts import NO
@@ -20,7 +20,7 @@ from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
-from mrdsl.simulation.observed import Observed, Simulated, table_of
+from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
@@ -113,6 +113,10 @@ class CapacityPlan(Plan):
             **whole,
             **how,
         }
+
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """What runs say of the deadline of each class that admits jobs; one that cannot run is undecided."""
+        return {} if self.simulated is None else outcomes_of(self.observed, compress(self.names, self.admitted > 0.0))
 
     def graph(self, title: str) -> Graph | None:
         """The stages of the classes that consist of some, with tasks and times."""

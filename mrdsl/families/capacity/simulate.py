@@ -46,7 +46,7 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
         raise MrdslError(problems)
     observed = observed_of_classes(groups, scenarios, seen_of(scenarios, settings))
     simulated = simulated_as(rules, settings)
-    return replace(plan, observed=observed, simulated=simulated), tuple(told(held, settings))
+    return replace(plan, observed=observed, simulated=simulated), tuple(told(held, observed, settings))
 
 
 def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.by_name import place_of
-from mrdsl.core.result import MONEY, Plan, Table, lacking, plain
+from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
 from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.formulas.mapreduce import Floats
-from mrdsl.simulation.observed import Observed, Simulated, table_of
+from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
@@ -108,6 +108,12 @@ class JointPlan(Plan):
             "utilization": plain(self.utilization[t]),
             "cost": _cost(self.operation[t], self.penalties[t]),
         }
+
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """What runs say of the deadline of each class that ever has jobs; one that cannot run is undecided."""
+        most = np.max(self.classes.at_once, axis=0, initial=0.0).tolist()
+        ever = (name for name, jobs in zip(self.class_names, most, strict=True) if jobs > 0.0)
+        return {} if self.simulated is None else outcomes_of(self.observed, ever)
 
     def graph(self, title: str) -> Graph | None:
         """The stages of the classes that consist of some, with tasks and times."""

@@ -41,7 +41,7 @@ def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[Join
     hourly: list[dict[str, Observed]] = [{} for _ in plan.vms]
     for (t, group, scenario), runs in zip(parts, seen, strict=True):
         hourly[t] |= observed_of_classes([group], [scenario], [runs])
-    diagnostics = told(_ever(held_in(facts, plan, t) for t in range(len(plan.vms))), settings)
+    diagnostics = told(_ever(held_in(facts, plan, t) for t in range(len(plan.vms))), every, settings)
     return replace(
         plan,
         observed={node.name: every[node.name] for node in facts.classes if node.name in every},

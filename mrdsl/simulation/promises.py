@@ -1,0 +1,95 @@
+"""What a deadline promises by the estimate that keeps it, and what is told of it after runs of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, warning
+from mrdsl.core.result import Outcome
+from mrdsl.core.units import show
+from mrdsl.simulation.verdicts import Verdict, judge_mean, judge_share
+
+HARDLY_ANY = 0.01
+"""The share of jobs that `guarantee = lower` is held to."""
+
+
+@dataclass(frozen=True)
+class Promised:
+    """That at least the share ``level`` of jobs takes at most ``limit`` seconds; on average, where it is None."""
+
+    limit: float
+    level: float | None = None
+
+    def judged(self, runs: Sequence[Sequence[float]]) -> Verdict:
+        """What the times in independent runs say of it, infinite for given-up jobs."""
+        if self.level is None:
+            return judge_mean(runs, self.limit)
+        return judge_share(runs, self.limit, self.level)
+
+
+def promised(deadline: float | None, guarantee: str | None) -> Promised | None:
+    """What a deadline promises that is kept by an estimate; None where there is none.
+
+    Averages promise a mean time, and so does the upper estimate, which bounds it: of single jobs it bounds those whose
+    tasks take no longer, together and each, than the profile says, and half of all that are drawn have more to do. The
+    lower estimate leaves it possible that a job is in time: 1 % are.
+    """
+    if deadline is None:
+        return None
+    return Promised(deadline, HARDLY_ANY if guarantee == "lower" else None)
+
+
+def told_of(verdict: Verdict | None, whose: str, node: Any, item: str = "deadline") -> Iterator[Diagnostic]:
+    """A warning where a promise is broken or undecided; ``node`` is the block whose ``item`` promises it."""
+    if verdict is None or verdict.outcome is Outcome.KEPT:
+        return
+    seen = f"{_many(verdict.jobs, 'job')} in {_many(verdict.runs, 'run')}"
+    how = f"at {100.0 * verdict.confidence:.4g} % confidence, by {seen}"
+    if verdict.outcome is Outcome.BROKEN:
+        yield warning(
+            "promise-broken",
+            f"{whose}: {_seen(verdict)}, and {_wanted(verdict)}: that is broken, {how}",
+            node.span_of(item),
+            "promise a later deadline, or ask for more slots: a safer guarantee, or fewer jobs at once",
+        )
+        return
+    hint = "what was seen lies too near to what is promised to say how many runs would tell; try ten times as many"
+    if verdict.enough is not None:
+        hint = f"write --runs {verdict.enough}, which decide it where they show what these did"
+    yield warning(
+        "promise-undecided",
+        f"{whose}: {_seen(verdict)}, and {_wanted(verdict)}: whether that is kept is open, {how}",
+        node.span_of(item),
+        hint,
+    )
+
+
+def _seen(verdict: Verdict) -> str:
+    if verdict.seen is None:
+        return "some job is given up and never ends"
+    if verdict.what == "mean":
+        between = f"{_time(verdict.low)} to {_time(verdict.high)}"
+        return f"jobs take {_time(verdict.seen)} on average ({between})"
+    assert verdict.low is not None
+    assert verdict.high is not None
+    return f"{_share(verdict.seen)} of the jobs are in time ({_share(verdict.low)} to {_share(verdict.high)})"
+
+
+def _wanted(verdict: Verdict) -> str:
+    if verdict.what == "mean":
+        return f"{_time(verdict.wanted)} on average are promised"
+    return f"{_share(verdict.wanted)} are promised"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _share(value: float) -> str:
+    return f"{100.0 * value:.4g} %"
+
+
+def _time(value: float | None) -> str:
+    return "any time" if value is None else show(float(f"{value:.4g}"), "time")

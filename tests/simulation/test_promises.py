@@ -1,0 +1,164 @@
+"""Promises after runs: what each guarantee is held to, exit codes, what-if from Python, and bounds that hold."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mrdsl
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Outcome
+from mrdsl.simulation.observed import observed_of, outcomes_of
+from mrdsl.simulation.promises import HARDLY_ANY, promised
+from mrdsl.simulation.settings import WhatIf
+from tests.command_lines import run_here
+
+ROOT = Path(__file__).resolve().parents[2]
+CAPACITY = """problem capacity "one class"
+vm m5 {{ on_demand {{ price = 1 USD/h }} }}
+class report {{
+  map {{ tasks = 40, avg = 20 s, max = 30 s }}
+  slots {{ map = 4, reduce = 4 }}
+  jobs = 4, deadline = 4 min, penalty = 10 USD, guarantee = {guarantee}
+}}
+simulation {{ {simulation} }}
+minimize cost
+"""
+BOUNDS = """problem bounds "one class"
+class report {
+  map { tasks = 40, avg = 20 s, max = 30 s }
+  jobs = 4, deadline = 4 min, guarantee = upper
+}
+minimize slots
+"""
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "level"),
+    [(None, None), ("average", None), ("waves", None), ("upper", None), ("lower", HARDLY_ANY)],
+)
+def test_what_each_guarantee_is_held_to(guarantee: str | None, level: float | None) -> None:
+    promise = promised(900.0, guarantee)
+    assert promise is not None
+    assert (promise.limit, promise.level) == (900.0, level)
+    assert promised(None, guarantee) is None
+
+
+def test_the_same_times_keep_one_promise_and_break_another() -> None:
+    # Nine jobs of ten take 600 s, the tenth 1,500 s: 690 s on average.
+    runs = [[600.0] * 9 + [1500.0] for _ in range(60)]
+    for limit, wanted in ((900.0, ("kept", "kept")), (650.0, ("broken", "kept")), (599.0, ("broken", "broken"))):
+        for guarantee, outcome in zip(("average", "lower"), wanted, strict=True):
+            seen = observed_of(runs, limit, 0.5, promised(limit, guarantee))
+            assert seen is not None
+            assert seen.verdict is not None
+            assert seen.verdict.outcome == outcome
+    given_up = observed_of([[600.0, inf]] * 60, 900.0, 0.5, promised(900.0, "average"))
+    assert given_up is not None
+    assert given_up.verdict is not None
+    assert given_up.verdict.outcome is Outcome.BROKEN
+
+
+def test_who_promises_and_did_not_run_is_undecided() -> None:
+    assert outcomes_of({}, ["a"]) == {"a": Outcome.UNDECIDED}
+    assert outcomes_of({}, []) == {}
+
+
+CASES = {
+    "kept": ("upper", "", (), 0),
+    "broken": ("average", "stragglers { share = 20%, factor = 10 }", (), 6),
+    "undecided": ("average", "jobs_per_user = 2, stragglers { share = 10%, factor = 3 }", ("--runs", "1"), 7),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_solve_validate_and_simulate_say_the_same(case: str, tmp_path: Path) -> None:
+    guarantee, simulation, more, code = CASES[case]
+    (tmp_path / "s.mrspec").write_text(CAPACITY.format(guarantee=guarantee, simulation=simulation))
+    solved = run_here(("solve", "s.mrspec", "--validate", "--json", *more), tmp_path)
+    simulated = run_here(("simulate", "s.mrspec", "--json", *more), tmp_path)
+    assert solved.exit_code == simulated.exit_code == code
+    plans = [json.loads(ran.output)["plan"] for ran in (solved, simulated)]
+    assert plans[0] == plans[1]
+    verdict = plans[0]["classes"]["report"]["verdict"]
+    assert verdict["outcome"] == case
+    assert verdict["confidence"] == 0.95
+    assert verdict["runs"] == plans[0]["simulation"]["runs"]
+
+
+def test_a_plan_of_bounds_is_validated(tmp_path: Path) -> None:
+    (tmp_path / "b.mrspec").write_text(BOUNDS)
+    ran = run_here(("solve", "b.mrspec", "--validate", "--json"), tmp_path)
+    assert ran.exit_code == 0
+    assert json.loads(ran.output)["plan"]["classes"]["report"]["verdict"]["outcome"] == "kept"
+
+
+def test_an_estimate_promises_nothing() -> None:
+    spec = mrdsl.loads(
+        BOUNDS.replace("minimize slots", "estimate completion").replace(
+            "class report", "cluster { slots { map = 4, reduce = 4 } }\nclass report"
+        )
+    )
+    result = mrdsl.simulate(spec, runs=2, jobs=4)
+    assert result.plan is not None
+    seen = result.plan.observed["report"]  # type: ignore[attr-defined]
+    assert (seen.kept.share, seen.verdict) == (0.0, None)
+    assert result.plan.outcomes() == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("--validate",), "wrong-option"), (("--runs", "3"), "wrong-option")], ids=["policy", "alone"]
+)
+def test_validate_without_a_meaning_is_refused(words: tuple[str, ...], code: str, tmp_path: Path) -> None:
+    ran = run_here(("solve", str(ROOT / "models" / "schedule" / "reference.mrspec"), *words), tmp_path)
+    assert ran.exit_code == 2
+    assert f"[{code}]" in ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_what_if_is_said_in_python_as_on_the_command_line(tmp_path: Path) -> None:
+    text = CAPACITY.format(guarantee="average", simulation="")
+    plan = mrdsl.solve(mrdsl.loads(text))
+    said = mrdsl.simulate(plan, runs=2, jobs=4, stragglers=(0.1, 4.0), slowstart=0.05, lose=1)
+    for what_if, more in (
+        (WhatIf(0.05, (0.1, 4.0), 1), {}),
+        (WhatIf(0.9, None, 1), {"slowstart": 0.05, "stragglers": (0.1, 4.0)}),
+    ):
+        assert mrdsl.simulate(plan, runs=2, jobs=4, what_if=what_if, **more).plan == said.plan  # type: ignore[arg-type]
+    (tmp_path / "s.mrspec").write_text(text)
+    assert run_here(("solve", "s.mrspec", "-o", "plan.json"), tmp_path).exit_code == 0
+    options = "--runs 2 --jobs 4 --stragglers 10%:4 --slowstart 5% --lose 1 --json"
+    ran = run_here(("simulate", "plan.json", *options.split()), tmp_path)
+    assert said.plan is not None
+    assert json.loads(ran.output)["plan"]["classes"] == said.plan.document()["classes"]
+    with pytest.raises(MrdslError, match="no pair"):
+        mrdsl.simulate(plan, stragglers=0.1)  # type: ignore[arg-type]
+
+
+def test_an_upper_bound_is_not_broken_where_its_premises_hold() -> None:
+    """Random classes with at least two slots a job: that is what ``upper_is_bound`` says."""
+    random = np.random.RandomState(5)
+    bounded = 0
+    for number in range(20):
+        tasks, avg = int(random.randint(10, 150)), float(random.uniform(5.0, 40.0))
+        longest, jobs = avg * float(random.uniform(1.0, 2.5)), int(random.randint(1, 5))
+        wanted = longest * 2.0 + tasks * avg / float(random.uniform(3.0, 12.0))
+        text = f"""problem capacity "random {number}"
+vm m5 {{ on_demand {{ price = 1 USD/h }} }}
+class c {{
+  map {{ tasks = {tasks}, avg = {avg} s, max = {longest} s }}
+  slots {{ map = 4, reduce = 4 }}
+  jobs = {jobs}, deadline = {wanted} s, penalty = 1000 USD, guarantee = upper
+}}
+minimize cost
+"""
+        result = mrdsl.simulate(mrdsl.loads(text), runs=4, jobs=10, seed=number)
+        assert result.plan is not None
+        if result.plan.of_class(0).upper_is_bound:  # type: ignore[attr-defined]
+            bounded += 1
+            assert Outcome.BROKEN not in result.plan.outcomes().values(), text
+    assert bounded >= 12
