@@ -12,6 +12,7 @@ from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
     from mrdsl.api import (
+        asolve,
         check,
         compare,
         compile,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     )
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
+    from mrdsl.core.watching import Progress
     from mrdsl.families.bounds.plan import BoundsPlan
     from mrdsl.families.capacity.plan import CapacityPlan
     from mrdsl.families.deadline.plan import DeadlinePlan
@@ -50,13 +52,14 @@ _PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "mak
 _HOMES = {
     **dict.fromkeys(
         (
-            *("check", "compare", "compile", "diff", "dumps", "experiment", "experiments", "explain", "fmt"),
+            *("asolve", "check", "compare", "compile", "diff", "dumps", "experiment", "experiments", "explain", "fmt"),
             *("load", "load_plan", "loads", "profile", "quantity", "read", "report", "simulate"),
             *("solve", "sweep", "verify", "why"),
         ),
         "mrdsl.api",
     ),
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
+    "Progress": "mrdsl.core.watching",
     **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
     **{f"{family.title()}Plan": f"mrdsl.families.{family}.plan" for family in _PLANNING},
     **dict.fromkeys(("Constraint", "Goal", "Method", "Spec"), "mrdsl.spec.spec"),
@@ -77,12 +80,14 @@ __all__ = [
     "Method",
     "MrdslError",
     "Plan",
+    "Progress",
     "Result",
     "SchedulePlan",
     "SolutionStatus",
     "Spec",
     "Termination",
     "__version__",
+    "asolve",
     "check",
     "compare",
     "compile",

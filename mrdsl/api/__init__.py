@@ -1,6 +1,7 @@
 """The Python API: what an embedding program calls. Everything that the command line does is here, by the same names."""
 
 from mrdsl.api.plans import (
+    asolve,
     check,
     compare,
     compile,
@@ -20,6 +21,7 @@ from mrdsl.api.plans import (
 from mrdsl.api.studies import experiment, experiments, explain, read, sweep, why
 
 __all__ = [
+    "asolve",
     "check",
     "compare",
     "compile",

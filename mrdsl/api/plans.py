@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
+    from threading import Event
+
+    from mrdsl.core.watching import Progress
     from mrdsl.planning.compiled_model import CompiledModel
     from mrdsl.planning.difference import Difference
     from mrdsl.planning.verified_plans import Verified
@@ -179,15 +183,60 @@ def solve(
     formulation: str | None = None,
     relax: bool = False,
     limits: Limits | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    stop: Event | None = None,
 ) -> Result:
     """The best plan that the solver finds, with its bound, and how the run ended.
 
-    Raises MrdslError where the spec is wrong, the solver is missing or cannot do the problem; a problem without a plan
-    is a result, not an error.
+    ``on_progress`` is called, in this thread, with every better plan's value and bound, and five times a second while
+    a solver works; what it raises ends the solve and passes through. Another thread ends the solve by setting ``stop``:
+    the result then has the best plan so far, if any, and the termination ``interrupted``; a step of a heuristic that
+    runs ends first. Raises MrdslError where the spec is wrong, the solver is missing or cannot do the problem; a
+    problem without a plan is a result, not an error.
     """
     from mrdsl.planning.solve_spec import solve as run
 
-    return run(spec, solver, formulation, relax, limits or Limits())
+    if on_progress is None and stop is None:
+        return run(spec, solver, formulation, relax, limits or Limits())
+    from mrdsl.planning.observed_solve import observed
+
+    return observed(lambda: run(spec, solver, formulation, relax, limits or Limits()), on_progress, stop)
+
+
+async def asolve(
+    spec: Spec,
+    solver: str = "auto",
+    *,
+    formulation: str | None = None,
+    relax: bool = False,
+    limits: Limits | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """:func:`solve` for asyncio, in a thread of its own; cancelling the task ends the solver too.
+
+    ``on_progress`` is called in that thread.
+    """
+    import asyncio
+    from threading import Event
+
+    stop = Event()
+    call = partial(
+        solve,
+        spec,
+        solver,
+        formulation=formulation,
+        relax=relax,
+        limits=limits,
+        on_progress=on_progress,
+        stop=stop,
+    )
+    running = asyncio.ensure_future(asyncio.to_thread(call))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([running])
+        raise
 
 
 def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) -> CompiledModel:

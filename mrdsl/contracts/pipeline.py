@@ -16,7 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.log import DEBUG, log
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
+from mrdsl.core.stopping import is_stopped
 from mrdsl.spec.spec import Spec
 
 
@@ -58,8 +60,14 @@ Step = Callable[..., Draft]
 
 
 def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Draft:
-    """Runs the steps in order; a step that proves infeasibility ends the run."""
+    """Runs the steps in order; a step that proves infeasibility ends the run.
+
+    Raises KeyboardInterrupt before a step where another thread has ended the work.
+    """
     for step, parameters in steps:
+        if is_stopped():
+            raise KeyboardInterrupt
+        log("pipeline", DEBUG, "step %s", getattr(step, "__name__", step))
         draft = step(draft, **parameters)
         if draft.termination is Termination.INFEASIBLE:
             break

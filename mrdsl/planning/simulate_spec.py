@@ -10,7 +10,8 @@ from mrdsl.core.finiteness import finite
 from mrdsl.core.result import Limits, Result
 from mrdsl.core.version import __version__
 from mrdsl.families.diagnosis import diagnose, find_family
-from mrdsl.planning.solve_spec import labelled, solve
+from mrdsl.planning.ended_results import labelled
+from mrdsl.planning.solve_spec import solve
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec

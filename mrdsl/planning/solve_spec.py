@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.contracts.family import ArrayForm, Family, Formulation, GoalKind, Needs
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
+from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, warning
 from mrdsl.core.finiteness import finite
+from mrdsl.core.log import DEBUG, INFO, log
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.watching import of_the_goal
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
+from mrdsl.planning.ended_results import ended, goal_of
 from mrdsl.solving.agreement import AGREE, TOLERANCE, drawn_back
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.installed import require, version
+from mrdsl.solving.installed import require
 from mrdsl.solving.interruption import is_kept
 from mrdsl.spec.options import LIMITS, require_options
 from mrdsl.spec.spec import Spec
@@ -54,14 +56,26 @@ def solve(
     if has_errors(d for d in diagnostics if not d.impossible):
         raise MrdslError(diagnostics)
     if has_errors(diagnostics):
-        return _result(spec, family, None, Result(Termination.INFEASIBLE), diagnostics, seconds)
+        return ended(spec, family, None, Result(Termination.INFEASIBLE), diagnostics, seconds)
     choice = choose(spec, family, solver, formulation, relax, limits or Limits())
     if model is not None:
         choice = for_model(choice, formulation_named(family, formulation), solver)
     if choice.solver is not None:
         require(choice.solver, choice.span)
+    how = choice.formulation.name if choice.formulation is not None else "its own method"
+    log("solve", INFO, "%s %r by %s, %s", spec.problem, spec.title, choice.solver and choice.solver.name, how)
     result = _Run(spec, family, choice, relax, seconds, began, memory, model).result()
-    return replace(_result(spec, family, choice, result, diagnostics, seconds), relaxed=relax)
+    result = replace(ended(spec, family, choice, result, diagnostics, seconds), relaxed=relax)
+    _log_end(result)
+    return result
+
+
+def _log_end(result: Result) -> None:
+    objective = result.objective
+    told = (result.termination, result.solution, objective.quantity, objective.value, objective.unit, objective.bound)
+    log("solve", INFO, "%s, %s: %s %s %s, bound %s", *told)
+    for stage, seconds in result.seconds.items():
+        log("solve", DEBUG, "%s took %.3f s", stage, seconds)
 
 
 def build_model(spec: Spec, formulation: str | None = None, relax: bool = False) -> Any:
@@ -300,7 +314,7 @@ def finish(spec: Spec, given: Result, formulation: str | None, relax: bool, solv
     family = find_family(spec)
     chosen = formulation_named(family, formulation)
     choice = Choice(None, chosen, Limits(), {}, None)
-    result = _result(spec, family, choice, verified(spec, family, given, relax), (), {})
+    result = ended(spec, family, choice, verified(spec, family, given, relax), (), {})
     return replace(result, solver=solver, relaxed=relax)
 
 
@@ -312,86 +326,3 @@ def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[
         yield from family.verify(spec, plan, relax)
     if spec.constraints and family.quantity is not None:
         yield from broken(spec, partial(family.quantity, spec, plan))
-
-
-def goal_of(spec: Spec, family: Family) -> GoalKind:
-    """The goal that the spec names, by default the family's first."""
-    wanted = spec.goal
-    for kind in family.goals:
-        if wanted is None or (kind.sense, kind.quantity) == (wanted.sense, wanted.quantity):
-            return kind
-    assert wanted is not None
-    known = ", ".join(f"{kind.sense} {kind.quantity}" for kind in family.goals)
-    message = f"{family.name} does not know the goal `{wanted.sense} {wanted.quantity}`"
-    raise MrdslError([error("unknown-goal", message, wanted.span, f"write one of: {known}")])
-
-
-_STOPS = {
-    Termination.TIME_LIMIT: "the time limit was reached",
-    Termination.NODE_LIMIT: "the node limit was reached",
-    Termination.INTERRUPTED: "the run was interrupted",
-}
-
-
-def _result(
-    spec: Spec,
-    family: Family,
-    choice: Choice | None,
-    result: Result,
-    before: tuple[Diagnostic, ...],
-    seconds: Mapping[str, float],
-) -> Result:
-    diagnostics = before + result.diagnostics
-    if result.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
-        diagnostics += (
-            impossible(
-                "no-plan",
-                "no plan keeps every promise of this spec",
-                spec.span,
-                "mrdsl why says which promises exclude each other",
-            ),
-        )
-    if result.plan is None and result.termination in _STOPS and not diagnostics:
-        diagnostics = (
-            warning(
-                "stopped-early",
-                f"{_STOPS[result.termination]} before a plan was found",
-                spec.span,
-                "give it more, or take a heuristic: `mrdsl solvers` lists them",
-            ),
-        )
-    result = replace(
-        result,
-        solution=result.solution if result.plan is not None else SolutionStatus.NONE,
-        value=result.value if result.plan is not None else None,
-        diagnostics=diagnostics,
-        seconds=seconds,
-        formulation=choice.formulation.name if choice and choice.formulation else None,
-    )
-    return labelled(spec, family, result, _solver_entry(choice), spec.seed)
-
-
-def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, str | None], seed: int | None) -> Result:
-    """The result with what was solved, for what goal and by whom."""
-    goal = goal_of(spec, family)
-    return replace(
-        result,
-        problem=spec.problem,
-        title=spec.title,
-        solver=solver,
-        seed=seed,
-        sense=goal.sense,
-        quantity=goal.quantity,
-        unit=spec.currency if goal.unit == "currency" else goal.unit,
-        currency=spec.currency,
-        spec=spec,
-    )
-
-
-def _solver_entry(choice: Choice | None) -> dict[str, str | None]:
-    from mrdsl.core.version import __version__
-
-    if choice is None or choice.solver is None:
-        return {"name": "mrdsl", "version": __version__, "file": None}
-    declared = choice.solver
-    return {"name": declared.name, "version": version(declared), "file": declared.foreign_file}

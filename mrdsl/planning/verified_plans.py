@@ -11,8 +11,9 @@ from mrdsl.core.finiteness import unfinite
 from mrdsl.core.result import Result, Table, plain
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.data_files import CHANGED, MISSING, SAME, UNKNOWN
+from mrdsl.planning.ended_results import goal_of
 from mrdsl.planning.saved_plans import Saved
-from mrdsl.planning.solve_spec import goal_of, unproven, violations
+from mrdsl.planning.solve_spec import unproven, violations
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from mrdsl.core.stopping import is_stopped
+
 _KEPT: ContextVar[bool] = ContextVar("_KEPT", default=False)
 
 
@@ -20,5 +22,8 @@ def kept() -> Iterator[None]:
 
 
 def is_kept() -> bool:
-    """Whether a KeyboardInterrupt makes a result; else it is raised again once what was begun is ended."""
-    return _KEPT.get()
+    """Whether a KeyboardInterrupt makes a result; else it is raised again once what was begun is ended.
+
+    It does where another thread has ended the work, too.
+    """
+    return _KEPT.get() or is_stopped()

@@ -7,9 +7,10 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.stopping import GLANCE, is_stoppable, is_stopped
 from mrdsl.core.watching import counted, is_watched, tell, work
 from mrdsl.solving.processes import signals_deferred
-from mrdsl.solving.worker import GLANCE, Worker
+from mrdsl.solving.worker import Worker
 
 
 def in_processes(
@@ -37,7 +38,9 @@ def _shared_out(call: Callable[[Any, object], Any], requests: Sequence[Any], pro
                 busy[worker.replies] = worker, waiting.pop()
             worker.requests.send(requests[busy[worker.replies][1]])
         while busy:
-            for pipe in wait(list(busy), GLANCE if is_watched() else None):
+            if is_stopped():
+                raise KeyboardInterrupt
+            for pipe in wait(list(busy), GLANCE if is_watched() or is_stoppable() else None):
                 worker, number = busy.pop(pipe)
                 try:
                     found[number] = _answer(worker)

@@ -29,6 +29,7 @@ from typing import Any
 from mrdsl.core.answer import Reply
 from mrdsl.core.guarded import forget_group, guarded, nameless_file, watch_group
 from mrdsl.core.result import Termination
+from mrdsl.core.stopping import GLANCE, is_stoppable, is_stopped
 from mrdsl.core.watching import is_watched, tell, work
 from mrdsl.solving.claims import CRASHED
 from mrdsl.solving.interruption import is_kept
@@ -168,8 +169,6 @@ _GARBAGE = (
 )
 
 
-GLANCE = 0.2
-"""Seconds after which a watcher is told that time passes."""
 _LONGEST_WAIT = 86400.0
 """Seconds of one wait: the system counts them in milliseconds that must fit 31 bits."""
 
@@ -186,7 +185,9 @@ def _listen(connection: Connection, seconds: float | None) -> tuple[Reply | None
     try:
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            longest = GLANCE if is_watched() else _LONGEST_WAIT
+            longest = GLANCE if is_watched() or is_stoppable() else _LONGEST_WAIT
+            if is_stopped():
+                return inbox.stopped(Termination.INTERRUPTED), False
             if not connection.poll(longest if left is None else min(left, longest)):
                 tell()
                 if left is None or left > longest:

@@ -57,8 +57,8 @@ def test_an_experiment_of_many_solves_ends_at_once(monkeypatch: pytest.MonkeyPat
         raise AssertionError("goes on")
 
     before = signal.getsignal(signal.SIGINT)
-    experiments = (Experiment("many", "a study that is interrupted", study),)
-    monkeypatch.setattr("mrdsl.cli.experiment._studies", lambda kind: experiments)
+    many = Experiment("many", "a study that is interrupted", study)
+    monkeypatch.setattr("mrdsl.planning.studies.known_studies", lambda tell: {"many": many})
     monkeypatch.setattr(sys, "argv", ["mrdsl", "experiment", "many", "-o", str(tmp_path)])
     try:
         assert run(cli) == 4

@@ -6,6 +6,7 @@ import contextlib
 import math
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -17,7 +18,9 @@ import numpy as np
 from mrdsl.core.answer import Reply
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.log import DEBUG, is_wanted, log
 from mrdsl.core.result import Limits, Termination
+from mrdsl.core.stopping import GLANCE, is_stoppable, is_stopped
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.lp import relations, write_lp
 from mrdsl.exchange.models.mps import write_mps
@@ -111,7 +114,9 @@ def _run(
         try:
             with signals_deferred():
                 process = start([program.path, *line], program.environment, output, folder)
-            process.wait(None if seconds is None else seconds + GRACE)
+            if not _waited_for(process, None if seconds is None else seconds + GRACE):
+                ended = Termination.INTERRUPTED
+                _ask_to_stop(process)
         except subprocess.TimeoutExpired:
             ended = Termination.TIME_LIMIT
         except KeyboardInterrupt:
@@ -129,7 +134,26 @@ def _run(
                 end(process)
         output.seek(0)
         printed = output.read().decode("utf-8", "replace")
+    for each in printed.splitlines() if is_wanted("solver", DEBUG) else ():
+        log("solver", DEBUG, "%s: %s", command.program, each)
     return 0 if process is None else process.returncode, printed, ended
+
+
+def _waited_for(process: subprocess.Popen[bytes], seconds: float | None) -> bool:
+    """Whether it ended by itself before anybody wanted it to stop. Raises TimeoutExpired."""
+    if not is_stoppable():
+        process.wait(seconds)
+        return True
+    ends = math.inf if seconds is None else time.monotonic() + seconds
+    while not is_stopped():
+        try:
+            process.wait(min(GLANCE, max(ends - time.monotonic(), 0.0)))
+        except subprocess.TimeoutExpired:
+            if time.monotonic() < ends:
+                continue
+            raise
+        return True
+    return False
 
 
 def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:
