@@ -249,8 +249,11 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
         return f"{_digits(value * 3600.0)} {currency}/h"
     if kind == "share":
         return f"{_digits(value * 100.0)}%"
+    if kind == "rate" and 0.0 < abs(value) < 1.0 / MINUTE:
+        return f"{_digits(value * HOUR)}/h"
     for unit, factor in _SHOWN.get(kind, ()):
-        if abs(value) >= factor and (unit == KINDS[kind].si or _is_neat(value / factor)):
+        neat = unit == KINDS[kind].si or _is_neat(value / factor, 2 if kind == "data" else 1)
+        if abs(value) >= factor and neat:
             return f"{_digits(value / factor)} {unit}".replace(" /", "/")
     if kind in _SHOWN:
         return f"{_digits(value)} {KINDS[kind].si}".replace(" 1/s", "/s")
@@ -258,10 +261,10 @@ def show(value: float, kind: str, currency: str = DEFAULT_CURRENCY) -> str:
     return f"{_digits(value)} {unit}".strip()
 
 
-def _is_neat(value: float) -> bool:
-    """Whether one decimal says it all, and the digits that are shown say it."""
-    room = ROUNDING * abs(value)
-    return abs(value * 10.0 - round(value * 10.0)) < room and abs(float(_digits(value)) - value) <= room
+def _is_neat(value: float, decimals: int = 1) -> bool:
+    """Whether so many decimals say it all, and the digits that are shown say it."""
+    room, shifted = ROUNDING * abs(value), value * 10.0**decimals
+    return abs(shifted - round(shifted)) < room and abs(float(_digits(value)) - value) <= room
 
 
 def _digits(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mrdsl.contracts.family import Family, QuantityKind
@@ -26,6 +26,9 @@ _GOAL = re.compile(r"^\s*(minimize|maximize|estimate)\s+$")
 _EXTENDS = re.compile(r"(?:^|[,{}])\s*([^\W\d]\w*)\s+(.*\S)\s+extends\s+$")
 _ARGUMENT = re.compile(r"([^\W\d]\w*)\s*\(\s*$")
 _ITEM = re.compile(r"([^\W\d]\w*)\s*=[^=]*$")
+_LISTED = re.compile(r"([^\W\d]\w*)\s*=\s*\[[^\]]*$")
+_QUOTES = re.compile(r'"(?:\\.|[^"\\])*"')
+_ABOUT = re.compile(r"(?:^|[,{}])\s*([^\W\d]\w*)\s+$")
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,19 @@ class Completion:
 
 
 def complete(written: Written, line: int, column: int) -> list[Completion]:
-    """What may be written at a place: items and blocks at the start of a statement, else values."""
+    """What may be written at a place: items and blocks at the start of a statement, else values.
+
+    Within quotes that are not closed yet, names alone, without quotes of their own.
+    """
     head = re.sub(r"[^\W\d]\w*$", "", before(written, line, column))
+    if _QUOTES.sub("", head).count('"'):
+        found = _proposals(written, line, column, head[: head.rindex('"')])
+        names = (one for one in found if one.kind == "value" and not one.insert.endswith("($0)"))
+        return [replace(one, insert=_plain(name_text(one.label).strip('"'))) for one in names]
+    return _proposals(written, line, column, head)
+
+
+def _proposals(written: Written, line: int, column: int, head: str) -> list[Completion]:
     context = context_at(written, line, column)
     if re.match(r"^\s*problem\s+$", head):
         return [Completion(name, "value", summary(name), f'{name} "$0"') for name in family_names()]
@@ -55,7 +69,11 @@ def complete(written: Written, line: int, column: int) -> list[Completion]:
     if extended := _EXTENDS.search(head):
         alike = (one.name for one in written.definitions() if one.word == extended[1])
         return [_named(name, extended[1]) for name in alike if name != extended[2].strip('"')]
-    if "=" in re.split(r"[,{}]", head)[-1]:
+    about = _ABOUT.search(head)
+    if about is not None and context.words is not None and about[1] in context.words.repeated:
+        return _named_by(written, context.words.repeated[about[1]][1].of)
+    listed = _LISTED.search(head)
+    if listed is not None or "=" in re.split(r"[,{}]", head)[-1]:
         return _values(written, context, head)
     if re.match(r"^.*?(^|[,{}])\s*$", head):
         return _statements(context)
@@ -130,6 +148,9 @@ def _values(written: Written, context: Context, head: str) -> list[Completion]:
     item = _item(context, head)
     if item is not None and item.form == "choice":
         return [*(Completion(choice, "value", item.doc, choice) for choice in item.choices), *_words(written)]
+    if item is not None and item.of:
+        words = [Completion(word, "value", item.doc, word) for word in item.choices if not _LISTED.search(head)]
+        return [*words, *_named_by(written, item.of), *_words(written)]
     if item is not None and item.form in ("name", "names"):
         blocks = {one.name: one.word for one in written.definitions() if one.word != "param"}
         return [*(_named(name, word) for name, word in blocks.items()), *_words(written)]
@@ -137,6 +158,12 @@ def _values(written: Written, context: Context, head: str) -> list[Completion]:
         [Completion("auto", "value", "mrdsl works it out", "auto")] if item is not None and item.automatic else []
     )
     return [*automatic, *_numbers(written, (*FUNCTIONS, *DISTRIBUTIONS))]
+
+
+def _named_by(written: Written, of: str) -> list[Completion]:
+    """The names of the blocks with a word."""
+    names = dict.fromkeys(one.name for one in written.definitions() if of and one.word == of)
+    return [_named(name, of) for name in names]
 
 
 def _numbers(written: Written, functions: Iterable[str]) -> list[Completion]:

@@ -70,7 +70,7 @@ class OnType(Node):
 
 def on_type_blocks() -> Any:
     """The declaration of ``on TYPE { ... }`` in a class."""
-    return blocks(OnType, "on", "how the class runs on one VM type", plural="on_types")
+    return blocks(OnType, "on", "how the class runs on one VM type", plural="on_types", of="vm")
 
 
 def shared_rows(nodes: Sequence[Any], field: str) -> list[tuple[Any, ...]]:

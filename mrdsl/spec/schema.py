@@ -93,6 +93,7 @@ class Item:
     ``distribution``, ``list``; ``kind`` is the quantity's kind in ``mrdsl.core.units.KINDS``. An ``automatic``
     quantity, whose default is None, may be written as the word ``auto``: mrdsl works it out. A path may be written as
     the value of another item too: ``called`` is that item, and the path's own word is what the file is wrapped in.
+    ``names`` are those of blocks ``of``, where that is said, or one of ``choices`` alone.
     """
 
     form: str
@@ -108,6 +109,7 @@ class Item:
     choices: tuple[str, ...] = ()
     automatic: bool = False
     called: str = ""
+    of: str = ""
 
     @property
     def required(self) -> bool:
@@ -119,7 +121,8 @@ class Block:
     """The declaration of a nested block: ``word { ... }``, or repeated and named, ``word NAME { ... }``.
 
     ``sources`` are readers that bring one block's data, ``catalogues`` those whose files list many blocks. ``short``
-    names the item that ``word = value`` gives where the block's other items keep their defaults.
+    names the item that ``word = value`` gives where the block's other items keep their defaults. A repeated block whose
+    NAME is that of a block ``of`` says something about that one.
     """
 
     node: type[Node]
@@ -131,6 +134,7 @@ class Block:
     sources: tuple[str, ...] = ()
     short: str = ""
     catalogues: tuple[str, ...] = ()
+    of: str = ""
 
 
 def quantity(
@@ -191,9 +195,12 @@ def reference(doc: str, *, default: Any = REQUIRED) -> Any:
     return _item(Item("name", doc, default=default))
 
 
-def references(doc: str, *, default: Any = ()) -> Any:
-    """A list of names of other blocks, as a tuple of strings; the family checks that they exist."""
-    return _item(Item("names", doc, default=default))
+def references(doc: str, *, default: Any = (), of: str = "", words: Sequence[str] = ()) -> Any:
+    """A list of names of other blocks, ``of`` one word, as a tuple of strings; the family checks that they exist.
+
+    One of ``words`` may stand in the place of the list.
+    """
+    return _item(Item("names", doc, default=default, choices=tuple(words), of=of))
 
 
 def quantities(
@@ -241,15 +248,17 @@ def blocks(
     required: bool = False,
     sources: Sequence[str] = (),
     catalogues: Sequence[str] = (),
+    of: str = "",
 ) -> Any:
     """Repeated named blocks ``word NAME {...}``, ``word NAME[a..b] {...}`` and ``plural from "table.csv"``.
 
     The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators. ``sources``
     names the readers that ``word NAME from reader("file") {...}`` accepts; such a node type has a field ``source``.
-    ``catalogues`` names those of ``plural from reader("file") {...}``, one node for each entry of the file.
+    ``catalogues`` names those of ``plural from reader("file") {...}``, one node for each entry of the file. ``of``: NAME
+    is that of a block with this word.
     """
     declared = Block(
-        node, doc, word, plural or word + "s", True, required, tuple(sources), catalogues=tuple(catalogues)
+        node, doc, word, plural or word + "s", True, required, tuple(sources), catalogues=tuple(catalogues), of=of
     )
     return field(default=(), metadata={ITEM_KEY: declared})
 

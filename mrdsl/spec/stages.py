@@ -19,7 +19,7 @@ class Stage(Node):
     tasks: int = quantity("number", "number of tasks of the stage in one job", at_least=1, whole=True, symbol="N_s")
     avg: float = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
     max: float = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
-    after: tuple[str, ...] = references("stages of the class that must have ended before this one starts")
+    after: tuple[str, ...] = references("stages of the class that must have ended before this one starts", of="stage")
     distribution: str | None = choice(
         DISTRIBUTIONS, "how its task times spread (simulated); default: as in the class", default=None
     )

@@ -116,3 +116,38 @@ def test_a_new_name_is_written_as_the_language_has_it() -> None:
     for name, written in (("big", "big"), ("big sort", '"big sort"'), ('a "b" \\', '"a \\"b\\" \\\\"')):
         assert rename(*at_cursor(HEAD.replace("class sort", "class so|rt")), name)[0] == written
     assert rename(*at_cursor(HEAD.replace("class sort", "class so|rt")), "sort")[0] == "sort"
+
+
+TYPES = """problem capacity
+vm m5 { }
+vm "c5.large" { }
+class sort { stage scan { } }
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "names"),
+    [
+        ("class a { types = |", ["one", "m5", "c5.large"]),
+        ("class a { types = [|] }", ["m5", "c5.large"]),
+        ("class a { types = [m5, | }", ["m5", "c5.large"]),
+        ("class a { on | }", ["m5", "c5.large"]),
+        ("class a {\n  on |", ["m5", "c5.large"]),
+        ("class a { stage s { after = [| } }", ["scan", "s"]),
+        ("subject to { vms(| }", ["m5", "c5.large"]),
+        ("subject to { cost <= 3, cost(| <= 4 }", ["m5", "c5.large"]),
+        ("subject to { share(| }", ["on_demand", "reserved", "spot"]),
+    ],
+)
+def test_names_of_vm_types_are_offered_where_they_are_meant(place: str, names: list[str]) -> None:
+    assert offered(TYPES + place) == names
+
+
+@pytest.mark.parametrize("place", ['types = ["|', 'types = [m5, "c|', 'types = ["c5.|', 'on "|', 'on "c5.la|'])
+def test_within_quotes_names_come_without_their_own(place: str) -> None:
+    found = complete(*at_cursor(TYPES + "class a { " + place))
+    assert [one.insert for one in found] == ["m5", "c5.large"]
+
+
+def test_within_quotes_of_a_quantity_names_come_without_their_own() -> None:
+    assert [one.insert for one in complete(*at_cursor(TYPES + 'subject to { vms("|'))] == ["m5", "c5.large"]

@@ -15,6 +15,7 @@ from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.shape import contracts, has_slots_for_all, is_plain
 from mrdsl.families.capacity.type_checks import check_types, find_impossible_types
+from mrdsl.families.capacity.unused_settings import check_unused
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -47,6 +48,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         yield from check_few_tasks(facts.classes)
         yield from check_few_tasks_of_stages(facts.classes)
         yield from check_upper_of_stages(facts.classes)
+        yield from check_unused(facts)
 
 
 def find_impossible(spec: Spec) -> Iterator[Diagnostic]:

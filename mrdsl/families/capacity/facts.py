@@ -16,7 +16,7 @@ from mrdsl.spec.blocks import (
     ShufflePhase,
     Slots,
 )
-from mrdsl.spec.machines import Container, OnType, Spot, on_type_blocks
+from mrdsl.spec.machines import ONE, Container, OnType, Spot, on_type_blocks
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, quantity, references, value_range
 from mrdsl.spec.simulated import (
     Recorded,
@@ -78,7 +78,9 @@ class JobClass(Node):
     container: Container | None = block(Container, "what a task takes of a VM, in place of slots")
     on: Sequence[OnType] = on_type_blocks()
     types: tuple[str, ...] = references(
-        "`one` keeps all jobs of the class on one VM type; a list of types limits it to those"
+        "`one` keeps all jobs of the class on one VM type; a list of types limits it to those",
+        of="vm",
+        words=(ONE,),
     )
     spot: float | None = quantity(
         "share",

@@ -7,22 +7,26 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import SolutionStatus
 from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.market import market_of
 from mrdsl.families.capacity.methods.direct import direct
+from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.shape import is_plain
 from mrdsl.spec.spec import Spec
 
 MOST_PRICED = 2000
-"""So many classes are solved once more to name a price; of more only the deadlines are told."""
+"""So many classes times lanes of VMs are solved once more to name a price; of more only the deadlines are told."""
 
 
 def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
     """What the best plan costs that keeps the upper estimates of some classes, beside this one, in words."""
-    if len(spec.facts.classes) > MOST_PRICED or not is_plain(spec.facts):
+    plain = is_plain(spec.facts)
+    if len(spec.facts.classes) * (1 if plain else len(market_of(spec.facts).lanes)) > MOST_PRICED:
         return UNPRICED
     firmer = firm(spec, soft)
-    if not instance_of(firmer).kept().all():
+    if not (instance_of(firmer).kept() if plain else mix_of(firmer).possible.any(axis=0)).all():
         return IMPOSSIBLE
     try:
         found = direct(firmer, relax)
@@ -30,4 +34,5 @@ def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) 
         found = None
     if found is None or found.value is None:
         return UNPRICED
-    return f"would cost {found.value:.2f} {spec.currency} instead of {plan.total:.2f}"
+    most = "" if found.solution is SolutionStatus.OPTIMAL else "at most "
+    return f"would cost {most}{found.value:.2f} {spec.currency} instead of {plan.total:.2f}"

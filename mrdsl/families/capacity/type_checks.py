@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core import budgets
@@ -26,6 +26,7 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     if beyond:
         yield from beyond
         return
+    yield from _no_types(facts)
     yield from _unknown_types(facts, names)
     yield from _named_one(facts, names)
     if has_slots_for_all(facts):
@@ -35,7 +36,7 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
             if facts.classes[index].slots is None:
                 yield at_path(_no_slots(facts.classes[index]), f"classes[{index}].slots")
         return
-    for index, node in _distinct(facts):
+    for index, node in distinct_classes(facts):
         for found in _hosting(facts, node):
             yield at_path(found, f"classes[{index}]")
 
@@ -75,12 +76,16 @@ def _named_one(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
         )
 
 
-def _distinct(facts: CapacityFacts) -> Iterator[tuple[int, JobClass]]:
+def distinct_classes(facts: CapacityFacts) -> Iterator[tuple[int, JobClass]]:
     """Every class, but of a table or generator, whose classes are alike in this, the first."""
     before = 0
     for part in parts_of(facts.classes):
-        yield from enumerate(part[:1] if isinstance(part, Columns) else part, before)
+        yield from enumerate(_first_of(part), before)
         before += len(part)
+
+
+def _first_of(part: Sequence[JobClass]) -> Sequence[JobClass]:
+    return part[:1] if isinstance(part, Columns) else part
 
 
 def _unknown_types(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnostic]:
@@ -103,6 +108,24 @@ def _unknown_types(facts: CapacityFacts, names: list[str]) -> Iterator[Diagnosti
                     )
             if isinstance(facts.classes, Columns) and not getattr(facts.classes.values.get(field), "ndim", 0):
                 break
+
+
+def _no_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
+    """A list without a name would mean every type, as does no list."""
+    generated = [isinstance(part, Columns) and "types" in part.values for part in parts_of(facts.classes)]
+    said = (said for part, said in zip(parts_of(facts.classes), generated, strict=True) for _ in _first_of(part))
+    for (index, node), as_column in zip(distinct_classes(facts), said, strict=True):
+        if not node.types and ("types" in node.spans or as_column):
+            yield at_path(
+                error(
+                    "missing-item",
+                    f"the types of class {node.name} are an empty list",
+                    node.span_of("types"),
+                    f'name some, such as types = ["{facts.vms[0].name}"]; leave the line out for all types, '
+                    "or write types = one to keep its jobs on one of them",
+                ),
+                f"classes[{index}].types",
+            )
 
 
 def _no_slots(node: JobClass) -> Diagnostic:
@@ -131,7 +154,7 @@ def _hosting(facts: CapacityFacts, node: JobClass) -> Iterator[Diagnostic]:
     kinds = _kinds(node)
     if node.slots is None and node.container is None:
         said = {row.name for row in node.on if row.slots is not None}
-        if not all(vm.name in said for vm in facts.vms if _may_use(node, vm)):
+        if not all(vm.name in said for vm in facts.vms if may_use(node, vm)):
             yield _no_slots(node)
         return
     if node.container is None:
@@ -150,7 +173,7 @@ def _hosting(facts: CapacityFacts, node: JobClass) -> Iterator[Diagnostic]:
             if getattr(taken, resource) is None:
                 continue
             for vm in facts.vms:
-                if _may_use(node, vm) and getattr(vm, resource) is None and not _said_on(node, vm):
+                if may_use(node, vm) and getattr(vm, resource) is None and not _said_on(node, vm):
                     example = "cores = 4" if resource == "cores" else "memory = 16 GiB"
                     yield error(
                         "missing-item",
@@ -169,7 +192,7 @@ def _kinds(node: JobClass) -> tuple[str, ...]:
     return ("map", "reduce") if node.reduce is not None and node.reduce.tasks > 0 else ("map",)
 
 
-def _may_use(node: JobClass, vm: VmType) -> bool:
+def may_use(node: JobClass, vm: VmType) -> bool:
     return not node.types or node.types == (ONE,) or vm.name in node.types
 
 
@@ -211,7 +234,7 @@ def _without_lane(mix: Any) -> list[int]:
 
 def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
     """Which kind of task fits on no type, and which resource is the scarce one."""
-    usable = [vm for vm in facts.vms if _may_use(node, vm)]
+    usable = [vm for vm in facts.vms if may_use(node, vm)]
     for kind in _kinds(node):
         taken = getattr(node.container, kind) if node.container is not None else None
         for resource in ("memory", "cores"):

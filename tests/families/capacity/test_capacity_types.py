@@ -1,5 +1,6 @@
 """Several VM types: solvers, trying everything, and runs with one type agree; facts are taken as they are meant."""
 
+import re
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -439,3 +440,67 @@ def test_what_masters_cost_is_no_part_of_what_a_gap_is_measured_on(solver: str) 
     assert "beside the 20000000 USD of every plan" in status_text(found)
     again = mrdsl.Result.from_json(found.to_json())
     assert again.objective == found.objective
+
+
+@pytest.mark.parametrize("group", ["class sort", "class sort[1..3]"])
+def test_an_empty_list_of_types_is_refused_with_what_to_write(group: str) -> None:
+    text = MACHINES.replace("class sort {", f"{group} {{\n  types = []")
+    found = load_text(text).diagnostics
+    assert [each.code for each in found] == ["missing-item"]
+    assert 'types = ["m5.xlarge"]' in found[0].hint
+    assert "types = one" in found[0].hint
+    assert load_text(text.replace("types = []", 'types = ["m5.xlarge", "r5.xlarge"]')).diagnostics == ()
+    assert load_text(text.replace("  types = []", "")).diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("class sort {", "class sort {\n  spot = 50%", "class sort may be on spot VMs, and no vm has a spot price"),
+        ("class sort {", "class sort[1..3] {\n  spot = 50%", "class sort1 may be on spot VMs, and no vm has"),
+        (
+            "jobs = 8..10",
+            'types = ["m5.xlarge"], on "c5.2xlarge" { speed = 2 }, jobs = 8..10',
+            "says how it runs on c5.2xlarge, which is not among its types",
+        ),
+        ("jobs = 8..10", 'on "c5.2xlarge" { }, jobs = 8..10', "`on c5.2xlarge` of class clicks says nothing"),
+    ],
+)
+def test_settings_without_effect_are_told(old: str, new: str, told: str) -> None:
+    found = load_text(MACHINES.replace(old, new)).diagnostics
+    assert [(each.code, each.severity) for each in found] == [("unused", "warning")]
+    assert told in found[0].message
+    assert found[0].span is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("class sort {", "class sort {\n  spot = 0%"),
+        ("jobs = 8..10", 'on "c5.2xlarge" { speed = 1 }, jobs = 8..10'),
+        ("jobs = 8..10", 'types = one, on "c5.2xlarge" { speed = 2 }, jobs = 8..10'),
+    ],
+)
+def test_settings_that_say_what_holds_anyhow_are_not(old: str, new: str) -> None:
+    assert load_text(MACHINES.replace(old, new)).diagnostics == ()
+
+
+def test_the_price_of_a_bound_is_named_with_several_types() -> None:
+    """Its price is at least that of the relaxation which keeps it, and that of the plan that does not."""
+    spec = mrdsl.loads(MACHINES)
+    soft = next(each for each in solve(spec, solver="highs").diagnostics if each.code == "soft-deadline")
+    said = re.search(r"would cost (at most )?([\d.]+) USD instead of ([\d.]+)", soft.hint)
+    assert said is not None
+    firm = mrdsl.loads(MACHINES.replace("class clicks {", "class clicks {\n  guarantee = upper"))
+    assert float(said[3]) == pytest.approx(optimum(spec), abs=0.006)
+    assert optimum(firm) - 0.006 <= float(said[2]) <= optimum(firm) * 1.02
+    never = MACHINES.replace("deadline = 15 min", "deadline = 4 min")
+    impossible = [each.hint for each in solve(mrdsl.loads(never), solver="highs").diagnostics]
+    assert any("more than any cluster keeps" in hint for hint in impossible)
+
+
+def test_messages_are_in_the_units_of_who_writes() -> None:
+    text = MACHINES.replace("0.192 USD/h }", "0.192 USD/h }, spot { price = 0.05 USD/h, interruptions = -0.01/h }")
+    assert "`interruptions` is -0.01/h" in load_text(text).diagnostics[0].message
+    text = MACHINES.replace("memory = 6 GiB", "memory = 60.25 GiB")
+    assert "it takes 60.25 GiB of memory" in load_text(text).diagnostics[0].message
