@@ -14,6 +14,7 @@ from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.idle_vms import told_of_idle
 from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, instance_of, prices_of, whole_jobs
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.quantities import completion, measure
@@ -45,6 +46,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     yield from broken
     yield from hosting
     if not broken:
+        yield from told_of_idle(spec, plan)
         yield from told_of_soft_deadlines(spec, plan.completion_upper, plan.stages, partial(price, spec, plan, relax))
     cost = measure(spec, plan)
     if abs(cost - plan.total) > FEASIBILITY * max(1.0, abs(cost)):

@@ -317,7 +317,7 @@ def test_bad_input_is_told_at_its_place(old: str, new: str, code: str) -> None:
     assert all(each.span is not None and each.hint for each in found)
 
 
-@pytest.mark.parametrize(("types", "codes"), [("one", ["reserved-name"]), ('[one, "m5.xlarge"]', [])])
+@pytest.mark.parametrize(("types", "codes"), [("one", ["reserved-name"]), ('[one, "r5.xlarge"]', [])])
 def test_a_vm_called_one_is_told_where_a_class_says_types_one(types: str, codes: list[str]) -> None:
     text = MACHINES.replace('vm "c5.2xlarge"', "vm one").replace("class sort {", f"class sort {{\n  types = {types}")
     found = load_text(text).diagnostics
@@ -504,3 +504,28 @@ def test_messages_are_in_the_units_of_who_writes() -> None:
     assert "`interruptions` is -0.01/h" in load_text(text).diagnostics[0].message
     text = MACHINES.replace("memory = 6 GiB", "memory = 60.25 GiB")
     assert "it takes 60.25 GiB of memory" in load_text(text).diagnostics[0].message
+
+
+@pytest.mark.parametrize(("spot", "idle"), [("0%", True), ("20%", True), ("100%", False)])
+def test_vms_that_a_share_asks_for_and_nobody_uses_are_told(spot: str, idle: bool) -> None:
+    text = MACHINES.replace("0.192 USD/h }", "0.192 USD/h }, spot { price = 0.05 USD/h, interruptions = 0.01/h }")
+    text = text.replace("jobs =", f"spot = {spot}, jobs =") + "subject to { share(spot) >= 90% }\n"
+    result = solve(mrdsl.loads(text), solver="highs")
+    told = [each for each in result.diagnostics if each.code == "idle-vms"]
+    assert bool(told) is idle
+    if idle:
+        plan = result.plan.document()
+        rented = plan["vms"]["m5.xlarge"]["spot"]
+        used = sum(share["vms"] for node in plan["classes"].values() for share in node["on"] if share["spot"])
+        assert f"{rented - np.ceil(used):g} spot VMs of m5.xlarge are rented" in told[0].message
+        assert told[0].span is not None
+
+
+@pytest.mark.parametrize("limit", ["share(spot) <= 30%", 'cost("m5.xlarge") <= 3 USD', 'vms("m5.xlarge") >= 2'])
+def test_comparisons_that_direct_does_not_know_are_refused_with_what_does(limit: str) -> None:
+    spec = mrdsl.loads(MACHINES + "subject to { " + limit + " }\n")
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        solve(spec, solver="direct")
+    assert limit in refused.value.diagnostics[0].message
+    assert "--solver highs" in refused.value.diagnostics[0].hint
+    assert solve(spec).solver["name"] == "highs"

@@ -28,9 +28,10 @@ def refuse(constraints: Iterable[Constraint], known: str) -> None:
     found = [
         error(
             "unable-solver",
-            f"direct knows bounds on {known} only, not this comparison",
+            f"direct knows bounds on {known} only, not `{constraint.text or constraint.comparison}`: it prices VMs one "
+            "by one, and this comparison weighs them against each other or asks for some that no job takes",
             constraint.span,
-            "solve with --solver highs, or leave the choice to auto",
+            "solve with --solver highs, which is what auto takes here, and say how near: --gap 0.1%",
         )
         for constraint in constraints
     ]
