@@ -254,8 +254,8 @@ def blocks(
 
     The field holds a sequence of nodes in spec order: a tuple, or ``Columns`` for tables and generators. ``sources``
     names the readers that ``word NAME from reader("file") {...}`` accepts; such a node type has a field ``source``.
-    ``catalogues`` names those of ``plural from reader("file") {...}``, one node for each entry of the file. ``of``: NAME
-    is that of a block with this word.
+    ``catalogues`` names those of ``plural from reader("file") {...}``, one node for each entry of the file. ``of``:
+    NAME is that of a block with this word.
     """
     declared = Block(
         node, doc, word, plural or word + "s", True, required, tuple(sources), catalogues=tuple(catalogues), of=of
