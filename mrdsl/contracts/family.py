@@ -46,11 +46,15 @@ class Needs:
 
 @dataclass(frozen=True)
 class ArrayForm:
-    """A formulation in arrays: the program, what its rows are called, and the plan at a point of it."""
+    """A formulation in arrays: the program, what its rows are called, the plan at a point of it, the point of a plan.
+
+    Where ``point`` is given, the solver begins at the plan that is ``known`` without it, if it can begin anywhere.
+    """
 
     program: LinearProgram
     row_name: Callable[[int], str]
     decode: Callable[[Array], Plan]
+    point: Callable[[Any], Array | None] | None = None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from mrdsl.core.watching import of_the_goal
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
 from mrdsl.planning.ended_results import ended, goal_of
+from mrdsl.solving import registry
 from mrdsl.solving.agreement import AGREE, TOLERANCE, drawn_back
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require
@@ -245,24 +246,27 @@ class _Run:
         from mrdsl.solving.array_answer import solve_arrays
 
         built = time.perf_counter()
+        begins = form.point is not None and form.program.kind == "MILP" and solver.name == registry.EMBEDDED
+        known = chosen.known(self.spec, self.relax) if begins and chosen.known is not None else None
+        start = form.point(known.plan) if form.point is not None and known is not None and known.plan else None
+        limits = self.choice.limits
         with of_the_goal():
-            answer, point = solve_arrays(form.program, form.row_name, solver, self.choice.limits, self.choice.span)
+            answer, point = solve_arrays(form.program, form.row_name, solver, limits, self.choice.span, start)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
-        answer = self._compared(chosen, answer)
+        answer = self._compared(chosen, answer, known)
         self.doubts.extend(doubts_of(answer, self.choice.span))
         plan = None if point is None or answer.solution is SolutionStatus.NONE else form.decode(point)
         result = result_of(answer, plan, self.choice.span)
         return self._refined(chosen, result)
 
-    def _compared(self, chosen: Formulation, answer: Answer) -> Answer:
+    def _compared(self, chosen: Formulation, answer: Answer, known: Result | None = None) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
         from mrdsl.planning.known_bounds import compared
         from mrdsl.solving.request import DEFAULT_GAP
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
-        known = (
-            chosen.known(self.spec, self.relax) if chosen.known is not None and claims and self.model is None else None
-        )
+        if known is None and chosen.known is not None and claims and self.model is None:
+            known = chosen.known(self.spec, self.relax)
         if known is None or chosen.known is None:
             return answer
         maximize = goal_of(self.spec, self.family).sense == "maximize"

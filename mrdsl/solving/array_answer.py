@@ -25,9 +25,14 @@ RowName = Callable[[int], str]
 
 
 def solve_arrays(
-    program: LinearProgram, row_name: RowName, solver: SolverFile, limits: Limits, span: Span | None = None
+    program: LinearProgram,
+    row_name: RowName,
+    solver: SolverFile,
+    limits: Limits,
+    span: Span | None = None,
+    start: Array | None = None,
 ) -> tuple[Answer, Array | None]:
-    """The answer to a linear program and its point; None where there is none that holds.
+    """The answer to a linear program and its point; None where there is none that holds. It may begin at ``start``.
 
     Raises MrdslError for a solver that cannot do the program (exit code 2) or a missing one (exit code 3).
     """
@@ -35,7 +40,7 @@ def solve_arrays(
     require(solver, span)
     careful = solver.careful(version(solver), program.kind)
     limits = with_gap(limits)
-    reply = solve_program(careful, program, limits)
+    reply = solve_program(careful, program, limits, start=start)
     point, refused = checked_point(careful.name, version(careful), reply, program, row_name)
     if refused is not None:
         return refused, None

@@ -102,9 +102,10 @@ def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
 
 def arrays_p2(spec: Spec, relax: bool) -> ArrayForm | None:
     """``P2`` in arrays, None where it has more than the plain form."""
-    from mrdsl.families.capacity.models.plain_arrays import arrays
+    from mrdsl.families.capacity.models import mixed_arrays, plain_arrays
+    from mrdsl.families.capacity.shape import is_plain
 
-    return arrays(spec, relax)
+    return plain_arrays.arrays(spec, relax) if is_plain(spec.facts) else mixed_arrays.arrays(spec, relax)
 
 
 def decode_p2(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:

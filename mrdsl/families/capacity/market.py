@@ -98,6 +98,16 @@ class Market:
             left[offer.lane] -= bought[number]
         return bought
 
+    def lanes_at(self, of_vm: NDArray[np.int64], spot: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The lane of every pair of a type and whether it is spot; -1 where there is none."""
+        places = {(lane.vm, lane.spot): number for number, lane in enumerate(self.lanes)}
+        keys = zip(of_vm.tolist(), spot.tolist(), strict=True)
+        return np.array([places.get(key, -1) for key in keys], dtype=np.int64)
+
+    def label_of(self, lane: int) -> str:
+        """The lane's type, and whether its VMs are firm or spot."""
+        return f"{self.names[self.lanes[lane].vm]},{SPOT if self.lanes[lane].spot else 'firm'}"
+
     def offers_of(self, vm: int) -> Iterator[tuple[int, Offer]]:
         """The offers of a VM type, with their numbers."""
         return ((number, offer) for number, offer in enumerate(self.offers) if self.lanes[offer.lane].vm == vm)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.mixture import ESTIMATES, Bought, Mixture, summed
@@ -48,6 +50,30 @@ def mix_plan_of(mix: Mix, bought: Floats, jobs: Floats, relax: bool) -> Capacity
         mix=mixture,
         wholeness=mix.wholeness,
     )
+
+
+def rented_plan(mix: Mix, bought: Floats, jobs: Floats, relax: bool) -> CapacityPlan:
+    """The plan at a solution; VMs that it lacks within a solver's tolerance are bought, the dearest way."""
+    if not relax:
+        jobs, bought = np.rint(jobs), np.rint(bought)
+    taken, bought = taken_vms(mix, jobs), bought.copy()
+    for lane in range(len(mix.market.lanes)):
+        mine = [number for number, offer in enumerate(mix.market.offers) if offer.lane == lane]
+        needed = float(taken[lane]) if relax else float(ceiling(float(taken[lane])))
+        bought[mine[0]] += max(needed - float(bought[mine].sum()), 0.0)
+    return mix_plan_of(mix, bought, jobs, relax)
+
+
+def taken_vms(mix: Mix, jobs: Floats) -> Floats:
+    """The VMs of each lane that jobs, of shape (lanes, classes), and masters take."""
+    used = np.where(jobs > 0.0, mix.gamma, 0.0) * jobs
+    return np.asarray(used.sum(axis=1) + mix.market.masters_of_lane)
+
+
+def places_of(mix: Mix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Class and lane of every pair that may have jobs, class by class: the order of the variables of P2."""
+    of_class, of_lane = mix.possible.T.nonzero()
+    return of_class, of_lane
 
 
 def _mixture(mix: Mix, bought: Floats, jobs: Floats) -> Mixture:

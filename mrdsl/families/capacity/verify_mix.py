@@ -176,9 +176,7 @@ def _limits_of_classes(spec: Spec, mixture: Mixture, mix: Mix, relax: bool) -> I
 
 def _lanes(mixture: Mixture, mix: Mix) -> NDArray[np.int64]:
     """The lane of every share; -1 where there is none."""
-    places = {(lane.vm, lane.spot): number for number, lane in enumerate(mix.market.lanes)}
-    keys = zip(mixture.of_vm.tolist(), mixture.spot.tolist(), strict=True)
-    return np.array([places.get(key, -1) for key in keys], dtype=np.int64)
+    return mix.market.lanes_at(mixture.of_vm, mixture.spot)
 
 
 def _at(work: Coefficients, at: tuple[object, object]) -> Coefficients:

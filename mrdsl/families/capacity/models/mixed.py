@@ -15,11 +15,10 @@ import pyomo.core as pyo
 from numpy.typing import NDArray
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.class_bounds import refuse_completion
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.mix import Mix, mix_of
-from mrdsl.families.capacity.mix_plan import mix_plan_of
+from mrdsl.families.capacity.mix_plan import places_of, rented_plan
 from mrdsl.families.capacity.models.patterns import add_patterns, lanes_of, packing_in
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.spans import MixedSpans
@@ -53,32 +52,19 @@ def build(spec: Spec, relax: bool, packing: bool = False) -> pyo.ConcreteModel:
 
 
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
-    """The plan behind a solution; VMs that it lacks within a solver's tolerance are bought, the dearest way."""
+    """The plan behind a solution."""
     mix = mix_of(spec)
     jobs = np.zeros_like(mix.gamma)
     of_class, of_lane = places_of(mix)
     jobs[of_lane, of_class] = _values(model.jobs)
     bought = _values(model.vms)
-    if not relax:
-        jobs, bought = np.rint(jobs), np.rint(bought)
-    taken = taken_vms(mix, jobs)
-    for lane in range(len(mix.market.lanes)):
-        mine = [number for number, offer in enumerate(mix.market.offers) if offer.lane == lane]
-        needed = float(taken[lane]) if relax else float(ceiling(float(taken[lane])))
-        bought[mine[0]] += max(needed - float(bought[mine].sum()), 0.0)
-    return replace(mix_plan_of(mix, bought, jobs, relax), packing=packing_in(model))
+    return replace(rented_plan(mix, bought, jobs, relax), packing=packing_in(model))
 
 
 def _values(variable: pyo.Var) -> Floats:
     """Numbers as the solver left them, none below 0; a variable that it never saw is not needed and so 0."""
     found = [float(pyo.value(each, exception=False) or 0.0) for each in variable.values()]
     return np.asarray(np.maximum(np.array(found), 0.0))
-
-
-def taken_vms(mix: Mix, jobs: Floats) -> Floats:
-    """The VMs of each lane that jobs, of shape (lanes, classes), and masters take."""
-    used = np.where(jobs > 0.0, mix.gamma, 0.0) * jobs
-    return np.asarray(used.sum(axis=1) + mix.market.masters_of_lane)
 
 
 @dataclass(frozen=True)
@@ -95,12 +81,6 @@ class _Jobs:
         for number, place in enumerate(places.tolist()):
             found[place].append(number)
         return found
-
-
-def places_of(mix: Mix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Class and lane of every pair that may have jobs, class by class: the order of ``model.jobs``."""
-    of_class, of_lane = mix.possible.T.nonzero()
-    return of_class, of_lane
 
 
 def _row(terms: list[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:

@@ -1,0 +1,166 @@
+"""P2 of several VM types in arrays, without Pyomo: what :mod:`mrdsl.families.capacity.models.mixed` builds.
+
+The formulation is declared there; tests hold that both come to the same arrays on random instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.contracts.family import ArrayForm
+from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.mix import Mix, mix_of
+from mrdsl.families.capacity.mix_plan import places_of, rented_plan
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.spec.spec import Spec
+
+Row = tuple[NDArray[np.int64], Floats, float, float]
+"""Columns, coefficients, and what their sum is at least and at most."""
+
+
+def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
+    """P2 over pairs of classes and lanes; None where a spec compares quantities, or a coefficient is 0.
+
+    Columns are the VMs of each offer, the jobs of each pair, and the types that classes of ``types = one`` take. A
+    coefficient of 0 would have Pyomo leave its variable out of a sum.
+    """
+    mix = mix_of(spec)
+    of_class, of_lane = places_of(mix)
+    gamma = mix.gamma[of_lane, of_class]
+    costs = np.concatenate([mix.market.prices, -mix.penalty[of_class]])
+    if spec.constraints or not costs.all() or not gamma.all() or not mix.possible.any(axis=0).all():
+        return None
+    pairs = _Pairs(mix, of_class, of_lane, gamma)
+    taken = _taken(pairs) if not relax and bool(mix.together.any()) else np.zeros((0, 2), dtype=np.int64)
+    rows = [(name, row) for part in _rows(pairs, taken) for name, row in part]
+    count, takes = len(costs), len(taken)
+    there = np.array([offer.available for offer in mix.market.offers])
+    program = LinearProgram(
+        costs=np.concatenate([costs, np.zeros(takes)]),
+        offset=float(mix.penalty @ mix.expected),
+        maximize=False,
+        lower=np.zeros(count + takes),
+        upper=np.concatenate([there, mix.expected[of_class], np.ones(takes)]),
+        integer=np.full(count + takes, not relax),
+        starts=np.cumsum([0, *(len(row[0]) for _, row in rows)]),
+        columns=np.concatenate([row[0] for _, row in rows]),
+        coefficients=np.concatenate([row[1] for _, row in rows]),
+        row_lower=np.array([row[2] for _, row in rows]),
+        row_upper=np.array([row[3] for _, row in rows]),
+        fixed=mix.market.of_masters,
+    )
+    return ArrayForm(program, lambda row: rows[row][0], partial(_decoded, mix, relax), partial(_point, pairs, taken))
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The pairs that may have jobs, class by class, and what one job takes there."""
+
+    mix: Mix
+    of_class: NDArray[np.int64]
+    of_lane: NDArray[np.int64]
+    gamma: Floats
+
+    @property
+    def first(self) -> int:
+        """The column of the first pair."""
+        return len(self.mix.market.offers)
+
+
+def _rows(pairs: _Pairs, taken: NDArray[np.int64]) -> Iterator[Iterator[tuple[str, Row]]]:
+    yield _quotas(pairs.mix)
+    yield _admitted(pairs)
+    yield _lanes(pairs)
+    yield _spot(pairs)
+    if len(taken):
+        yield _together(pairs, taken)
+        yield _one_type(pairs, taken)
+
+
+def _quotas(mix: Mix) -> Iterator[tuple[str, Row]]:
+    market = mix.market
+    for vm in np.flatnonzero(np.isfinite(market.available)).tolist():
+        offers = np.array([number for number, _ in market.offers_of(vm)], dtype=np.int64)
+        yield f"available[{market.names[vm]}]", (offers, np.ones(len(offers)), -np.inf, float(market.available[vm]))
+
+
+def _admitted(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
+    mix = pairs.mix
+    ends = np.searchsorted(pairs.of_class, np.arange(len(mix) + 1))
+    for index, (low, high) in enumerate(zip(mix.low.tolist(), mix.expected.tolist(), strict=True)):
+        columns = pairs.first + np.arange(ends[index], ends[index + 1])
+        yield f"admitted[{mix.names[index]}]", (columns, np.ones(len(columns)), low, high)
+
+
+def _lanes(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
+    market = pairs.mix.market
+    lane_of_offer = np.array([offer.lane for offer in market.offers])
+    for lane in range(len(market.lanes)):
+        mine, offers = np.flatnonzero(pairs.of_lane == lane), np.flatnonzero(lane_of_offer == lane)
+        columns = np.concatenate([pairs.first + mine, offers])
+        terms = np.concatenate([pairs.gamma[mine], -np.ones(len(offers))])
+        yield f"enough_vms[{market.label_of(lane)}]", (columns, terms, -np.inf, -float(market.masters_of_lane[lane]))
+
+
+def _spot(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
+    mix = pairs.mix
+    spot = mix.market.spot[pairs.of_lane]
+    some = np.bincount(pairs.of_class[spot], minlength=len(mix)) > 0
+    for index in np.flatnonzero((mix.spot_share > 0.0) & (mix.spot_share < 1.0) & some).tolist():
+        mine = np.flatnonzero(pairs.of_class == index)
+        terms = pairs.gamma[mine] * (spot[mine] - mix.spot_share[index])
+        yield f"spot_share[{mix.names[index]}]", (pairs.first + mine, terms, -np.inf, 0.0)
+
+
+def _taken(pairs: _Pairs) -> NDArray[np.int64]:
+    """Class and type of every choice that ``types = one`` leaves, one row each."""
+    mine = np.flatnonzero(pairs.mix.together[pairs.of_class])
+    both = np.column_stack([pairs.of_class[mine], pairs.mix.market.vm_of_lane[pairs.of_lane[mine]]])
+    return np.array(list(dict.fromkeys(map(tuple, both.tolist()))), dtype=np.int64)
+
+
+def _together(pairs: _Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
+    mix, after = pairs.mix, pairs.first + len(pairs.of_class)
+    vm_of = mix.market.vm_of_lane[pairs.of_lane]
+    for number, (index, vm) in enumerate(taken.tolist()):
+        mine = np.flatnonzero((pairs.of_class == index) & (vm_of == vm))
+        columns = np.append(pairs.first + mine, after + number)
+        terms = np.append(np.ones(len(mine)), -float(mix.expected[index]))
+        yield f"together[{mix.names[index]},{mix.market.names[vm]}]", (columns, terms, -np.inf, 0.0)
+
+
+def _one_type(pairs: _Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
+    after = pairs.first + len(pairs.of_class)
+    for index in np.unique(taken[:, 0]).tolist():
+        columns = after + np.flatnonzero(taken[:, 0] == index)
+        yield f"one_type[{pairs.mix.names[index]}]", (columns, np.ones(len(columns)), -np.inf, 1.0)
+
+
+def _decoded(mix: Mix, relax: bool, point: Array) -> CapacityPlan:
+    of_class, of_lane = places_of(mix)
+    bought, jobs = np.split(np.maximum(point, 0.0), [len(mix.market.offers)])
+    placed = np.zeros_like(mix.gamma)
+    placed[of_lane, of_class] = jobs[: len(of_class)]
+    return rented_plan(mix, bought, placed, relax)
+
+
+def _point(pairs: _Pairs, taken: NDArray[np.int64], plan: CapacityPlan) -> Array | None:
+    """The columns at a plan of the spec, None where it is of another form."""
+    mix, mixture = pairs.mix, plan.mix
+    if mixture is None:
+        return None
+    bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
+    market = mix.market
+    vms = [bought[market.names[market.lanes[o.lane].vm], o.way, o.term] for o in market.offers]
+    jobs = np.zeros_like(mix.gamma)
+    jobs[market.lanes_at(mixture.of_vm, mixture.spot), mixture.of_class] = mixture.jobs
+    used = np.zeros((len(mix), len(market.names)))
+    np.add.at(used, (mixture.of_class, mixture.of_vm), mixture.jobs)
+    takes = (used[taken[:, 0], taken[:, 1]] > 0.0).astype(float)
+    return np.concatenate([vms, jobs[pairs.of_lane, pairs.of_class], takes])
