@@ -23,7 +23,7 @@ def told_of_idle(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
     if asks is None:
         return
     market = market_of(spec.facts)
-    idle = _idle_lanes(market, plan.mix) if plan.mix is not None else _idle_of_one(plan, market)
+    idle = _idle_of_one(plan, market) if plan.mix is None else _idle_lanes(market, plan, plan.mix)
     if idle:
         told = ", ".join(f"{count:g} {kind} VMs of {vm}".replace("  ", " ") for vm, kind, count, _ in idle)
         cost = sum(count * price for _, _, count, price in idle)
@@ -41,13 +41,17 @@ def _compares_share(constraint: Constraint) -> bool:
     return any(each.name == "share" for side in sides for each in quantities_in(side))
 
 
-def _idle_lanes(market: Market, mixture: Mixture) -> list[tuple[str, str, float, float]]:
+def _idle_lanes(market: Market, plan: CapacityPlan, mixture: Mixture) -> list[tuple[str, str, float, float]]:
     """Type, firm or spot, the idle VMs that cost something, and the least price of those."""
     found = []
     bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
     for number, lane in enumerate(market.lanes):
         mine = (mixture.of_vm == lane.vm) & (mixture.spot == lane.spot)
-        taken = float(mixture.vms[mine].sum() + market.masters_of_lane[number])
+        taken = float(mixture.vms[mine].sum())
+        if plan.packing is not None:
+            holding = (plan.packing.of_vm == lane.vm) & (plan.packing.spot == lane.spot)
+            taken = max(taken, float(plan.packing.count[holding].sum()))
+        taken += float(market.masters_of_lane[number])
         name = market.names[lane.vm]
         offers = [offer for offer in market.offers if offer.lane == number]
         counts = [bought.get((name, offer.way, offer.term), 0.0) for offer in offers]
@@ -62,6 +66,8 @@ def _idle_lanes(market: Market, mixture: Mixture) -> list[tuple[str, str, float,
 def _idle_of_one(plan: CapacityPlan, market: Market) -> list[tuple[str, str, float, float]]:
     counts = (plan.on_demand, plan.reserved)
     taken = float(ceiling(float(plan.vms.sum())))
+    if plan.packing is not None:
+        taken = max(taken, float(plan.packing.count.sum()))
     prices = [offer.price for offer in market.offers]
     paid = [(count, price) for count, price in zip(counts, prices, strict=False) if count and price]
     idle = min(sum(counts) - taken, sum(count for count, _ in paid))

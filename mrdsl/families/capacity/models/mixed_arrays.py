@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix, mix_of
 from mrdsl.families.capacity.mix_plan import places_of, rented_plan
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.wholeness import as_solved
 from mrdsl.spec.spec import Spec
 
 Row = tuple[NDArray[np.int64], Floats, float, float]
@@ -25,16 +27,22 @@ Row = tuple[NDArray[np.int64], Floats, float, float]
 
 
 def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
-    """P2 over pairs of classes and lanes; None where a spec compares quantities, or a coefficient is 0.
+    """P2 over pairs of classes and lanes, None where there is more to it or a coefficient is 0.
 
-    Columns are the VMs of each offer, the jobs of each pair, and the types that classes of ``types = one`` take. A
-    coefficient of 0 would have Pyomo leave its variable out of a sum.
+    More are comparisons, and classes that share no VMs. Columns are the VMs of each offer, the jobs of each pair, and
+    the types that classes of ``types = one`` take. A coefficient of 0 would have Pyomo leave its variable out of a sum.
     """
-    mix = mix_of(spec)
+    mix = mix_of(as_solved(spec, relax))
     of_class, of_lane = places_of(mix)
     gamma = mix.gamma[of_lane, of_class]
     costs = np.concatenate([mix.market.prices, -mix.penalty[of_class]])
-    if spec.constraints or not costs.all() or not gamma.all() or not mix.possible.any(axis=0).all():
+    if (
+        mix.wholeness == MACHINES
+        or spec.constraints
+        or not costs.all()
+        or not gamma.all()
+        or not mix.possible.any(axis=0).all()
+    ):
         return None
     pairs = _Pairs(mix, of_class, of_lane, gamma)
     taken = _taken(pairs) if not relax and bool(mix.together.any()) else np.zeros((0, 2), dtype=np.int64)
