@@ -17,6 +17,7 @@ from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Writer, names
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, TargetError, Wishes
+from mrdsl.exchange.targets.naming import file_words
 from mrdsl.families import family as find_family
 from mrdsl.spec.spec import Spec
 
@@ -68,10 +69,11 @@ def _of_target(family: Family, target: Writer[Any], spec: Spec, plan: Plan, wish
     files: dict[str, str] = {}
     notes: dict[str, None] = {}
     origin = _origin(spec, plan)
-    for one in family.deployments(spec, plan):
+    clusters = family.deployments(spec, plan)
+    for part, one in zip(file_words(each.part for each in clusters), clusters, strict=True):
         deployment = as_wished(replace(one, origin=origin), wishes)
         written = target.load()(deployment, replace(wishes, master=wishes.names.get(wishes.master, wishes.master)))
-        files |= {_part(name, one.part): text for name, text in written.files.items()}
+        files |= {_part(name, part): text for name, text in written.files.items()}
         notes |= dict.fromkeys(written.notes)
     return Exported(files, tuple(notes))
 

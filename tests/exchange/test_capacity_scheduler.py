@@ -18,7 +18,7 @@ from mrdsl.exchange.capacity_scheduler_reader import read_capacity_scheduler
 from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler
 from mrdsl.exchange.queue_tree import Queue, mistakes, percentages
 from mrdsl.exchange.targets.deployment import Wishes
-from mrdsl.exchange.targets.yarn import queue_names
+from mrdsl.exchange.targets.naming import queue_names
 from mrdsl.families.joint.studies.instances import instance
 from mrdsl.planning.exporting import export
 from mrdsl.planning.solve_spec import solve

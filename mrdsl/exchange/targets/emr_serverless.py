@@ -16,9 +16,9 @@ from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError,
 from mrdsl.exchange.targets.emr import RELEASE
 from mrdsl.exchange.targets.emr_serverless_rules import DISK_LEAST, NAME_LENGTH, WORKERS, mistakes
 from mrdsl.exchange.targets.labels import tags
+from mrdsl.exchange.targets.naming import queue_names
 from mrdsl.exchange.targets.sizes import Size
 from mrdsl.exchange.targets.spark import TASKS_OF_EXECUTOR, Executors, executors_of, refuse, running, split
-from mrdsl.exchange.targets.yarn import queue_names
 
 GB = 1024
 """MiB in what the service calls a GB."""

@@ -12,6 +12,7 @@ from typing import Any
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload
 from mrdsl.exchange.targets.kubernetes_rules import NAME_LENGTH, mistakes, mistakes_of_queues
 from mrdsl.exchange.targets.labels import plain
+from mrdsl.exchange.targets.naming import distinct
 from mrdsl.exchange.targets.spark import DRIVER, Executors, driver_note, executors_of, running, split
 from mrdsl.exchange.yaml_text import yaml_text
 
@@ -137,15 +138,12 @@ def _of_nodes(deployment: Deployment) -> Iterator[str]:
 
 def object_names(names: Sequence[str]) -> list[str]:
     """Names that Kubernetes takes: small letters, digits and -, a letter first; a second one gets a number."""
-    chosen: dict[str, None] = {}
-    for name in names:
+
+    def plain_name(name: str) -> str:
         word = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
-        word = (word if word[:1].isalpha() else f"class-{word}".strip("-"))[: NAME_LENGTH - 4].rstrip("-")
-        free, number = word, 2
-        while free in chosen:
-            free, number = f"{word}-{number}", number + 1
-        chosen[free] = None
-    return list(chosen)
+        return (word if word[:1].isalpha() else f"class-{word}".strip("-"))[: NAME_LENGTH - 4].rstrip("-")
+
+    return distinct(names, plain_name, "-")
 
 
 def _refuse(wrong: Sequence[str]) -> None:

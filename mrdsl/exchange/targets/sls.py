@@ -12,9 +12,10 @@ from math import lcm
 from typing import Any
 
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Share, TargetError, Tasks, Wishes, Workload
+from mrdsl.exchange.targets.naming import queue_names
 from mrdsl.exchange.targets.sizes import Size, sized, sizes_of
 from mrdsl.exchange.targets.sls_rules import mistakes_of_jobs, mistakes_of_nodes
-from mrdsl.exchange.targets.yarn import LAYER, cluster_settings, queue_names
+from mrdsl.exchange.targets.yarn import LAYER, cluster_settings
 
 PART = 1024
 """MiB of one part of a machine."""

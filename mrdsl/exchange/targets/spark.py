@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.exchange.queue_tree import ROOT
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload
+from mrdsl.exchange.targets.naming import queue_names
 from mrdsl.exchange.targets.sizes import SYSTEM_CORES, SYSTEM_MEMORY, Size, at_once, kinds_of, sizes_of
 from mrdsl.exchange.targets.spark_rules import HEAP_LEAST, OVERHEAD_LEAST, OVERHEAD_SHARE, mistakes
-from mrdsl.exchange.targets.yarn import LAYER, queue_names
+from mrdsl.exchange.targets.yarn import LAYER
 
 MIB = 2**20
 TASKS_OF_EXECUTOR = 5

@@ -6,7 +6,6 @@ classes. Sharing is work-conserving: an idle queue's slots may be taken by other
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, gcd, log10
@@ -15,6 +14,7 @@ from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler, capacit
 from mrdsl.exchange.fair_scheduler import FairQueue, fair_scheduler
 from mrdsl.exchange.queue_tree import ROOT, Queue, percentages
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes, Workload
+from mrdsl.exchange.targets.naming import file_words, queue_names
 from mrdsl.exchange.targets.sizes import MIB, Size, at_once, kinds_of, per_job, sized, sizes_of
 from mrdsl.exchange.xml_text import settings
 
@@ -49,9 +49,9 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
             if "task" not in kinds_of(load):
                 files[f"mapred-{name}.xml"] = settings(_job(name, load, size), comments)
     if known and not deployment.part:
-        files |= {
-            f"yarn-site-{vm}.xml": settings(site, comments) for vm, site in _machines(deployment, loads, sizes).items()
-        }
+        machines = _machines(deployment, loads, sizes)
+        for word, site in zip(file_words(machines), machines.values(), strict=True):
+            files[f"yarn-site-{word}.xml"] = settings(site, comments)
     return Exported(files, tuple(notes))
 
 
@@ -183,16 +183,3 @@ def _needs(loads: Sequence[Workload], sizes: Sequence[Mapping[str, Size]]) -> It
             for one in share.tasks:
                 each = size[one.kind]
                 yield share.vm, Size(one.per_vm * each.vcores, one.per_vm * each.memory)
-
-
-def queue_names(names: Sequence[str]) -> list[str]:
-    """Names that YARN takes: letters, digits, - and _; a second queue of one name gets a number."""
-    chosen: dict[str, None] = {}
-    for name in names:
-        plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
-        free = plain
-        number = 2
-        while free in chosen:
-            free, number = f"{plain}_{number}", number + 1
-        chosen[free] = None
-    return list(chosen)

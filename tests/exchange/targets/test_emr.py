@@ -6,6 +6,7 @@ import copy
 import csv
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, Mac
 from mrdsl.exchange.targets.emr import emr
 from mrdsl.exchange.targets.emr_rules import RULES, mistakes
 from mrdsl.planning.exporting import export
+from tests.command_lines import command_lines, run_here
 from tests.exchange.targets.plans import MACHINES, exported, planned
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -236,3 +238,43 @@ def test_machines_of_several_types_offer_what_they_have() -> None:
     assert site["yarn.nodemanager.resource.memory-mb"] == site["yarn.nodemanager.resource.cpu-vcores"] == "-1"
     assert [(gib * 1024 - kept) // 6144 for gib in (16, 32)] == [2, 4]
     assert kept > 0
+
+
+ROOT_PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
+REAL = SHARED / "data" / "hadoop" / "rumen" / "mr2011" / "folder-input-trace.json.gz"
+
+
+def takes_it(text: str) -> None:
+    """Both validators take a file."""
+    session = pytest.importorskip("botocore.session").get_session()
+    from botocore.validate import ParamValidator
+
+    shape = session.get_service_model("emr").operation_model("RunJobFlow").input_shape
+    document = json.loads(text)
+    assert not ParamValidator().validate(document, shape).has_errors()
+    assert not mistakes(document)
+
+
+def test_three_commands_of_the_readme_lead_from_logs_to_a_cluster(tmp_path: Path) -> None:
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    lines = list(command_lines(ROOT_PAGE))
+    (last,) = [number for number, line in enumerate(lines) if line.words[0] == "export"]
+    three = lines[last - 2 : last + 1]
+    assert [line.words[0] for line in three] == ["profile", "solve", "export"]
+    for line in three:
+        ran = run_here(line.words, tmp_path)
+        assert ran.exit_code == 0, ran.output
+    takes_it((tmp_path / three[-1].words[-1]).read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="the real trace is not here")
+def test_a_real_trace_becomes_a_cluster(tmp_path: Path) -> None:
+    shutil.copy(REAL, tmp_path)
+    for words in (
+        f"profile {REAL.name} -o real.mrspec",
+        "solve real.mrspec -o real.json",
+        "export real.json emr --vm machine=m5.xlarge -o emr.json",
+    ):
+        ran = run_here(tuple(words.split()), tmp_path)
+        assert ran.exit_code == 0, ran.output
+    takes_it((tmp_path / "emr.json").read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ import pytest
 from mrdsl.exchange.capacity_scheduler_reader import read_capacity_scheduler
 from mrdsl.exchange.fair_scheduler import FairQueue, fair_scheduler, read_fair_scheduler
 from mrdsl.exchange.mistakes import FormatError
+from mrdsl.exchange.targets.naming import file_words
 from mrdsl.exchange.xml_text import settings_of
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
 
@@ -137,3 +138,9 @@ def test_what_is_no_such_file(text: str, reason: str) -> None:
 def test_a_title_ends_no_comment() -> None:
     files = exported(MACHINES.replace('"Two kinds"', '"a --> <b> --- c"'), "yarn").files
     assert len(read_capacity_scheduler(files["capacity-scheduler.xml"]).children) == 1
+
+
+def test_names_of_machines_lead_to_no_other_folder() -> None:
+    made = exported(MACHINES.replace('"m5.xlarge"', '"../../m5"'), "yarn")
+    assert all(Path(name).name == name for name in made.files)
+    assert file_words(["a/b", "a b", "..", ".a", "m5.xlarge"]) == ["a_b", "a_b_2", "_", "_a", "m5.xlarge"]
