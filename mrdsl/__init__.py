@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         experiment,
         experiments,
         explain,
+        export,
         fmt,
         load,
         load_plan,
@@ -52,7 +53,8 @@ _PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "mak
 _HOMES = {
     **dict.fromkeys(
         (
-            *("asolve", "check", "compare", "compile", "diff", "dumps", "experiment", "experiments", "explain", "fmt"),
+            *("asolve", "check", "compare", "compile", "diff", "dumps", "experiment", "experiments", "explain"),
+            *("export", "fmt"),
             *("load", "load_plan", "loads", "profile", "quantity", "read", "report", "simulate"),
             *("solve", "sweep", "verify", "why"),
         ),
@@ -96,6 +98,7 @@ __all__ = [
     "experiment",
     "experiments",
     "explain",
+    "export",
     "fmt",
     "load",
     "load_plan",

@@ -1,5 +1,6 @@
 """The Python API: what an embedding program calls. Everything that the command line does is here, by the same names."""
 
+from mrdsl.api.exports import export
 from mrdsl.api.plans import (
     asolve,
     check,
@@ -30,6 +31,7 @@ __all__ = [
     "experiment",
     "experiments",
     "explain",
+    "export",
     "fmt",
     "load",
     "load_plan",

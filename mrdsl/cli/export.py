@@ -34,6 +34,7 @@ from mrdsl.core.output_names import is_standard_output
 @click.option(
     "--vm", "called", multiple=True, metavar="NAME=TYPE", help="What a vm of the spec is called where it is rented."
 )
+@click.option("--fleets", is_flag=True, help="Let EMR choose among the plan's types.")
 @click.option("--cores", callback=shared.share, metavar="N", help="Cores that tasks may use of a vm that says none.")
 @click.option("--memory", callback=shared.data, metavar="SIZE", help="Memory of such a vm, such as '16 GiB'.")
 @shared.force
@@ -44,6 +45,7 @@ def export(
     master: str,
     cores: float | None,
     memory: float | None,
+    fleets: bool,
     called: tuple[str, ...],
     force: bool,
     **options: Any,
@@ -54,7 +56,7 @@ def export(
     from mrdsl.planning.solve_spec import solve as run
     from mrdsl.solving.interruption import kept
 
-    wishes = Wishes(master, named_types(called), cores, memory)
+    wishes = Wishes(master, named_types(called), cores, memory, fleets)
     refuse_folder(output.parent if output.is_file() else output)
     opened = open_input(options["file"], options)
     loaded = opened.loaded
@@ -100,8 +102,16 @@ def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable
 
 
 def _places(files: Mapping[str, str], output: Path) -> dict[str, Path]:
-    """Where each file goes: one file is `output` itself, unless that is a folder; several lie in it."""
-    (first, *others) = files
-    if not others and not output.is_dir() and Path(first).suffix == output.suffix:
+    """Where each file goes: one file is ``output`` where that has an ending and is no folder; else it is the folder.
+
+    Raises MrdslError where several files would go into a folder that is called like one of them.
+    """
+    first = next(iter(files))
+    if output.is_dir() or not output.suffix:
+        return {name: output / name for name in files}
+    if len(files) == 1:
         return {first: output}
+    if output.suffix == Path(first).suffix:
+        message = f"`{output}` is one file, and the plan has {len(files)}: {', '.join(files)}"
+        raise MrdslError([error("wrong-option", message, None, "name a folder for them")])
     return {name: output / name for name in files}

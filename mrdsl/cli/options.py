@@ -47,6 +47,8 @@ def share(_: click.Context, parameter: click.Parameter, value: str | None) -> fl
 
 def data(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
     """An amount of data with its unit: ``16 GiB``."""
+    if value is not None and value.strip().replace(".", "", 1).isdigit():
+        raise click.BadParameter("write `16 GiB`", param=parameter)
     return _measure(value, units.DATA, parameter, "`16 GiB`")
 
 

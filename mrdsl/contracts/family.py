@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mrdsl.core.answer import Answer
     from mrdsl.core.linear_program import Array, LinearProgram
     from mrdsl.core.result import Limits, Plan, Result, Table
-    from mrdsl.exchange.registry import TargetWriter, Writer
+    from mrdsl.exchange.registry import Target, Writer
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.reporting.report import Shown
     from mrdsl.simulation.settings import Settings
@@ -232,7 +232,7 @@ class Family:
     promises: tuple[Promise, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()
-    targets: tuple[Writer[TargetWriter], ...] = ()
+    targets: tuple[Target, ...] = ()
     deployments: Callable[[Spec, Any], tuple[Deployment, ...]] | None = None
     reference: Callable[[], str] | None = None
     plans: Callable[[], tuple[type[Plan], ...]] | None = None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.exchange.logs.formats import LogFormat
     from mrdsl.exchange.models.written import Written
+    from mrdsl.exchange.targets.deployment import Deployment, Exported, Wishes
 
 T = TypeVar("T")
 Mistakes = list["Diagnostic"]
@@ -92,6 +93,16 @@ class ModelWriter(Writer[Callable[[IO[str], Any, str], "Written"]]):
     linear: bool = False
     encoding: str = "ascii"
     beside: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target(Writer[Callable[["Deployment", "Wishes"], "Exported"]]):
+    """What plans are exported to: of one cluster, and what the user asks for besides.
+
+    ``wishes`` names what may be asked for; its function raises TargetError where the target cannot take the plan.
+    """
+
+    wishes: tuple[str, ...] = ()
 
 
 Entry = TypeVar("Entry", bound="Reader[Any] | Writer[Any]")

@@ -15,6 +15,7 @@ from mrdsl.exchange.entries import Mistakes as Mistakes
 from mrdsl.exchange.entries import ModelWriter as ModelWriter
 from mrdsl.exchange.entries import Reader as Reader
 from mrdsl.exchange.entries import T as T
+from mrdsl.exchange.entries import Target as Target
 from mrdsl.exchange.entries import Writer as Writer
 from mrdsl.exchange.entries import by_ending as by_ending
 from mrdsl.exchange.entries import endings as endings
@@ -343,19 +344,27 @@ TABLES: tuple[Writer[TableWriter], ...] = (
     Writer("parquet", "runs of a sweep", "Parquet, by pyarrow", _parquet, (".parquet",), needs="pyarrow"),
 )
 TargetWriter = Callable[["Deployment", "Wishes"], "Exported"]
-"""Of one cluster and what the user asks for besides; raises TargetError where the target cannot take it."""
-EMR = Writer("emr", "machines and classes", "Amazon EMR's `RunJobFlow`: master, core and task groups", _emr, (".json",))
-YARN = Writer("yarn", "shares of classes", "YARN's schedulers, what machines offer and what jobs ask", _yarn, (".xml",))
-SPARK = Writer("spark", "classes", "Spark's settings, a file per class", _spark, (".conf",))
-EMR_SERVERLESS = Writer(
+EMR = Target(
+    "emr",
+    "machines and classes",
+    "Amazon EMR's `RunJobFlow`: master, core and task groups",
+    _emr,
+    (".json",),
+    wishes=("master", "fleets"),
+)
+EMR_SERVERLESS = Target(
     "emr-serverless", "classes", "EMR Serverless applications: workers, capacity", _emr_serverless, (".json",)
 )
-KUBERNETES = Writer(
+DATAPROC = Target(
+    "dataproc", "machines and classes", "Google Dataproc's cluster", _dataproc, (".yaml",), wishes=("master",)
+)
+YARN = Target("yarn", "shares of classes", "YARN's schedulers, what machines offer and what jobs ask", _yarn, (".xml",))
+SPARK = Target("spark", "classes", "Spark's settings, a file per class", _spark, (".conf",))
+KUBERNETES = Target(
     "kubernetes", "classes", "the Spark operator's applications, and YuniKorn's queues", _kubernetes, (".yaml",)
 )
-DATAPROC = Writer("dataproc", "machines and classes", "Google Dataproc's cluster", _dataproc, (".yaml",))
-SLS = Writer("sls", "machines and classes", "machines and jobs of YARN's load simulator", _sls_files, (".json",))
-TARGETS: tuple[Writer[TargetWriter], ...] = (EMR, EMR_SERVERLESS, DATAPROC, YARN, SPARK, KUBERNETES, SLS)
+SLS = Target("sls", "machines and classes", "machines and jobs of YARN's load simulator", _sls_files, (".json",))
+TARGETS: tuple[Target, ...] = (EMR, EMR_SERVERLESS, DATAPROC, YARN, SPARK, KUBERNETES, SLS)
 PlanWriter = Writer[Callable[["Result", Path], bytes]]
 """Of a result with a plan and the file's name; raises NothingToWriteError where the plan has no such form."""
 DRAWN = (".svg", ".png", ".html")

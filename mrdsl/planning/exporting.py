@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
-from typing import Any
 
 from mrdsl.contracts.family import Export, Family, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Plan, plain
 from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.core.version import __version__
-from mrdsl.exchange.registry import TARGETS, Writer, names
+from mrdsl.exchange.registry import TARGETS, Target, names
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, TargetError, Wishes
 from mrdsl.exchange.targets.naming import file_words
 from mrdsl.families import family as find_family
@@ -64,8 +63,9 @@ def _of_family(own: Export, spec: Spec, plan: Plan, _: Wishes) -> Exported:
     return Exported(own.write(spec, plan))
 
 
-def _of_target(family: Family, target: Writer[Any], spec: Spec, plan: Plan, wishes: Wishes) -> Exported:
+def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: Wishes) -> Exported:
     assert family.deployments is not None
+    _refuse_others(target, wishes)
     files: dict[str, str] = {}
     notes: dict[str, None] = {}
     origin = _origin(spec, plan)
@@ -76,6 +76,14 @@ def _of_target(family: Family, target: Writer[Any], spec: Spec, plan: Plan, wish
         files |= {_part(name, part): text for name, text in written.files.items()}
         notes |= dict.fromkeys(written.notes)
     return Exported(files, tuple(notes))
+
+
+def _refuse_others(target: Target, wishes: Wishes) -> None:
+    for wish in ("master", "fleets"):
+        if getattr(wishes, wish) and wish not in target.wishes:
+            can = ", ".join(f"`{each.name}`" for each in TARGETS if wish in each.wishes)
+            message = f"`--{wish}` says nothing to {target.name}"
+            raise MrdslError([error("wrong-option", message, None, f"leave it out; it is for {can}")])
 
 
 def _part(name: str, part: str) -> str:

@@ -128,13 +128,15 @@ class Deployment:
 class Wishes:
     """What the user asks for besides the plan: the master's type, and what types are called where they are rented.
 
-    ``cores`` and ``memory`` are what tasks may use of a machine whose type does not say it.
+    ``cores`` and ``memory`` are what tasks may use of a machine whose type does not say it. ``fleets``: the service may
+    choose among the plan's types.
     """
 
     master: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     cores: float | None = None
     memory: float | None = None
+    fleets: bool = False
 
 
 @dataclass(frozen=True)

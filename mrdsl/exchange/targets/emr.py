@@ -1,8 +1,8 @@
 """Amazon EMR: the JSON object of `RunJobFlow`, as boto3's ``client("emr").run_job_flow(**json)`` takes it.
 
 One master, a core group, and a task group for each other type and lane: uniform instance groups have the plan's
-counts exactly. A VM on spot may cost what it costs on demand: the plan's own price is what it expects to pay, and with
-that as a bid the VM would be lost at every rise above it.
+counts exactly; with fleets the service chooses among the plan's types. A VM on spot may cost what it costs on demand:
+the plan's own price is what it expects to pay, and with that as a bid the VM would be lost at every rise above it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from mrdsl.core.units import HOUR
 from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Exported, Group, TargetError, Wishes
+from mrdsl.exchange.targets.emr_fleets import fleets
 from mrdsl.exchange.targets.emr_rules import NAME_LENGTH, mistakes
 from mrdsl.exchange.targets.labels import tags
 from mrdsl.exchange.targets.masters import master_of
@@ -27,12 +28,17 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     master, count, note = master_of(deployment, wishes)
     told = cluster_settings(deployment)
     notes = [*deployment.notes, *([note] if note else []), *_of_spot(deployment), *told.notes]
-    groups = [_group("MASTER", "master", master, FIRM, count), *_workers(deployment)]
+    if wishes.fleets:
+        notes.append("how many machines of each type - fleets have the cores of the plan and maybe other memory")
     document = {
         "Name": (deployment.origin.title or deployment.origin.spec or "mrdsl")[:NAME_LENGTH],
         "ReleaseLabel": RELEASE,
         "Applications": [{"Name": "Hadoop"}, {"Name": "Spark"}],
-        "Instances": {"InstanceGroups": groups, "KeepJobFlowAliveWhenNoSteps": True, "TerminationProtected": count > 1},
+        "Instances": {
+            **_machines(deployment, (master, count), wishes.fleets),
+            "KeepJobFlowAliveWhenNoSteps": True,
+            "TerminationProtected": count > 1,
+        },
         "JobFlowRole": "EMR_EC2_DefaultRole",
         "ServiceRole": "EMR_DefaultRole",
         "Configurations": [
@@ -47,6 +53,13 @@ def emr(deployment: Deployment, wishes: Wishes) -> Exported:
     if wrong:
         raise TargetError("; ".join(reason for reason, _ in wrong), wrong[0][1])
     return Exported({FILE: json.dumps(document, indent=2, ensure_ascii=False) + "\n"}, tuple(notes))
+
+
+def _machines(deployment: Deployment, master: tuple[str, int], asked: bool) -> dict[str, Any]:
+    if not asked:
+        return {"InstanceGroups": [_group("MASTER", "master", master[0], FIRM, master[1]), *_workers(deployment)]}
+    bids = {group.vm: _bid(deployment, group) for group in deployment.groups if group.lane == SPOT}
+    return {"InstanceFleets": fleets(deployment, master, bids)}
 
 
 def _workers(deployment: Deployment) -> Iterator[dict[str, Any]]:

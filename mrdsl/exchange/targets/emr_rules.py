@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from mrdsl.exchange.targets.emr_fleet_rules import RULES as FLEET_RULES
 from mrdsl.exchange.targets.labels import mistakes_of_tags
 
 Found = Iterator[tuple[str, str]]
@@ -118,6 +119,7 @@ RULES: tuple[Callable[[Document], Found], ...] = (
     bids,
     several_masters,
     words,
+    *FLEET_RULES,
 )
 
 

@@ -26,6 +26,8 @@ from mrdsl.spec.machines import Resources
 from mrdsl.spec.spec import Spec
 from mrdsl.spec.stages import partitions_of
 
+NAMED = 5
+"""So many classes are named in a note."""
 Shared = tuple[int, int, str, float, float, float]
 """The number of the class and of the type, firm or spot, jobs, map slots and reduce slots."""
 
@@ -141,5 +143,6 @@ def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:
             yield f"{held:g} of the {vm.name} are under contract - contracts are of the account and not of a cluster"
     turned = {name: count for name, count in zip(plan.names, plan.rejected.tolist(), strict=True) if count}
     if turned:
-        told = ", ".join(f"{count:g} of {name}" for name, count in turned.items())
+        told = ", ".join(f"{count:g} of {name}" for name, count in list(turned.items())[:NAMED])
+        told += f" and of {len(turned) - NAMED:,} classes more" if len(turned) > NAMED else ""
         yield f"jobs that the plan turns away are kept out by whoever submits them: {told}"

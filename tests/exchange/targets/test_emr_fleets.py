@@ -1,0 +1,133 @@
+"""Fleets of EMR: the plan's cores as units, one master, and a file per rule that is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+import mrdsl
+from mrdsl.exchange.targets.deployment import FIRM, SPOT, Deployment, Group, MachineType, TargetError, Wishes
+from mrdsl.exchange.targets.emr import emr
+from mrdsl.exchange.targets.emr_fleet_rules import RULES
+from mrdsl.exchange.targets.emr_rules import mistakes
+from tests.exchange.targets.plans import MACHINES, exported, planned
+
+TYPES = (MachineType("m5.xlarge", 4.0, price=1e-4), MachineType("c5.2xlarge", 8.0, price=2e-4))
+GROUPS = (Group("m5.xlarge", FIRM, 3), Group("m5.xlarge", SPOT, 2, 1e-5), Group("c5.2xlarge", FIRM, 5))
+
+
+def written(groups: tuple[Group, ...] = GROUPS, masters: dict[str, int] | None = None) -> dict[str, Any]:
+    made = emr(Deployment(TYPES, groups, (), masters or {}), Wishes(fleets=True))
+    document = json.loads(made.files["emr.json"])
+    assert isinstance(document, dict)
+    return document
+
+
+def test_units_are_the_plans_cores() -> None:
+    """3 of 4 cores and 5 of 8 are 52 on demand; 2 on spot, all of one type in this plan of two, are 8."""
+    master, core, task = written()["Instances"]["InstanceFleets"]
+    assert (master["TargetOnDemandCapacity"], master["InstanceTypeConfigs"][0]["InstanceType"]) == (1, "m5.xlarge")
+    assert (core["TargetOnDemandCapacity"], core.get("TargetSpotCapacity", 0)) == (52, 0)
+    assert [(each["InstanceType"], each["WeightedCapacity"]) for each in core["InstanceTypeConfigs"]] == [
+        ("m5.xlarge", 4),
+        ("c5.2xlarge", 8),
+    ]
+    assert (task["TargetSpotCapacity"], task["InstanceTypeConfigs"][0]["BidPrice"]) == (8, "0.36")
+    assert "InstanceGroups" not in written()["Instances"]
+
+
+def test_botocores_own_model_takes_a_real_plan() -> None:
+    session = pytest.importorskip("botocore.session").get_session()
+    from botocore.validate import ParamValidator
+
+    shape = session.get_service_model("emr").operation_model("RunJobFlow").input_shape
+    document = json.loads(exported(MACHINES, "emr", Wishes(fleets=True)).files["emr.json"])
+    assert not ParamValidator().validate(document, shape).has_errors()
+    bought = planned(MACHINES)[1].document()["vms"]
+    every = sum(sum(each.values()) for each in bought.values())
+    units = [
+        each.get("TargetOnDemandCapacity", 0) + each.get("TargetSpotCapacity", 0) for each in _fleets(document)[1:]
+    ]
+    weight = 1 if sum(any(each.values()) for each in bought.values()) == 1 else 4
+    assert sum(units) == weight * every
+
+
+def _fleets(document: dict[str, Any]) -> list[dict[str, Any]]:
+    found = document["Instances"]["InstanceFleets"]
+    assert isinstance(found, list)
+    return found
+
+
+def test_what_fleets_cannot_say_is_refused() -> None:
+    with pytest.raises(TargetError, match="fleets have one master, and the spec has 3"):
+        written(masters={"m5.xlarge": 3})
+    with pytest.raises(TargetError, match="does not say its own"):
+        emr(Deployment((TYPES[0], MachineType("c5.2xlarge")), GROUPS, ()), Wishes(fleets=True))
+    with pytest.raises(mrdsl.MrdslError, match="`--fleets` says nothing to yarn"):
+        exported(MACHINES, "yarn", Wishes(fleets=True))
+    with pytest.raises(mrdsl.MrdslError, match="`--master` says nothing to sls"):
+        exported(MACHINES, "sls", Wishes(master="m5.xlarge"))
+
+
+def changed(number: int, values: dict[str, Any]) -> dict[str, Any]:
+    document = copy.deepcopy(written())
+    _fleets(document)[number] |= values
+    return document
+
+
+ONE = {"InstanceType": "m5.xlarge", "WeightedCapacity": 1}
+REFUSED = {
+    "one_of_each": (2, {"InstanceFleetType": "CORE"}, "one core fleet, not 2"),
+    "target_units": (0, {"TargetOnDemandCapacity": 2}, "the master fleet has one unit, not 2"),
+    "weights": (0, {"InstanceTypeConfigs": [ONE | {"WeightedCapacity": 4}]}, "counts 4 units in the master fleet"),
+    "types_of_fleets": (1, {"InstanceTypeConfigs": [ONE, ONE]}, "names a type twice"),
+    "spot_of_fleets": (
+        2,
+        {"LaunchSpecifications": {"SpotSpecification": {"TimeoutDurationMinutes": 4}}},
+        "4 minutes for spot",
+    ),
+}
+
+
+def test_every_rule_has_a_file_that_it_refuses() -> None:
+    assert {rule.__name__ for rule in RULES} == set(REFUSED)
+
+
+@pytest.mark.parametrize("rule", REFUSED)
+def test_a_rule_refuses(rule: str) -> None:
+    number, values, reason = REFUSED[rule]
+    assert not mistakes(written())
+    (refusing,) = [each for each in RULES if each.__name__ == rule]
+    assert reason in " ".join(told for told, _ in refusing(changed(number, values)))
+
+
+@pytest.mark.parametrize(
+    ("number", "values", "reason"),
+    [
+        (0, {"InstanceFleetType": "CORE"}, "one master fleet, not 0"),
+        (0, {"TargetSpotCapacity": 1}, "one unit, not 2"),
+        (1, {"TargetOnDemandCapacity": 0}, "0 units on demand and 0 on spot"),
+        (1, {"TargetOnDemandCapacity": -3, "TargetSpotCapacity": 9}, "-3 units on demand"),
+        (1, {"TargetOnDemandCapacity": 7}, "counts 8 units, and the core fleet asks for 7"),
+        (1, {"InstanceTypeConfigs": [ONE | {"WeightedCapacity": 0}]}, "counts 0 units"),
+        (1, {"InstanceTypeConfigs": []}, "has 0 types"),
+        (
+            1,
+            {
+                "LaunchSpecifications": {},
+                "InstanceTypeConfigs": [ONE | {"InstanceType": f"m{i}.xlarge"} for i in range(6)],
+            },
+            "may have 1 to 5",
+        ),
+        (
+            2,
+            {"InstanceTypeConfigs": [ONE | {"BidPrice": "1", "BidPriceAsPercentageOfOnDemandPrice": 50.0}]},
+            "in two ways",
+        ),
+    ],
+)
+def test_what_shapes_let_pass_is_refused(number: int, values: dict[str, Any], reason: str) -> None:
+    assert any(reason in told for told, _ in mistakes(changed(number, values)))
