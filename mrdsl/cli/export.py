@@ -17,6 +17,9 @@ from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
+from mrdsl.spec.schema import Item
+
+CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.0, whole=True)
 
 
 @click.command()
@@ -35,7 +38,7 @@ from mrdsl.core.output_names import is_standard_output
     "--vm", "called", multiple=True, metavar="NAME=TYPE", help="What a vm of the spec is called where it is rented."
 )
 @click.option("--fleets", is_flag=True, help="Let EMR choose among the plan's types.")
-@click.option("--cores", callback=shared.share, metavar="N", help="Cores that tasks may use of a vm that says none.")
+@click.option("--cores", type=shared.Count(CORES), metavar="N", help="Cores that tasks may use of a vm that says none.")
 @click.option("--memory", callback=shared.data, metavar="SIZE", help="Memory of such a vm, such as '16 GiB'.")
 @shared.force
 def export(

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
+from math import inf
 from pathlib import PurePath
 
 from mrdsl.contracts.family import Export, Family, kind_words
@@ -79,6 +80,12 @@ def _of_target(family: Family, target: Target, spec: Spec, plan: Plan, wishes: W
 
 
 def _refuse_others(target: Target, wishes: Wishes) -> None:
+    """Raises MrdslError for what the target does not know, and for sizes of a machine that are none."""
+    for name in ("cores", "memory"):
+        size = getattr(wishes, name)
+        if size is not None and not 0 < size < inf:
+            message = f"`{name}` is {size!r}, and a machine has some"
+            raise MrdslError([error("wrong-option", message, None, "write a number above 0")])
     for wish in ("master", "fleets"):
         if getattr(wishes, wish) and wish not in target.wishes:
             can = ", ".join(f"`{each.name}`" for each in TARGETS if wish in each.wishes)

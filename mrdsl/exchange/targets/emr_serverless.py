@@ -6,6 +6,7 @@ chosen so that least of it lies idle. What is initialised is all that the class 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -94,7 +95,7 @@ def _application(
         "name": f"mrdsl-{re.sub('[^A-Za-z0-9._-]', '-', name)}"[:NAME_LENGTH],
         "releaseLabel": RELEASE,
         "type": "SPARK",
-        "clientToken": f"mrdsl-{deployment.origin.plan.removeprefix('sha256:')}-{name}"[:64],
+        "clientToken": _token(deployment.origin.plan, name),
         "initialCapacity": {
             "Driver": {"workerCount": load.jobs, "workerConfiguration": _size(*DRIVER)},
             "Executor": {"workerCount": count, "workerConfiguration": _size(worker.cpu, worker.memory)},
@@ -109,6 +110,11 @@ def _application(
         ],
         "tags": tags(deployment.origin, notes),
     }
+
+
+def _token(plan: str, name: str) -> str:
+    """The same for the same class of the same plan, so that a file that is applied twice makes one application."""
+    return "mrdsl-" + hashlib.sha256(f"{plan} {name}".encode()).hexdigest()[:32]
 
 
 def _size(cpu: int, memory: int) -> dict[str, str]:

@@ -65,7 +65,8 @@ def at_once(load: Workload, kind: str) -> int:
 
 def per_job(load: Workload, kind: str) -> tuple[int, int]:
     """The least and the most tasks of a kind that one job runs at once: all jobs together run as many as planned."""
-    return at_once(load, kind) // load.jobs, -(-at_once(load, kind) // load.jobs)
+    held = [(one.at_once, share.jobs) for share in load.shares for one in share.tasks if one.kind == kind]
+    return min(slots // jobs for slots, jobs in held), max(-(-slots // jobs) for slots, jobs in held)
 
 
 def _on_type(deployment: Deployment, load: Workload, share: Share, one: Tasks) -> Size:

@@ -12,10 +12,9 @@ from math import lcm
 from typing import Any
 
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Share, TargetError, Tasks, Wishes, Workload
-from mrdsl.exchange.targets.naming import queue_names
 from mrdsl.exchange.targets.sizes import Size, sized, sizes_of
 from mrdsl.exchange.targets.sls_rules import mistakes_of_jobs, mistakes_of_nodes
-from mrdsl.exchange.targets.yarn import LAYER, cluster_settings
+from mrdsl.exchange.targets.yarn import LAYER, cluster_settings, queues_of
 
 PART = 1024
 """MiB of one part of a machine."""
@@ -35,7 +34,7 @@ def sls(deployment: Deployment, _: Wishes) -> Exported:
         raise ValueError("no class has a job")
     known = sized(deployment, loads)
     nodes = list(_racks(deployment, known))
-    names = queue_names([load.name for load in loads])
+    names = queues_of(deployment, loads)
     jobs = [job for load, name in zip(loads, names, strict=True) for job in _jobs(deployment, load, name, known)]
     wrong = [*mistakes_of_nodes(nodes), *mistakes_of_jobs(jobs)]
     if wrong:

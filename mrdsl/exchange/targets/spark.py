@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.exchange.queue_tree import ROOT
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload
-from mrdsl.exchange.targets.naming import queue_names
-from mrdsl.exchange.targets.sizes import SYSTEM_CORES, SYSTEM_MEMORY, Size, at_once, kinds_of, sizes_of
+from mrdsl.exchange.targets.sizes import SYSTEM_CORES, SYSTEM_MEMORY, Size, kinds_of, sizes_of
 from mrdsl.exchange.targets.spark_rules import HEAP_LEAST, OVERHEAD_LEAST, OVERHEAD_SHARE, mistakes
-from mrdsl.exchange.targets.yarn import LAYER
+from mrdsl.exchange.targets.yarn import LAYER, queues_of
 
 MIB = 2**20
 TASKS_OF_EXECUTOR = 5
@@ -62,12 +61,14 @@ def executors_of(deployment: Deployment, load: Workload) -> Executors:
     size = sizes[kinds[0]]
     for kind in kinds[1:]:
         size = size.joined(sizes[kind])
-    slots = max(at_once(load, kind) for kind in kinds)
     if len(kinds) > 1:
         _refuse_lack(load, size)
-    least, most = slots // load.jobs, -(-slots // load.jobs)
+    held = [(max(one.at_once for one in share.tasks), share.jobs) for share in load.shares]
+    slots = sum(each for each, _ in held)
+    least, most = min(each // jobs for each, jobs in held), max(-(-each // jobs) for each, jobs in held)
     hosted = [one.per_vm for share in load.shares for one in share.tasks]
-    tasks = max(k for k in range(1, TASKS_OF_EXECUTOR + 1) if all(n % k == 0 for n in (least, most, *hosted)))
+    whole = (least, most, slots, *hosted)
+    tasks = max(k for k in range(1, TASKS_OF_EXECUTOR + 1) if all(n % k == 0 for n in whole))
     return Executors(tasks, size, least // tasks, most // tasks, slots // tasks, load.partitions)
 
 
@@ -88,7 +89,7 @@ def _refuse_lack(load: Workload, size: Size) -> None:
 def spark(deployment: Deployment, _: Wishes) -> Exported:
     """A file per class. Raises TargetError where Spark would refuse one, or cannot run the class as planned."""
     loads = running(deployment)
-    names = queue_names([load.name for load in loads])
+    names = queues_of(deployment, loads)
     found = {name: executors_of(deployment, load) for name, load in zip(names, loads, strict=True)}
     notes = (*deployment.notes, driver_note())
     files = {

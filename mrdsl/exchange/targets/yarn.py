@@ -99,6 +99,13 @@ def _detected(deployment: Deployment, machines: Mapping[str, Mapping[str, str]])
     }
 
 
+def queues_of(deployment: Deployment, loads: Sequence[Workload]) -> list[str]:
+    """The queues of some classes, by the names that they have among all."""
+    every = deployment.workloads
+    named = dict(zip((load.name for load in every), queue_names([load.name for load in every]), strict=True))
+    return [named[load.name] for load in loads]
+
+
 def _tree(deployment: Deployment, names: Sequence[str]) -> Queue:
     loads = deployment.workloads
     digits = max(3, ceil(log10(len(names))) + 1)

@@ -105,3 +105,9 @@ def test_the_same_plan_is_the_same_bytes_saved_or_solved(tmp_path: Path) -> None
 def test_the_shipped_stages_run_on_spark() -> None:
     for text in exported("capacity/stages.mrspec", "spark", SIZED).files.values():
         assert int(read_spark_settings(text)["spark.executor.cores"]) >= 1
+
+
+@pytest.mark.parametrize("wishes", [Wishes(cores=0.0), Wishes(memory=float("nan")), Wishes(memory=float("inf"))])
+def test_sizes_that_are_none_are_refused(wishes: Wishes) -> None:
+    with pytest.raises(mrdsl.MrdslError, match="and a machine has some"):
+        exported("joint/reference.mrspec", "spark", wishes)

@@ -10,6 +10,9 @@ import pytest
 import mrdsl
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.spark_settings import read_spark_settings
+from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
+from mrdsl.exchange.targets.sizes import per_job
+from mrdsl.exchange.targets.spark import executors_of
 from mrdsl.exchange.targets.spark_rules import RULES, mib, mistakes
 from tests.exchange.targets.plans import MACHINES, STAGES, exported, planned
 
@@ -149,3 +152,17 @@ def test_settings_are_read_as_java_reads_them() -> None:
 def test_what_are_no_settings(text: str) -> None:
     with pytest.raises(FormatError):
         read_spark_settings(text)
+
+
+def test_jobs_on_several_types_have_each_what_theirs_need() -> None:
+    """By hand: 2 jobs share 12 slots on one type, 1 has 9 on another; so from 6 to 9, and 21 in all, by threes."""
+    kinds = (MachineType("a", 8.0, 32.0 * 2**30), MachineType("b", 16.0, 64.0 * 2**30))
+    shares = tuple(
+        Share(vm, FIRM, jobs, (Tasks("task", 50, slots, per_vm, 1.0, 2.0**31),))
+        for vm, jobs, slots, per_vm in (("a", 2, 12, 6), ("b", 1, 9, 9))
+    )
+    groups = (Group("a", FIRM, 2), Group("b", FIRM, 1))
+    load = Workload("queries", 1.0, shares)
+    found = executors_of(Deployment(kinds, groups, (load,)), load)
+    assert (found.tasks, found.least, found.most, found.every) == (3, 2, 3, 7)
+    assert per_job(load, "task") == (6, 9)

@@ -38,7 +38,7 @@ def test_the_plans_slots_are_read_back_from_the_jobs_and_the_queues() -> None:
     _, plan = planned(MACHINES)
     files = exported(MACHINES, "yarn").files
     whole = plan.document()["classes"]["clicks"]["whole_slots"]
-    jobs = int(plan.admitted[0])
+    jobs, shares = int(plan.admitted[0]), plan.document()["classes"]["clicks"]["on"]
     (layer,) = read_fair_scheduler(files["fair-scheduler.xml"])
     (queue,) = layer.children
     assert queue.jobs == jobs
@@ -49,7 +49,7 @@ def test_the_plans_slots_are_read_back_from_the_jobs_and_the_queues() -> None:
     assert job["mapreduce.job.reduces"] == "16"
     for kind, (memory, cores) in SIZES.items():
         limit = int(job[f"mapreduce.job.running.{kind}.limit"])
-        assert limit == ceil(whole[kind] / jobs)
+        assert limit == max(ceil(share["whole_slots"][kind] / share["jobs"]) for share in shares)
         assert (job[f"mapreduce.{kind}.memory.mb"], job[f"mapreduce.{kind}.cpu.vcores"]) == (str(memory), str(cores))
 
 
