@@ -60,7 +60,9 @@ def told_of_sharing(needed: float, held: float, most: float | None, span: Span |
         hint = f"rent {enough} to host them: subject to {{ vms >= {enough} }}"
     elif always is not None:
         hint = f"{enough} VMs host these jobs, but may admit more; for all expected: subject to {{ vms >= {always} }}"
-    return (_warning("of all classes", needed, held, span, hint),)
+    return (
+        _warning("of all classes", needed, held, span, f"{hint}; or write whole = slots, which plans for whole ones"),
+    )
 
 
 def _whole(vms: float) -> str:

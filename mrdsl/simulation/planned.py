@@ -22,7 +22,8 @@ class Held:
     """A class, how many jobs of it run at once, and its whole slots: for map tasks or tasks of stages, for reduces.
 
     ``per_vm``: how many of each a VM has; ``speed`` divides the work of its tasks, and it goes at the rate
-    ``interruptions``. ``node`` has a name of its own where a class is held in several places; ``name`` is the class's.
+    ``interruptions``. ``machines``, where the plan says them: so many VMs with so many map and reduce slots of the
+    class each. ``node`` has a name of its own where a class is held in several places; ``name`` is the class's.
     """
 
     node: Any
@@ -32,6 +33,7 @@ class Held:
     name: str
     speed: float = 1.0
     interruptions: float = 0.0
+    machines: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def promise(self) -> Promised | None:
@@ -48,15 +50,16 @@ def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]
 def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) -> Scenario:
     """A group on its slots: map tasks and tasks of stages in pool 0, reduce tasks in pool 1.
 
-    Slots stand on whole VMs of their own, one more for the rest, and as many users as jobs run at once submit job after
-    job. Lent slots are weighed by what the plan gives each class. Nobody is stopped for others where jobs have turns
-    instead of shares.
+    Slots stand on VMs as the plan says, else on whole ones of their own and one more for the rest, and as many users as
+    jobs run at once submit job after job. Lent slots are weighed by what the plan gives each class. Nobody is stopped
+    for others where jobs have turns instead of shares.
     """
-    classes, machines = [], []
+    classes: list[Any] = []
+    machines: list[Machines] = []
     for each in group:
         node, jobs = each.node, each.users * (settings.jobs or rules.jobs_per_user)
         classes.append(class_of(node, submitters_of(node, each.users, settings.what_if.burst), rules, jobs))
-        machines += [m for pool in (MAP, REDUCE) for m in _machines(each, pool)]
+        machines += _as_packed(each) if each.machines else [m for p in (MAP, REDUCE) for m in _machines(each, p)]
     losses = rules.losses
     shares = rules.scheduler == "fair" or (rules.scheduler == "capacity" and len(group) > 1)
     return Scenario(
@@ -67,6 +70,15 @@ def scenario_of(group: Sequence[Held], rules: Simulation, settings: Settings) ->
         faults_of(rules, rules.shuffle_service == "yes", rules.preemption if shares else None),
         LossRule(losses.rate, losses.back, losses.machines) if losses is not None else None,
     )
+
+
+def _as_packed(held: Held) -> Iterator[Machines]:
+    """VMs with the slots that the plan puts on each; map and reduce slots on one VM go together."""
+    for vms, *slots in held.machines:
+        for pool, each in zip((MAP, REDUCE), slots, strict=True):
+            if each:
+                beside = pool == REDUCE and slots[0] > 0
+                yield Machines(vms, each, pool, held.speed, beside, held.interruptions)
 
 
 def _machines(held: Held, pool: int) -> Iterator[Machines]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
+from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.wholeness import wholeness_of
 from mrdsl.spec.spec import Spec
 
 LARGE = 2_000
@@ -13,10 +15,13 @@ LARGE = 2_000
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
     """HiGHS for P2; ``direct`` where it is exact (the relaxation) or far faster; SCIP for the nonlinear forms.
 
-    With several VM types what counts is classes times the ways that VMs are counted on.
+    HiGHS alone where classes share no VM. With several VM types what counts is classes times the ways that VMs are
+    counted on.
     """
     if formulation is not None:
         return "highs" if formulation.lower() == "p2" else "scip"
+    if wholeness_of(spec.facts) == MACHINES:
+        return "highs"
     if not is_plain(spec.facts):
         lanes = sum(1 + (vm.spot is not None) for vm in spec.facts.vms)
         few = len(spec.facts.classes) * lanes < LARGE

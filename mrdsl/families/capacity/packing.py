@@ -77,6 +77,19 @@ class Packing:
             rows.append((int(self.count.sum() - self.count[order].sum()), "", f"{len(self.count) - most:,} more ways"))
         return Table("Packing", ("VMs", "vm", "slots on each"), rows)
 
+    def machines(self) -> dict[tuple[int, bool, int], tuple[tuple[int, int, int], ...]]:
+        """For each class on VMs of a type, firm or spot: how many VMs hold how many map and reduce slots of it."""
+        each: dict[tuple[int, int], list[int]] = {}
+        for pattern, index, reduces, slots in zip(
+            self.of_pattern.tolist(), self.of_class.tolist(), self.reduces.tolist(), self.slots.tolist(), strict=True
+        ):
+            each.setdefault((pattern, index), [0, 0])[reduces] += slots
+        found: dict[tuple[int, bool, int], dict[tuple[int, int], int]] = {}
+        for (pattern, index), (maps, reduces) in each.items():
+            there = found.setdefault((int(self.of_vm[pattern]), bool(self.spot[pattern]), index), {})
+            there[maps, reduces] = there.get((maps, reduces), 0) + int(self.count[pattern])
+        return {place: tuple((n, *slots) for slots, n in there.items()) for place, there in found.items()}
+
     def _entries(self, names: Sequence[str], staged: Places) -> Iterator[tuple[int, str, str, int]]:
         for pattern, index, reduces, slots in zip(
             self.of_pattern.tolist(), self.of_class.tolist(), self.reduces.tolist(), self.slots.tolist(), strict=True
@@ -169,5 +182,18 @@ def _shared(left: Places, place: Places, sizes: int, patterns: Sequence[tuple[in
         cuts = np.unique(np.concatenate([ends, np.minimum(bins, ends[-1] if len(ends) else 0), [0]]))
         slots = np.diff(cuts)
         found.append((np.searchsorted(bins, cuts[1:]), rows[np.searchsorted(ends, cuts[1:])], slots))
-    of_pattern, rows, slots = (np.concatenate([each[n] for each in found]) for n in range(3))
-    return np.ones(len(room), dtype=np.int64), of_pattern, (rows, slots)
+    return _alike(len(room), *(np.concatenate([each[n] for each in found]).tolist() for n in range(3)))
+
+
+def _alike(vms: int, of_vm: list[int], rows: list[int], slots: list[int]) -> Part:
+    """VMs that hold the same as one pattern."""
+    held: list[list[tuple[int, int]]] = [[] for _ in range(vms)]
+    for vm, row, count in zip(of_vm, rows, slots, strict=True):
+        held[vm].append((row, count))
+    counts: dict[tuple[tuple[int, int], ...], int] = {}
+    for each in map(tuple, held):
+        if each:
+            counts[each] = counts.get(each, 0) + 1
+    entries = [(place, *entry) for place, content in enumerate(counts) for entry in content]
+    columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+    return np.array(list(counts.values()), dtype=np.int64), columns[0], (columns[1], columns[2])

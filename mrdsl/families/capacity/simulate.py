@@ -25,13 +25,14 @@ from mrdsl.spec.spec import Spec
 def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
     """The plan with what independent runs showed of every class that admits jobs and says what tasks they have.
 
-    A class has its whole slots to itself, which its jobs share, unless the spec says that classes lend them; jobs of a
-    class on VMs of several types have those of each to themselves. Raises MrdslError where jobs arrive faster than the
-    plan's slots work, where no machine would be left, and where a class with recorded arrivals is in several places.
+    A class has its whole slots to itself, on VMs as the plan packs them where it does, which its jobs share, unless the
+    spec says that classes lend them; jobs of a class on VMs of several types have those of each to themselves. Raises
+    MrdslError where jobs arrive faster than the plan's slots work, where no machine would be left, and where a class
+    with recorded arrivals is in several places.
     """
     facts: CapacityFacts = spec.facts
     rules = asked(facts.simulation or Simulation(), settings.what_if)
-    held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan.mix))
+    held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix))
     split = list(_recorded_in_parts(held))
     if split:
         raise MrdslError(split)
@@ -69,6 +70,7 @@ def _held(spec: Spec, plan: CapacityPlan) -> Iterator[Held]:
     """Every class on VMs of the one type."""
     hosted, vm = instance_of(spec), spec.facts.vms[0]
     slots = ceiling(plan.map_slots), ceiling(plan.reduce_slots)
+    machines = {} if plan.packing is None else plan.packing.machines()
     for index, node in enumerate(spec.facts.classes):
         described, speed = _on(node, vm.name)
         yield Held(
@@ -78,14 +80,16 @@ def _held(spec: Spec, plan: CapacityPlan) -> Iterator[Held]:
             (int(hosted.map_per_vm[index]), int(hosted.reduce_per_vm[index])),
             node.name,
             speed,
+            machines=machines.get((0, False, index), ()),
         )
 
 
-def _held_by_type(spec: Spec, mix: Mixture) -> Iterator[Held]:
+def _held_by_type(spec: Spec, plan: CapacityPlan, mix: Mixture) -> Iterator[Held]:
     """Every class on VMs of every type that it runs on, firm and spot ones apart; spot ones are taken back."""
     facts: CapacityFacts = spec.facts
     per_vm = slots_on_types(facts)
     slots = ceiling(mix.map_slots), ceiling(mix.reduce_slots)
+    machines = {} if plan.packing is None else plan.packing.machines()
     part = mix.jobs / summed(mix.of_class, mix.jobs, len(facts.classes))[mix.of_class]
     for place, (index, number) in enumerate(zip(mix.of_class.tolist(), mix.of_vm.tolist(), strict=True)):
         node, vm, spot = facts.classes[index], facts.vms[number], bool(mix.spot[place])
@@ -102,6 +106,7 @@ def _held_by_type(spec: Spec, mix: Mixture) -> Iterator[Held]:
             node.name,
             speed,
             vm.spot.interruptions if spot and vm.spot is not None else 0.0,
+            machines.get((number, spot, index), ()),
         )
 
 

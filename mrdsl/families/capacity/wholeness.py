@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.kept_values import kept
-from mrdsl.families.capacity.facts import NO, CapacityFacts
+from mrdsl.families.capacity.facts import NO, SLOTS, CapacityFacts
 from mrdsl.spec.spec import Spec
 
 DEFAULT = NO
@@ -46,6 +46,11 @@ def in_fractions(spec: Spec, reason: str) -> Spec:
 def as_planned(spec: Spec, wholeness: str) -> Spec:
     """The spec as a plan of that wholeness was made for it, where the spec leaves it open."""
     return spec if spec.facts.whole is not None else _with(spec, wholeness)
+
+
+def shared(spec: Spec) -> Spec:
+    """The spec with whole slots on VMs that classes share."""
+    return _with(spec, SLOTS)
 
 
 def _with(spec: Spec, wholeness: str) -> Spec:

@@ -12,12 +12,13 @@ from mrdsl.contracts.pipeline import Draft, Step, run_steps
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.units import HOUR, show
 from mrdsl.families.capacity.class_bounds import class_bounds_of
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
 from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
-from mrdsl.families.capacity.wholeness import as_planned
+from mrdsl.families.capacity.wholeness import as_planned, shared
 from mrdsl.families.capacity.why_mix import why_mix
+from mrdsl.families.capacity.why_whole import costs_of_wholeness
 from mrdsl.spec.spec import Spec
 
 
@@ -44,14 +45,24 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     if not isinstance(plan, CapacityPlan):
         return ("There is no plan to explain.",)
     spec = as_planned(spec, plan.wholeness)
-    if plan.mix is not None:
-        return tuple(why_mix(spec, plan, plan.mix))
-    tables: list[Table | str] = [_reasons(spec, plan), *_reservations(spec, plan)]
-    if class_bounds_of(spec).others:
+    costs = costs_of_wholeness(spec, plan)
+    tables: list[Table | str] = [] if costs is None else [costs]
+    if plan.wholeness == MACHINES:
+        spec = shared(spec)
         tables.append(
-            "The comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
+            "Reasons and prices are those of VMs that classes share; here the last VM of each class is its own besides."
         )
-    return tuple(tables)
+    if plan.mix is not None:
+        return (*why_mix(spec, plan, plan.mix), *tables)
+    return (*_reasons_of(spec, plan), *tables)
+
+
+def _reasons_of(spec: Spec, plan: CapacityPlan) -> Iterator[Table | str]:
+    """Of one VM type, bought in the paper's ways."""
+    yield _reasons(spec, plan)
+    yield from _reservations(spec, plan)
+    if class_bounds_of(spec).others:
+        yield "The comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
 
 
 def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Worth]:

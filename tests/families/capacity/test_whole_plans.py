@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from math import ceil
 
@@ -11,14 +12,21 @@ import pytest
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Table
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.simulate import _held
 from mrdsl.families.capacity.verify import verify
+from mrdsl.families.capacity.why import why
+from mrdsl.simulation.planned import scenario_of
+from mrdsl.simulation.settings import Settings
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, Slots
 from mrdsl.spec.schema import Range
+from mrdsl.spec.simulated import Simulation
 from tests.families.capacity.capacity_oracle import estimate
-from tests.families.capacity.capacity_specs import capacity, reference
+from tests.families.capacity.capacity_specs import capacity, random_class, reference
+from tests.families.capacity.type_specs import random_types
 from tests.formulas.packings import fewest
 
 Pair = tuple[int, int]
@@ -91,8 +99,14 @@ def small(seed: int) -> Spec:
     return capacity(classes, available=int(random.randint(0, 4)))
 
 
-def enumerated(spec: Spec) -> float:
-    """The least cost over all jobs, with the VMs of the best packing of their slots."""
+def held_by(demand: dict[int, int]) -> int:
+    """The fewest VMs for slots by size."""
+    sizes = tuple(sorted(size for size, count in demand.items() if count))
+    return fewest(sizes, tuple(demand[size] for size in sizes)) if sizes else 0
+
+
+def enumerated(spec: Spec, shared: bool = True) -> float:
+    """The least cost over all jobs, with the VMs of the best packing of their slots, of each class's own or shared."""
     facts: CapacityFacts = spec.facts
     vm = facts.vms[0]
     on_demand = vm.on_demand.price * 3600
@@ -100,12 +114,12 @@ def enumerated(spec: Spec) -> float:
     slots = [least_pair(node)[1] for node in facts.classes]
     best = float("inf")
     for jobs in product(*(range(ceil(n.jobs.low), int(n.jobs.high) + 1) for n in facts.classes)):
-        demand: dict[int, int] = {}
-        for node, (maps, reduces), count in zip(facts.classes, slots, jobs, strict=True):
+        demands: dict[int, dict[int, int]] = {}
+        for place, (node, (maps, reduces), count) in enumerate(zip(facts.classes, slots, jobs, strict=True)):
+            demand = demands.setdefault(0 if shared else place, {})
             for size, each in ((node.slots.map, maps), (node.slots.reduce, reduces)):
                 demand[size] = demand.get(size, 0) + each * count
-        sizes = tuple(sorted(size for size, count in demand.items() if count))
-        vms = fewest(sizes, tuple(demand[size] for size in sizes)) if sizes else 0
+        vms = sum(held_by(demand) for demand in demands.values())
         away = sum(n.penalty * (n.jobs.high - h) for n, h in zip(facts.classes, jobs, strict=True))
         best = min(best, reserved * min(vms, available) + on_demand * max(vms - available, 0) + away)
     return best
@@ -113,7 +127,7 @@ def enumerated(spec: Spec) -> float:
 
 @pytest.mark.parametrize("solver", ["highs", "direct"])
 def test_small_plans_equal_enumeration(solver: str) -> None:
-    for seed in range(40):
+    for seed in range(16):
         spec = small(seed)
         result = mrdsl.solve(whole(spec), solver)
         best = enumerated(spec)
@@ -248,3 +262,107 @@ def test_a_saved_plan_keeps_its_packing() -> None:
     again = mrdsl.Result.from_json(result.to_json())
     assert again == result
     assert again.plan.document()["packing"] == result.plan.document()["packing"]
+
+
+def test_no_vm_is_shared_between_classes() -> None:
+    """The same jobs, slots and penalties: every class on VMs of its own costs no less than shared ones."""
+    dearer = 0
+    for seed in range(12):
+        result = mrdsl.solve(whole(small(seed), "machines"))
+        plan = result.plan
+        assert isinstance(plan, CapacityPlan)
+        assert plan.packing is not None
+        assert all(len(row["slots"]) == 1 for row in plan.document()["packing"]), seed
+        assert result.value == pytest.approx(enumerated(small(seed), shared=False), abs=1e-9), seed
+        assert result.value >= enumerated(small(seed)) - 1e-9
+        dearer += result.value > enumerated(small(seed)) + 1e-6
+    assert dearer > 3
+
+
+def test_a_vm_of_two_classes_breaks_a_plan_of_machines() -> None:
+    spec = whole(small(3), "machines")
+    plan = plan_of(spec)
+    assert plan.packing is not None
+    together = replace(plan.packing, of_pattern=np.zeros_like(plan.packing.of_pattern))
+    assert any("share a VM" in message for message in broken(replace(plan, packing=together), spec))
+
+
+def test_direct_shares_vms_and_says_so() -> None:
+    with pytest.raises(MrdslError) as refused:
+        mrdsl.solve(whole(reference(), "machines"), "direct")
+    assert [d.code for d in refused.value.diagnostics] == ["unable-solver"]
+    assert mrdsl.solve(whole(reference(), "machines")).solver["name"] == "highs"
+
+
+@pytest.mark.parametrize("what", ["no", "slots", "machines"])
+def test_why_has_the_three_costs_beside_each_other(what: str) -> None:
+    spec = whole(small(3), what)
+    result = mrdsl.solve(spec)
+    (table,) = [t for t in why(spec, result) if isinstance(t, Table) and t.title.startswith("What is whole")]
+    costs = {str(row[0]).split()[0]: row[-1] for row in table.rows}
+    assert costs["slots"] == pytest.approx(enumerated(small(3)))
+    assert costs["machines"] == pytest.approx(enumerated(small(3), shared=False))
+    assert costs["no"] == pytest.approx(mrdsl.solve(whole(small(3), "no"), "highs").value)
+    assert costs["no"] <= costs["slots"] < costs["machines"]
+    assert [row[0] for row in table.rows if "this plan" in row[0]] == [f"{what} (this plan)"]
+
+
+@pytest.mark.parametrize("solver", ["highs", "direct"])
+def test_plans_of_several_types_keep_their_promises_in_whole_slots(solver: str) -> None:
+    """Spot, masters, quotas and contracts: no plan overruns its machines, and fractions bound what it costs."""
+    for seed in range(6):
+        spec = random_types(seed, jobs=6)
+        found, fractions = mrdsl.solve(whole(spec), solver), mrdsl.solve(whole(spec, "no"), "highs")
+        if found.plan is None:
+            assert solver == "direct" or fractions.plan is None, (seed, found.diagnostics)
+            continue
+        assert not broken(found.plan, whole(spec)), seed
+        assert found.plan.packing is not None
+        assert fractions.bound is not None
+        assert found.value >= fractions.bound * (1 - 1e-9), seed
+
+
+def test_machines_of_the_engine_are_those_of_the_packing() -> None:
+    """Every VM of every class has the slots that the packing puts on it, and no VM holds more than it can."""
+    for seed in range(6):
+        random = np.random.RandomState(seed)
+        spec = capacity([random_class(random, f"c{n}", 5.0) for n in range(3)])
+        plan = plan_of(whole(spec))
+        assert plan.packing is not None
+        parts: dict[str, Fraction] = {}
+        for held in _held(whole(spec), plan):
+            rules = Simulation()
+            machines = scenario_of((held,), rules, Settings()).machines if held.users else ()
+            for pool in (0, 1):
+                assert sum(m.vms * m.slots for m in machines if m.pool == pool) == held.slots[pool], (seed, held.name)
+            parts[held.name] = sum((Fraction(m.vms * m.slots, held.per_vm[m.pool]) for m in machines), Fraction(0))
+        assert sum(parts.values()) <= plan.on_demand + plan.reserved
+
+
+def run_class(random: np.random.RandomState, name: str) -> str:
+    maps, reduces = int(random.randint(4, 20)), int(random.randint(2, 8))
+    return f"""class {name} {{
+      map {{ tasks = {maps}, avg = 20 s, max = 31 s }}, shuffle {{ first_max = 5 s, avg = 8 s, max = 9 s }}
+      reduce {{ tasks = {reduces}, avg = 22 s, max = 30 s }}
+      slots {{ map = {random.choice([2, 3, 5])}, reduce = {random.choice([1, 2, 3])} }}
+      jobs = 1..{random.randint(1, 4)}, deadline = {random.randint(220, 400)} s, penalty = 4 USD, guarantee = upper }}
+    """
+
+
+def test_jobs_on_the_machines_of_whole_plans_keep_their_bounds() -> None:
+    """Task by task, on VMs as they are packed: where the upper estimate is a bound, no job is late."""
+    bounded = 0
+    for seed in range(8):
+        random = np.random.RandomState(seed)
+        classes = "".join(run_class(random, f"c{n}") for n in range(3))
+        spec = f'problem capacity "Runs"\nwhole = slots, seed = {seed}\nvm m5 {{ on_demand {{ price = 1 USD/h }} }}\n'
+        result = mrdsl.simulate(mrdsl.loads(f"{spec}{classes}minimize cost"), runs=1, jobs=8)
+        plan = result.plan
+        assert isinstance(plan, CapacityPlan)
+        for index, name in enumerate(plan.names):
+            if plan.of_class(index).upper_is_bound:
+                kept = plan.observed[name].kept
+                assert kept is not None
+                assert kept.share == 1.0, (seed, name)
+                bounded += 1
+    assert bounded > 8

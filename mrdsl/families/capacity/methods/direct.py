@@ -19,7 +19,7 @@ from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_complet
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.methods import types
 from mrdsl.families.capacity.methods.lane_prices import Task
-from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse, serves
+from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse, refuse_machines, serves
 from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.families.capacity.plan import plan_of
 from mrdsl.families.capacity.shape import is_plain
@@ -55,6 +55,7 @@ def prepare(draft: Draft) -> Draft:
     Raises MrdslError where ``subject to`` compares anything else, which takes a solver, and where a relaxation is to
     have whole slots.
     """
+    refuse_machines(draft.spec)
     return read(as_solved(draft.spec, draft.relax), draft)
 
 

@@ -10,14 +10,26 @@ from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, impossible
 from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
+from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.wholeness import wholeness_of
 from mrdsl.spec.spec import Constraint, Spec
 
 
 def serves(spec: Spec) -> bool:
-    """Whether ``direct`` knows every comparison of the spec."""
+    """Whether ``direct`` knows every comparison of the spec, and classes share VMs."""
+    if wholeness_of(spec.facts) == MACHINES:
+        return False
     others = class_bounds_of(spec).others
     return not (others if is_plain(spec.facts) else quotas_in(others)[1])
+
+
+def refuse_machines(spec: Spec) -> None:
+    """Refuses a spec whose classes share no VM: what its jobs take is no sum over classes. Raises MrdslError."""
+    if wholeness_of(spec.facts) == MACHINES:
+        message = "direct plans for VMs that classes share, and `whole = machines` shares none"
+        hint = "solve with --solver highs, or leave the choice to auto"
+        raise MrdslError([error("unable-solver", message, spec.facts.span_of("whole"), hint)])
 
 
 def refuse(constraints: Iterable[Constraint], known: str) -> None:

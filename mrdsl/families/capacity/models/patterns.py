@@ -22,7 +22,7 @@ from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.packing import Held, PackedLane, Packing, assigned, joined
-from mrdsl.formulas.packing import Counts, Packed, maximal_patterns, without_surplus
+from mrdsl.formulas.packing import Counts, Packed, maximal_patterns, pack, without_surplus
 
 MOST_PATTERNS = 3_000
 
@@ -183,11 +183,14 @@ def packing_in(model: pyo.ConcreteModel) -> Packing | None:
             np.array([row.slots * _whole(row.jobs) for row in group.rows], dtype=np.int64),
         )
         demand = [int(held.slots[held.per_vm == size].sum()) for size in group.sizes]
-        chosen = [(count, pattern) for count, pattern in zip(counts, group.patterns, strict=True) if count]
-        found = without_surplus(chosen, demand)
-        if found is None:
-            return None
-        lanes.append(PackedLane(held, assigned(held, Packed(found, 0)), sum(count for count, _ in found), 0))
+        found = pack(group.sizes, demand)
+        if found.vms > sum(counts):
+            chosen = [(count, pattern) for count, pattern in zip(counts, group.patterns, strict=True) if count]
+            held_so = without_surplus(chosen, demand)
+            if held_so is None:
+                return None
+            found = Packed(held_so, 0)
+        lanes.append(PackedLane(held, assigned(held, found), found.vms, found.least))
     return joined(lanes)
 
 

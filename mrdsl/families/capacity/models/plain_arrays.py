@@ -14,10 +14,11 @@ import numpy as np
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.shape import is_plain
-from mrdsl.families.capacity.wholeness import as_solved
+from mrdsl.families.capacity.wholeness import as_solved, wholeness_of
 from mrdsl.spec.spec import Spec
 
 PRESOLVE_PAYS_UP_TO = 2_000
@@ -29,7 +30,7 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
 
     Columns are d, r and h; a coefficient of 0 would have Pyomo leave its variable out of a sum.
     """
-    if spec.constraints or not is_plain(spec.facts):
+    if spec.constraints or not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES:
         return None
     instance = instance_of(as_solved(spec, relax))
     with np.errstate(divide="ignore", invalid="ignore"):  # of a deadline that nothing keeps: told by the model's build
