@@ -57,6 +57,20 @@ def pack(sizes: Sequence[int], slots: Sequence[int]) -> Packed:
     return _by_patterns(sizes, slots, patterns, found)
 
 
+def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple[int, int, int], ...]:
+    """The fewest VMs for the map and reduce slots of one class: how many, with how many of each.
+
+    VMs full of either kind leave less than a VM of each; both together fit one VM, or take two and more than one. So
+    there are as many VMs as the parts that slots take, rounded up: of one class alone nothing is lost by packing.
+    """
+    full = [count // size for count, size in zip(slots, per_vm, strict=True)]
+    left = [count % size for count, size in zip(slots, per_vm, strict=True)]
+    fits = Fraction(left[0], per_vm[0]) + Fraction(left[1], per_vm[1]) <= 1
+    rest = [(1, left[0], left[1])] if fits else [(1, left[0], 0), (1, 0, left[1])]
+    found = [(full[0], per_vm[0], 0), (full[1], 0, per_vm[1]), *rest]
+    return tuple(each for each in found if each[0] and (each[1] or each[2]))
+
+
 def maximal_patterns(sizes: Sequence[int], most: int) -> tuple[Counts, ...] | None:
     """Every pattern to which no slot of any size can be added; None where there are more than ``most``."""
     order = sorted(range(len(sizes)), key=lambda k: sizes[k])  # the smallest slots last: they fill what is left

@@ -16,12 +16,12 @@ from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN
-from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
 from mrdsl.families.capacity.market import Floats, Market, market_of
 from mrdsl.families.capacity.methods.lane_prices import by_type
 from mrdsl.families.capacity.mixture import Bought
-from mrdsl.families.capacity.packing import Held, PackedLane, joined, packed
+from mrdsl.families.capacity.packing import Held, PackedLane, by_class, joined, packed
 from mrdsl.families.capacity.pairs import slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.quantities import quantity
@@ -37,7 +37,8 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
     plan = result.plan
     if not isinstance(plan, CapacityPlan) or plan.wholeness == NO or plan.packing is not None:
         return result
-    lanes = [packed(held) for held in held_by_lane(spec, plan)]
+    held = held_by_lane(spec, plan)
+    lanes = [packed(each) for each in (by_class(held) if plan.wholeness == MACHINES else held)]
     fitting = _enough(spec, plan, lanes)
     if fitting is not None and fitting.total == plan.total:
         return replace(result, plan=replace(fitting, packing=joined(lanes)))
@@ -124,7 +125,7 @@ def _held(
 def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> CapacityPlan | None:
     """The plan with as many VMs as its packing takes; None where a quota has no room for them."""
     if plan.mix is None:
-        lacking = max(0.0, lanes[0].vms - plan.on_demand - plan.reserved)
+        lacking = max(0.0, sum(lane.vms for lane in lanes) - plan.on_demand - plan.reserved)
         prices = prices_of(spec.facts)
         free = prices.available - plan.reserved if prices.reserved < prices.on_demand else 0.0
         reserved = min(lacking, max(0.0, free))
@@ -154,7 +155,10 @@ def _with_bought(plan: CapacityPlan, bought: tuple[Bought, ...]) -> CapacityPlan
 def _bought_more(market: Market, bought: Floats, lanes: list[PackedLane]) -> Floats | None:
     """VMs by offer with what each lane lacks, the cheapest offers first; None where there are too few."""
     more = bought.copy()
-    needed = {(lane.held.vm, lane.held.spot): float(lane.vms) for lane in lanes}
+    needed: dict[tuple[int, bool], float] = {}
+    for part in lanes:
+        at = part.held.vm, part.held.spot
+        needed[at] = needed.get(at, 0.0) + float(part.vms)
     for number, lane in enumerate(market.lanes):
         offers = [place for place, offer in enumerate(market.offers) if offer.lane == number]
         lacking = needed.get((lane.vm, lane.spot), 0.0) + market.masters_of_lane[number] - more[offers].sum()

@@ -116,6 +116,18 @@ def packed(held: Held) -> PackedLane:
     return PackedLane(held, assigned(held, found), found.vms, found.least)
 
 
+def by_class(lanes: Sequence[Held]) -> list[Held]:
+    """The slots of each lane, those of every class apart."""
+    found = []
+    for held in lanes:
+        order = np.argsort(held.of_class, kind="stable")
+        ends = np.flatnonzero(np.diff(held.of_class[order])) + 1
+        for rows in np.split(order, ends):
+            columns = (held.of_class[rows], held.reduces[rows], held.per_vm[rows], held.slots[rows])
+            found.append(Held(held.vm, held.spot, *columns))
+    return found
+
+
 def sizes_of(held: Held) -> tuple[list[int], list[int]]:
     """The sizes of slots, by how many of them a VM hosts, and how many slots there are of each."""
     sizes, place = np.unique(held.per_vm, return_inverse=True)

@@ -10,6 +10,8 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impos
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import show
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.joint.facts import SLOTS
+from mrdsl.families.joint.whole_slots import needs_fractions
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -49,6 +51,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *_names(facts),
         *_demand_given(spec),
         *_shifts(facts),
+        *_whole_slots(facts),
         *_too_many(facts),
     ]
     if not has_errors(diagnostics):
@@ -203,6 +206,11 @@ def _too_many(facts: JointFacts) -> Iterator[Diagnostic]:
             demand.span_of("periods"),
             f"plan {most} periods or fewer at a time: nothing couples them",
         )
+
+
+def _whole_slots(facts: JointFacts) -> Iterator[Diagnostic]:
+    if facts.whole == SLOTS and facts.cluster.concurrency == "fractional":
+        yield needs_fractions(facts, "`concurrency = fractional` has fractions of jobs at once")
 
 
 def _concurrency(cluster: Cluster) -> Iterator[Diagnostic]:

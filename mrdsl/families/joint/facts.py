@@ -23,6 +23,7 @@ from mrdsl.spec.simulated import (
 from mrdsl.spec.stages import Stage, stage_blocks
 
 DAYS = ("flat", "bimodal")
+SLOTS, NO = "slots", "no"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,3 +126,8 @@ class JointFacts(Node):
     services: Sequence[Service] = blocks(Service, "service", "requests of one web service")
     demand: Demand | None = block(Demand, "the demand over several periods")
     simulation: Simulation | None = simulation_block()
+    whole: str = choice(
+        (SLOTS, NO),
+        "`slots`: each job has whole slots, on whole VMs of its class; `no`: slots are fractions",
+        default=NO,
+    )

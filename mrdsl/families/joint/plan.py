@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from mrdsl.core.by_name import place_of
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
+from mrdsl.families.joint.facts import NO, SLOTS
 from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.formulas.mapreduce import Floats
+from mrdsl.formulas.packing import of_one_class
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.stages import Stage
 
@@ -58,7 +60,8 @@ class JointPlan(Plan):
 
     ``stages`` counts those of each class, 0 where it is described otherwise; ``dags`` has them by class. ``observed``
     is what a simulation of the plan saw of every class over all periods, ``hourly`` the same period by period; both
-    are empty without one, and ``simulated`` None.
+    are empty without one, and ``simulated`` None. ``whole`` is what of it is whole besides jobs at once and VMs; where
+    slots are, ``per_vm`` has the map and the reduce slots of each class that a VM hosts.
     """
 
     class_names: Sequence[str]
@@ -75,6 +78,8 @@ class JointPlan(Plan):
     observed: Mapping[str, Observed] = field(default_factory=dict)
     hourly: tuple[Mapping[str, Observed], ...] = ()
     simulated: Simulated | None = None
+    whole: str = NO
+    per_vm: tuple[Floats, ...] = ()
 
     @property
     def total(self) -> float:
@@ -94,6 +99,7 @@ class JointPlan(Plan):
         document = {
             "periods": [self._period(t) for t in range(len(self.vms))],
             "cost": _cost(self.operation.sum(), self.penalties.sum()),
+            "whole": self.whole,
         }
         if self.simulated is not None:
             document["classes"] = {name: seen.beside() for name, seen in self.observed.items()}
@@ -102,7 +108,7 @@ class JointPlan(Plan):
 
     def _period(self, t: int) -> dict[str, Any]:
         return {
-            "classes": self._seen(self._staged(_by_name(self.class_names, self.classes, t)), t),
+            "classes": self._seen(self._packed(self._staged(_by_name(self.class_names, self.classes, t)), t), t),
             "services": _by_name(self.service_names, self.services, t),
             "vms": plain(self.vms[t]),
             "utilization": plain(self.utilization[t]),
@@ -114,6 +120,23 @@ class JointPlan(Plan):
         most = np.max(self.classes.at_once, axis=0, initial=0.0).tolist()
         ever = (name for name, jobs in zip(self.class_names, most, strict=True) if jobs > 0.0)
         return {} if self.simulated is None else outcomes_of(self.observed, ever)
+
+    def machines(self, t: int, index: int) -> tuple[tuple[int, int, int], ...]:
+        """How many VMs hold how many map and reduce slots of a class in a period; empty where slots are fractions."""
+        if self.whole == NO:
+            return ()
+        slots = tuple(int(each[t, index].round()) for each in (self.classes.map_slots, self.classes.reduce_slots))
+        return of_one_class((slots[0], slots[1]), (int(self.per_vm[0][index]), int(self.per_vm[1][index])))
+
+    def _packed(self, classes: dict[str, dict[str, Any]], t: int) -> dict[str, dict[str, Any]]:
+        """Which VMs of each class hold which slots."""
+        for index, name in enumerate(self.class_names if self.whole != NO else ()):
+            kinds = ("task",) if self.stages[index] else ("map", "reduce")
+            classes[name]["packing"] = [
+                {"count": vms, "slots": {kind: each for kind, each in zip(kinds, slots, strict=False) if each}}
+                for vms, *slots in self.machines(t, index)
+            ]
+        return classes
 
     def graph(self, title: str) -> Graph | None:
         """The stages of the classes that consist of some, with tasks and times."""
@@ -212,6 +235,7 @@ def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointP
     map_slots, reduce_slots = at_once * map_each, at_once * reduce_each
     slots = map_slots + reduce_slots
     every = slots.sum(axis=1, keepdims=True)
+    whole = work.execution.whole_slots and not relax
     rejected = work.high - demand
     held = vms.sum(axis=1)
     return JointPlan(
@@ -239,6 +263,8 @@ def assemble(work: Workload, vms: Floats, demand: Floats, relax: bool) -> JointP
         penalties=rejected @ work.penalty,
         stages=work.execution.stages,
         dags=work.execution.dags,
+        whole=SLOTS if whole else NO,
+        per_vm=(work.execution.map_slots, np.nan_to_num(work.execution.reduce_slots, nan=1.0)) if whole else (),
     )
 
 

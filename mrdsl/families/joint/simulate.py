@@ -60,13 +60,16 @@ def held_in(facts: JointFacts, plan: JointPlan, t: int) -> list[Held]:
             (int(maps), int(reduces)),
             ((node.slots.task if node.stages else node.slots.map) or 1, node.slots.reduce or 1),
             node.name,
+            machines=plan.machines(t, index),
         )
-        for node, jobs, maps, reduces in zip(
-            facts.classes,
-            ceiling(got.at_once[t]),
-            ceiling(got.map_slots[t]),
-            ceiling(got.reduce_slots[t]),
-            strict=True,
+        for index, (node, jobs, maps, reduces) in enumerate(
+            zip(
+                facts.classes,
+                ceiling(got.at_once[t]),
+                ceiling(got.map_slots[t]),
+                ceiling(got.reduce_slots[t]),
+                strict=True,
+            )
         )
     ]
 

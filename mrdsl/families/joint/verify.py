@@ -11,6 +11,7 @@ from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
 from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.families.joint.facts import NO
 from mrdsl.families.joint.plan import JointPlan, columns_of, cost_of
 from mrdsl.families.joint.soft_deadlines import price, upper_times
 from mrdsl.families.joint.workload import Workload, parts, workload
@@ -30,7 +31,8 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
     yield from _deadlines(spec, work, plan, relax)
     yield from _responses(spec, work, plan)
     yield from _cluster(spec, work, plan, relax)
-    if not relax:
+    yield from _whole_slots(spec, work, plan)
+    if not relax and plan.whole == NO:
         run, got = work.execution, plan.classes
         needed = hosting_vms(got.map_slots, got.reduce_slots, run.map_slots, run.reduce_slots)
         yield from told_of_hosting(work.class_names, needed, got.vms, spec.facts.cluster.span)
@@ -77,6 +79,30 @@ def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iter
     for t, i in np.argwhere(needed > got.vms + FEASIBILITY * np.maximum(1.0, got.vms)):
         yield _broken(spec, work, int(i), f"needs {needed[t, i]:.6g} VMs in period {t} and has {got.vms[t, i]:.6g}")
     yield from _turns(spec, work, plan, relax)
+
+
+def _whole_slots(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
+    """Whole slots of every job at once, and VMs of the class that hold them."""
+    if plan.whole != spec.facts.whole:
+        yield error("broken-plan", f"whole is `{plan.whole}` in the plan, not `{spec.facts.whole}`", spec.facts.span)
+    if plan.whole == NO:
+        return
+    got, run = plan.classes, work.execution
+    for kind, slots in (("map", got.map_slots), ("reduce", got.reduce_slots)):
+        each = np.divide(slots, got.at_once, out=np.zeros_like(slots), where=got.at_once > 0)
+        for t, i in np.argwhere(np.abs(each - np.rint(each)) > FEASIBILITY):
+            yield _broken(spec, work, int(i), f"has {each[t, i]:.6g} {kind} slots per job in period {t}, not whole")
+    hosted = run.map_slots, np.nan_to_num(run.reduce_slots, nan=1.0)
+    if len(plan.per_vm) != 2 or not all(map(np.array_equal, plan.per_vm, hosted)):
+        yield error("broken-plan", "the slots that a VM hosts are not those of the spec", spec.facts.cluster.span)
+        return
+    for t in range(work.periods):
+        for i in range(work.classes):
+            packed = plan.machines(t, i)
+            held = [sum(vms * slots[kind] for vms, *slots in packed) for kind in (0, 1)]
+            short = abs(held[0] - got.map_slots[t, i]) + abs(held[1] - got.reduce_slots[t, i]) > FEASIBILITY
+            if short or sum(vms for vms, *_ in packed) > got.vms[t, i] + FEASIBILITY:
+                yield _broken(spec, work, i, f"has slots in period {t} that its {got.vms[t, i]:g} VMs do not hold")
 
 
 def _turns(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.demand import expected_demand
+from mrdsl.families.joint.facts import SLOTS
 from mrdsl.families.joint.quantities import response_limits
 from mrdsl.formulas import service
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits, slots_per_job
+from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.stages import Stage, dags_of
 
@@ -38,7 +40,7 @@ class Execution:
 
     ``path``: no job ends before, whatever its slots. ``reuse`` is Xi, how often in a period a VM takes new jobs.
     ``limits`` are the slots of one job between which the estimates hold. ``stages`` counts those of each class,
-    ``dags`` has them.
+    ``dags`` has them. ``whole_slots``: whether each job has whole slots.
     """
 
     A: Floats
@@ -52,17 +54,17 @@ class Execution:
     limits: SlotLimits
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
+    whole_slots: bool = False
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
-        """Map and reduce slots of each job at once: Theorem 3.1 (23), (24) with h = 1, within the limits."""
-        return slots_per_job(
-            Coefficients(self.A, self.B, self.C, self.path),
-            self.deadline,
-            self.map_slots,
-            self.reduce_slots,
-            self.limits,
-        )
+        """Map and reduce slots of each job at once: Theorem 3.1 (23), (24) with h = 1, within the limits.
+
+        Whole numbers where slots are whole, the pair on the fewest VMs.
+        """
+        work, per_vm = Coefficients(self.A, self.B, self.C, self.path), (self.map_slots, self.reduce_slots)
+        slots = slots_per_job(work, self.deadline, *per_vm, self.limits)
+        return whole_slots(work, self.deadline, per_vm, self.limits, slots) if self.whole_slots else slots
 
     @cached_property
     def vms_per_job(self) -> Floats:
@@ -217,7 +219,8 @@ def workload(spec: Spec) -> Workload:
     facts: JointFacts = spec.facts
     cluster = facts.cluster
     low, high = expected_demand(spec)
-    execution, queues = executions(facts.classes, cluster), service_queues(facts.services, spec.constraints)
+    execution = executions(facts.classes, cluster, facts.whole == SLOTS)
+    queues = service_queues(facts.services, spec.constraints)
     per_request = cluster.period * column(facts.services, "penalty")
     vms_per_demand = np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm])
     work = Workload(
@@ -240,7 +243,7 @@ def workload(spec: Spec) -> Workload:
     return replace(work, share=_share_by_peaks(peaks, work.classes))
 
 
-def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
+def executions(classes: Sequence[JobClass], cluster: Cluster, whole_slots: bool = False) -> Execution:
     """The classes' execution times, by the estimate that each class chose."""
     work = guaranteed(classes, estimates_of(classes))
     deadline = column(classes, "deadline")
@@ -257,6 +260,7 @@ def executions(classes: Sequence[JobClass], cluster: Cluster) -> Execution:
         limits=slot_limits(classes),
         stages=stage_counts(classes),
         dags=dags_of(classes),
+        whole_slots=whole_slots,
     )
 
 

@@ -64,7 +64,7 @@ def test_one_more_reserved_vm_is_worth_what_solving_again_by_another_solver_says
 def test_the_reference_spec_reads_well() -> None:
     """By hand: sort brings 2.50 USD / 16.3 VMs = 0.153 USD per VM, between 0.121 (reserved) and 0.192 (on demand)."""
     spec = specs.reference()
-    table, reservations = why(spec, solved(spec))
+    table, reservations, _ = why(spec, solved(spec))
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == ["twitter", "sort", "reporting"]
     assert [row[2] for row in table.rows] == ["in full", "at its least", "in full"]

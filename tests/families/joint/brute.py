@@ -21,13 +21,14 @@ Options = dict[int, float]
 def brute_force(spec: Spec, most_vms: int = 12) -> float | None:
     """The least cost, None where no plan keeps the least demand."""
     cluster = spec.facts.cluster
-    classes = [class_options(one, cluster, most_vms) for one in spec.facts.classes]
+    each = vms_of_whole_slots if spec.facts.whole == "slots" else vms_of_one_job
+    classes = [class_options(one, cluster, most_vms, each(one)) for one in spec.facts.classes]
     services = [service_options(one, cluster.period, most_vms) for one in spec.facts.services]
     if cluster.sharing == "shared" or not classes or not services:
         groups = [(classes + services, cluster.size)]
     else:
         peaks = (
-            sum(_class_peak(one, cluster) for one in spec.facts.classes),
+            sum(_class_peak(one, cluster, each(one)) for one in spec.facts.classes),
             sum(_service_peak(one) for one in spec.facts.services),
         )
         share = int(cluster.size * peaks[0] / sum(peaks) + 0.5) if sum(peaks) else cluster.size // 2
@@ -36,13 +37,13 @@ def brute_force(spec: Spec, most_vms: int = 12) -> float | None:
     return None if None in costs else sum(cost for cost in costs if cost is not None)
 
 
-def _class_peak(one: JobClass, cluster: Cluster) -> int:
+def _class_peak(one: JobClass, cluster: Cluster, each: float) -> int:
     """The VMs with which nothing is turned away: as many jobs at once as that takes, counted up."""
     assert one.jobs is not None
     at_once = 0
     while turns_in(cluster.period, one.deadline) * at_once < one.jobs.high - 1e-9:
         at_once += 1
-    return ceil(vms_of_one_job(one) * at_once - 1e-9)
+    return ceil(each * at_once - 1e-9)
 
 
 def _service_peak(one: Service) -> int:
@@ -61,10 +62,10 @@ def _cheapest(options: list[Options], size: int, price: float) -> float | None:
     )
 
 
-def class_options(one: JobClass, cluster: Cluster, most_vms: int) -> Options:
+def class_options(one: JobClass, cluster: Cluster, most_vms: int, each: float) -> Options:
     """Penalties by VMs; only such VMs with which the least jobs are run."""
     assert one.jobs is not None
-    each, turns = vms_of_one_job(one), turns_in(cluster.period, one.deadline)
+    turns = turns_in(cluster.period, one.deadline)
     options: Options = {}
     for vms in range(most_vms + 1):
         for jobs in range(int(most_vms / each) + 2):
@@ -79,6 +80,23 @@ def turns_in(period: float, deadline: float) -> float:
     if deadline <= period:
         return float(sum(1 for k in range(1, 10_000) if k * deadline <= period * (1 + 1e-9)))
     return 1.0 / ceil(deadline / period - 1e-9)
+
+
+def vms_of_whole_slots(one: JobClass, box: int = 300) -> float:
+    """The fewest VMs of all pairs of whole slots in a box that let one job end by its deadline; infinite where none."""
+    if one.stages:
+        assert one.slots.task is not None
+        return ceil(least_slots(one.stages, one.guarantee or "average", one.deadline) - 1e-9) / one.slots.task
+    a, b, c, tasks = coefficients(one)
+    maps, reduces = (range(1, int(min(most, box)) + 1) for most in tasks)
+    return min(
+        (
+            m / (one.slots.map or 1) + (r / (one.slots.reduce or 1) if tasks[1] and (b or one.reduce) else 0.0)
+            for m, r in product(maps, reduces if b or (one.reduce and one.reduce.tasks) else (0,))
+            if a / m + (b / r if b else 0.0) + c <= one.deadline * (1 + 1e-9)
+        ),
+        default=inf,
+    )
 
 
 def vms_of_one_job(one: JobClass) -> float:

@@ -1,4 +1,4 @@
-"""Patterns of slots on VMs as variables of P2: exact where slots and VMs are whole.
+"""What VMs hold as variables of P2: exact where slots and VMs are whole.
 
 P2 alone asks that the parts of VMs which slots take add up to no more than the VMs, which does not say that the slots
 fit them (see :mod:`mrdsl.formulas.packing`). Here ``pattern_vms`` counts the VMs of each content, whose slots are at
@@ -16,8 +16,7 @@ import numpy as np
 import pyomo.core as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
-from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS
+from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix
@@ -51,7 +50,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that may share VMs, the sizes of their slots, and the contents of a VM."""
+    """The rows of a lane, the sizes of their slots, and the contents of a VM."""
 
     lane: Lane
     rows: tuple[Row, ...]
@@ -93,19 +92,16 @@ def _rows(
         yield from (Row(index, reduces, int(host), round(each), job) for index, each, host, job in columns if each)
 
 
-def groups_of(lanes: Sequence[Lane], shared: bool) -> list[Group] | None:
-    """The rows that may share VMs: all of a lane, or those of each class. None where VMs have too many contents."""
+def groups_of(lanes: Sequence[Lane]) -> list[Group] | None:
+    """The rows of each lane and the contents of its VMs; None where they are too many."""
     found = []
     for lane in lanes:
-        parts: dict[int, list[Row]] = {}
-        for row in lane.rows:
-            parts.setdefault(0 if shared else row.of_class, []).append(row)
-        for rows in parts.values():
-            sizes = tuple(sorted({row.per_vm for row in rows}))
+        if lane.rows:
+            sizes = tuple(sorted({row.per_vm for row in lane.rows}))
             patterns = maximal_patterns(sizes, MOST_PATTERNS)
             if patterns is None:
                 return None
-            found.append(Group(lane, tuple(rows), sizes, patterns))
+            found.append(Group(lane, lane.rows, sizes, patterns))
     return found
 
 
@@ -117,13 +113,41 @@ def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], w
     if wholeness == NO or not (packing or wholeness == MACHINES):
         return
     lanes = lanes_in()
-    groups = groups_of(lanes, wholeness == SLOTS)
-    if groups is None:
-        if wholeness == SLOTS:
-            return
-        raise MrdslError([error("unable-solver", f"a VM may hold slots in more than {MOST_PATTERNS:,} ways")])
-    if wholeness == MACHINES or not all(_divide(group.sizes) for group in groups):
+    if wholeness == MACHINES:
+        _add_machines(model, lanes)
+        return
+    groups = groups_of(lanes)
+    if groups is not None and not all(_divide(group.sizes) for group in groups):
         _add_groups(model, lanes, groups)
+
+
+def _add_machines(model: pyo.ConcreteModel, lanes: Sequence[Lane]) -> None:
+    """Whole VMs of each class, which its slots add up to no more than: of one class alone that is enough.
+
+    See :func:`mrdsl.formulas.packing.of_one_class`.
+    """
+    parts: dict[tuple[int, int], list[tuple[float, Any]]] = {}
+    for number, lane in enumerate(lanes):
+        for row in lane.rows:
+            parts.setdefault((number, row.of_class), []).append((row.slots / row.per_vm, row.jobs))
+    model.class_vms = pyo.Var(list(parts), domain=pyo.NonNegativeIntegers)
+    model.class_fits = pyo.Constraint(
+        list(parts), rule=lambda k, *key: (None, _sum([*parts[key], (-1.0, k.class_vms[key])]), 0.0)
+    )
+    used = [number for number, lane in enumerate(lanes) if lane.rows]
+    model.class_room = pyo.Constraint(
+        used,
+        rule=lambda k, number: (
+            None,
+            _sum(
+                [
+                    *((1.0, k.class_vms[key]) for key in parts if key[0] == number),
+                    *((-1.0, each) for each in lanes[number].vms),
+                ]
+            ),
+            -float(lanes[number].masters),
+        ),
+    )
 
 
 def _divide(sizes: Sequence[int]) -> bool:

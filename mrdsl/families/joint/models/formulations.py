@@ -14,6 +14,7 @@ from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.joint.models.periods import EXPLAINED, by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
+from mrdsl.families.joint.whole_slots import RELAXED, refuse_whole_slots
 from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
 from mrdsl.spec.spec import Spec
 
@@ -36,6 +37,8 @@ def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
     what is left for it to serve. ``subject to`` may ask for idle VMs: then ``served`` and VMs are two in any case.
     Whole jobs at once are a variable of each class: the VMs hold them all, and they bound what is served.
     """
+    if relax:
+        refuse_whole_slots(spec, RELAXED)
     model = _skeleton(work)
     if relax and not spec.constraints:
         model.vms = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))

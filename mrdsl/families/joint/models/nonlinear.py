@@ -27,6 +27,7 @@ from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.joint.models.periods import by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
+from mrdsl.families.joint.whole_slots import refuse_whole_slots
 from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
 from mrdsl.spec.spec import Spec
 
@@ -169,6 +170,7 @@ def _bounds(least: Floats, most: Floats) -> Callable[..., tuple[float, float]]:
 def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteModel:
     """Variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11), and whole jobs at once."""
     _refuse_zero(spec, work, name)
+    refuse_whole_slots(spec, f"{name} has slots of its own, as fractions: solve with formulation P2")
     model = pyo.ConcreteModel(f"joint_{name}")
     used = np.argwhere(work.high > 0).tolist()
     model.class_cells = pyo.Set(initialize=[(t, u) for t, u in used if u < work.classes], dimen=2)
