@@ -44,7 +44,7 @@ class Needs:
     duals: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ArrayForm:
     """A formulation in arrays: the program, what its rows are called, the plan at a point of it, the point of a plan.
 
@@ -57,7 +57,7 @@ class ArrayForm:
     point: Callable[[Any], Array | None] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formulation:
     """One way of writing the family's problem as a Pyomo model.
 
@@ -141,7 +141,7 @@ class Study(Protocol):
     def __call__(self, output: Path, bench: Bench, **options: Any) -> Iterable[Table]: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Experiment:
     """A study that one command runs: ``mrdsl experiment NAME``.
 
@@ -157,7 +157,7 @@ class Experiment:
     draws: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Export:
     """A plan in a form of the family's own: ``mrdsl export FILE NAME``. Clusters are better said as ``deployments``.
     ``write(spec, plan)`` gives texts by file
@@ -182,7 +182,7 @@ def nothing(_: Spec) -> Iterable[Diagnostic]:
     return ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Family:
     """A problem family.
 

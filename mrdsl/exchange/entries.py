@@ -24,7 +24,8 @@ Mistakes = list["Diagnostic"]
 
 @dataclass(frozen=True)
 class Reader(Generic[T]):
-    """A format that is read. ``reads`` says what comes out of it; ``sign`` is how its files begin, where that tells.
+    """A format that is read. ``reads`` says what comes out of it; ``sign`` is the regular
+    expression of how its files begin, where that tells.
 
     ``load()`` gives the function: of a path and a list for the mistakes that have a line of their own; it raises
     FormatError where nothing can be read at all.
@@ -35,7 +36,7 @@ class Reader(Generic[T]):
     doc: str
     load: Callable[[], Callable[[str, Mistakes], T]]
     endings: tuple[str, ...] = ()
-    sign: re.Pattern[str] | None = None
+    sign: str = ""
 
     def read(self, path: str | Path, mistakes: Mistakes) -> T:
         """What the file holds; broken lines are left out and told in ``mistakes``.
@@ -130,7 +131,7 @@ def by_ending(entries: Iterable[Entry], ending: str) -> Entry | None:
 
 def recognized(entries: Iterable[Reader[T]], text: str) -> Reader[T] | None:
     """The format whose files begin like this text."""
-    return next((entry for entry in entries if entry.sign is not None and entry.sign.match(text)), None)
+    return next((entry for entry in entries if entry.sign and re.match(entry.sign, text)), None)
 
 
 def listed(entries: Iterable[Reader[Any] | LogReader | Writer[Any]]) -> str:

@@ -5,7 +5,6 @@ A new format is one module and one entry. Nothing is imported until an entry is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -195,15 +194,15 @@ TABLES_READ: tuple[Reader[RawTable], ...] = (
     Reader("csv", "blocks, demand or arrivals", "cells below a line of heads", _cells, (".csv", ".tsv")),
 )
 SOLUTIONS: tuple[Reader[Reply], ...] = (
-    Reader("cbc", "a solution", "CBC's solution file", _cbc, sign=re.compile(r"\A.* - objective value")),
-    Reader("glpk", "a solution", "GLPK's `--write`", _glpk, sign=re.compile(r"\A(c .*\n|c\n)*s (bas|mip|ipt) ")),
-    Reader("highs", "a solution", "HiGHS's raw solution file", _highs, sign=re.compile(r"\AModel status")),
+    Reader("cbc", "a solution", "CBC's solution file", _cbc, sign=r"\A.* - objective value"),
+    Reader("glpk", "a solution", "GLPK's `--write`", _glpk, sign=r"\A(c .*\n|c\n)*s (bas|mip|ipt) "),
+    Reader("highs", "a solution", "HiGHS's raw solution file", _highs, sign=r"\AModel status"),
     Reader(
         "scip",
         "a solution",
         "SCIP's `write solution`",
         _scip,
-        sign=re.compile(r"\A(solution status:|objective value:|no solution available)"),
+        sign=r"\A(solution status:|objective value:|no solution available)",
     ),
 )
 QUEUES: tuple[Reader[Queue] | Reader[tuple[FairQueue, ...]], ...] = (

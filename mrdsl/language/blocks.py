@@ -101,10 +101,8 @@ def _resolve_item(
         take_as_meant(words, key, statement, written, values)
         return
     field_name, item = known
-    if field_name in written:
-        scope.report.add(duplicate(key, token, written[field_name], context))
+    if not _is_first(field_name, key, token, statement, context, written):
         return
-    written[field_name] = statement
     value = statement.value
     if value.__class__ is tree.Call and words.calls:
         called = words.calls.get((key, str(value.function)))
@@ -116,11 +114,27 @@ def _resolve_item(
         if number is not None:
             values[field_name] = number
             return
+    values[field_name] = _converted(key, item, value, context)
+
+
+def _is_first(
+    field_name: str, key: str, token: Any, statement: Any, context: BlockContext, written: dict[str, Any]
+) -> bool:
+    """Notes that the statement gives a field; False where one before it does, which is reported at the token."""
+    if field_name in written:
+        context.scope.report.add(duplicate(key, token, written[field_name], context))
+        return False
+    written[field_name] = statement
+    return True
+
+
+def _converted(key: str, item: Item, value: Any, context: BlockContext) -> Any:
+    """An item's value, ``_BROKEN`` where it is a mistake, which is reported."""
     try:
-        values[field_name] = convert(key, item, statement.value, context.item_scope(key, item), context.files)
+        return convert(key, item, value, context.item_scope(key, item), context.files)
     except MistakeError as mistake:
-        scope.report.add(mistake.diagnostic)
-        values[field_name] = _BROKEN
+        context.scope.report.add(mistake.diagnostic)
+        return _BROKEN
 
 
 def _resolve_call(
@@ -134,17 +148,14 @@ def _resolve_call(
     """``word = key(value)`` for the item ``key = value``."""
     field_name, item = called
     scope, call = context.scope, statement.value
-    if field_name in written:
-        scope.report.add(duplicate(key, call.function, written[field_name], context))
+    if not _is_first(field_name, key, call.function, statement, context, written):
         return
-    written[field_name] = statement
-    try:
-        if len(call.arguments) != 1:
-            raise scope.mistake("wrong-value", f"`{key}(...)` takes one file", call, f'write `{key}("file.txt")`')
-        values[field_name] = convert(key, item, call.arguments[0], context.item_scope(key, item), context.files)
-    except MistakeError as mistake:
-        scope.report.add(mistake.diagnostic)
-        values[field_name] = _BROKEN
+    if len(call.arguments) == 1:
+        values[field_name] = _converted(key, item, call.arguments[0], context)
+        return
+    wrong = scope.mistake("wrong-value", f"`{key}(...)` takes one file", call, f'write `{key}("file.txt")`')
+    scope.report.add(wrong.diagnostic)
+    values[field_name] = _BROKEN
 
 
 def _resolve_short(
@@ -157,20 +168,14 @@ def _resolve_short(
 ) -> None:
     """``word = value`` for a block of which it gives one item."""
     field_name, declared, item = short
-    scope = context.scope
-    if field_name in written:
-        scope.report.add(duplicate(key, statement.words[0], written[field_name], context))
+    if not _is_first(field_name, key, statement.words[0], statement, context, written):
         return
-    written[field_name] = statement
-    try:
-        value = convert(key, item, statement.value, context.item_scope(key, item), context.files)
-    except MistakeError as mistake:
-        scope.report.add(mistake.diagnostic)
-        values[field_name] = _BROKEN
-        return
+    scope, value = context.scope, _converted(key, item, statement.value, context)
     spans = ItemSpans(scope.files, {declared.short: statement})
     given: dict[str, Any] = {declared.short: value}
-    values[field_name] = declared.node(span=scope.span(statement), spans=spans, **given)
+    values[field_name] = (
+        _BROKEN if value is _BROKEN else declared.node(span=scope.span(statement), spans=spans, **given)
+    )
 
 
 def take_as_meant(
@@ -214,10 +219,8 @@ def _resolve_single(
 ) -> None:
     field_name, declared = known
     report = context.scope.report
-    if field_name in written:
-        report.add(duplicate(word, block.words[0], written[field_name], context))
+    if not _is_first(field_name, word, block.words[0], block, context, written):
         return
-    written[field_name] = block
     inner = context.inner(word)
     source = None
     try:

@@ -8,14 +8,13 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.result import Outcome, Table, plain
-from mrdsl.simulation.promises import Promised
-from mrdsl.simulation.statistics import Kept, kept_within, summarize
-from mrdsl.simulation.verdicts import Verdict
-from mrdsl.spec.simulated import Run
+from mrdsl.simulation.kept import Kept, Verdict
 
 if TYPE_CHECKING:
     from mrdsl.simulation.engine.scenario import Scenario, Seen
+    from mrdsl.simulation.promises import Promised
     from mrdsl.simulation.settings import Settings
+    from mrdsl.spec.simulated import Run
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,8 @@ def observed_of(
     runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float, promise: Promised | None = None
 ) -> Observed | None:
     """What independent runs saw of a class, each after its warm-up, infinite for given-up jobs; None where none ran."""
+    from mrdsl.simulation.statistics import kept_within, summarize
+
     jobs = sum(map(len, runs))
     if not jobs:
         return None

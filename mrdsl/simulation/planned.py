@@ -14,7 +14,7 @@ from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, observed_of
 from mrdsl.simulation.promises import Promised, promised, told_of
 from mrdsl.simulation.settings import Settings
-from mrdsl.spec.simulated import Simulation
+from mrdsl.spec.simulated_plan import Simulation
 
 
 @dataclass(frozen=True)

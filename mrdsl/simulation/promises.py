@@ -9,7 +9,8 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.result import Outcome
 from mrdsl.core.units import show
-from mrdsl.simulation.verdicts import Verdict, judge_mean, judge_share
+from mrdsl.simulation.kept import Verdict
+from mrdsl.simulation.verdicts import judge_mean, judge_share
 
 HARDLY_ANY = 0.01
 """The share of jobs that `guarantee = lower` is held to."""

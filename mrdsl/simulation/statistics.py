@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.tolerances import ROUNDING
+from mrdsl.simulation.kept import Kept
 
 BATCHES = 20
 CONFIDENCE = 0.95
@@ -28,15 +29,6 @@ class Summary:
     p95: float
     p99: float
     half_width: float | None
-
-
-@dataclass(frozen=True)
-class Kept:
-    """The share of jobs within a limit, and its 95 % confidence interval."""
-
-    share: float
-    low: float
-    high: float
 
 
 def summarize(runs: Sequence[Sequence[float]]) -> Summary:

@@ -9,40 +9,18 @@ knows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil, inf, isfinite, log, sqrt
 
 import numpy as np
 
 from mrdsl.core.result import Outcome
 from mrdsl.core.tolerances import ROUNDING
+from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.statistics import CONFIDENCE, few, share_bounds, units_of, within
 
 RESOLUTION = 0.01
 """The share of jobs that counts as none: that all jobs are in time, or none, is told to within so much."""
 MOST_RUNS = 1_000_000
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """``seen`` beside what was promised, ``wanted``, and what lies below and above it with ``confidence`` each.
-
-    ``what`` says of what: ``share`` of jobs in time, of which ``wanted`` is the least, or ``mean`` time in seconds, of
-    which it is the most: ``high`` is None where nothing is known above, and all are where some job never ended.
-    ``jobs`` were seen in ``runs``. ``enough`` is how many such runs would tell if they show what these did; None where
-    these do, and where none would.
-    """
-
-    outcome: Outcome
-    what: str
-    wanted: float
-    seen: float | None
-    low: float | None
-    high: float | None
-    confidence: float
-    runs: int
-    jobs: int
-    enough: int | None = None
 
 
 def judge_counts(

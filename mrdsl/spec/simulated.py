@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mrdsl.spec.blocks import YES_OR_NO
 from mrdsl.spec.schema import Node, Source, block, choice, path, quantity
 
 DISTRIBUTIONS = ("uniform", "exponential", "lognormal", "fixed")
-SCHEDULERS = ("fair", "capacity", "fifo")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,21 +36,6 @@ class Failures(Node):
         "number",
         "how often a task may fail and run again before its job is given up",
         default=3,
-        at_least=0,
-        whole=True,
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Losses(Node):
-    """Machines that go, with the tasks that run on them and their map output."""
-
-    rate: float = quantity("rate", "how often each machine goes, at random", default=0.0, at_least=0.0)
-    back: float = quantity("time", "how long it takes until another stands there", default=120.0, at_least=0.0)
-    machines: int = quantity(
-        "vms",
-        "how many go for good once the warm-up is over, of every class where classes lend no slots",
-        default=0,
         at_least=0,
         whole=True,
     )
@@ -90,35 +73,6 @@ class Run(Node):
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
     failures: Failures | None = block(Failures, "attempts that fail")
     speculation: Speculation | None = block(Speculation, "copies of tasks that take long")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simulation(Run):
-    """How the plan is run, and how long."""
-
-    scheduler: str = choice(
-        SCHEDULERS,
-        "fair: every job of a class alike; capacity: the oldest job of each class first; fifo: the oldest job of all",
-        default="fair",
-    )
-    lending: str = choice(
-        YES_OR_NO, "whether a class's idle slots are lent to other classes, one for one", default="no"
-    )
-    preemption: float | None = quantity(
-        "time",
-        "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
-        default=None,
-        at_least=0.0,
-    )
-    losses: Losses | None = block(Losses, "machines that go")
-    shuffle_service: str = choice(
-        YES_OR_NO, "whether map output stays when its machine goes, such as on a service of its own", default="no"
-    )
-
-
-def simulation_block() -> Any:
-    """The declaration of ``simulation { ... }``."""
-    return block(Simulation, "how the plan is run by `mrdsl simulate`")
 
 
 def distribution_item() -> Any:

@@ -35,3 +35,61 @@ def test_a_command_loads_what_it_needs(words: list[str], unused: set[str]) -> No
     assert done.returncode == 0, done.stderr
     heavy = HEAVY if words[0] != "solve" else {"pyomo", "highspy", "rich"}
     assert not (heavy | unused) & set(done.stderr.split())
+
+
+DRAWN = {"mrdsl.core.charts", "mrdsl.exchange.plan_files", "mrdsl.reporting.charts", "mrdsl.reporting.page", "altair"}
+OTHER_COMMANDS = {
+    *("mrdsl.explaining", "mrdsl.profiling", "mrdsl.sweeping", "mrdsl.editor", "mrdsl.exchange.logs"),
+    *(
+        "mrdsl.simulation.engine",
+        "mrdsl.simulation.settings",
+        "mrdsl.simulation.statistics",
+        "mrdsl.contracts.operated",
+    ),
+    *("mrdsl.core.writer", "mrdsl.reporting.document", "mrdsl.reporting.terminal", "rich", "jinja2"),
+}
+NEVER = DRAWN | OTHER_COMMANDS
+SOLVING = {"mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "mrdsl.core.output_names", "tomllib"}
+ARRAYS = {"numpy", "scipy", "networkx", "pyomo", "highspy"}
+MODELS = {"scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.worker", "mrdsl.solving.request", "mrdsl.core.answer"}
+PYOMO = {"networkx", "pyomo"}
+
+UNUSED = {
+    "capacity/reference": (ARRAYS, PYOMO | {"scipy"}),
+    "bounds/reference": (ARRAYS - {"numpy"}, MODELS),
+    "joint/reference": (ARRAYS - {"numpy"}, MODELS),
+    "energy/reference": (ARRAYS, {"networkx"}),
+    "deadline/reference": (ARRAYS - {"numpy"}, MODELS - {"scipy"}),
+    "makespan/two-jobs": (ARRAYS, {"networkx", "highspy"}),
+    "schedule/small": (ARRAYS, MODELS),
+    "hybrid/reference": (ARRAYS, MODELS),
+}
+"""What neither `check` nor `solve` of a small spec of each family loads beside NEVER; what a family uses it takes the
+time to load, which numpy does in a fifth of the time of a whole `check`."""
+BOTH = """
+import sys
+from mrdsl.cli import main
+
+for command in ("check", "solve"):
+    sys.argv = ["mrdsl", command, PATH]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+    print("loaded by", command, *sys.modules, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("spec", UNUSED)
+def test_a_small_spec_loads_what_its_family_uses(spec: str) -> None:
+    program = BOTH.replace("PATH", repr(f"models/{spec}.mrspec"))
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stderr.splitlines() if line.startswith("loaded by ")]
+    loaded = {command: set(modules) for _, _, command, *modules in lines}
+    by_check, by_solve = UNUSED[spec]
+    assert sorted(loaded["check"] & (NEVER | SOLVING | by_check)) == []
+    assert sorted(loaded["solve"] & (NEVER | by_solve)) == []
+    assert "mrdsl.planning" in loaded["solve"]

@@ -20,16 +20,15 @@ from mrdsl.spec.machines import ONE, Container, OnType, Spot, on_type_blocks
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, quantity, references, value_range
 from mrdsl.spec.simulated import (
     Recorded,
-    Simulation,
     arrivals_item,
     burst_item,
     distribution_item,
     recorded_block,
     samples_item,
-    simulation_block,
     submissions_item,
     think_item,
 )
+from mrdsl.spec.simulated_plan import Simulation, simulation_block
 from mrdsl.spec.stages import Stage, stage_blocks
 
 WAYS = ("on_demand", "reserved", "spot")

@@ -18,7 +18,7 @@ from mrdsl.simulation.observed import simulated_as
 from mrdsl.simulation.planned import Held, check_scenario, groups_of, observed_of_classes, scenario_of, told
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
-from mrdsl.spec.simulated import Simulation
+from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Spec
 
 

@@ -10,16 +10,15 @@ from mrdsl.spec.blocks import GUARANTEES, Coefficients, MapPhase, ReducePhase, S
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
 from mrdsl.spec.simulated import (
     Recorded,
-    Simulation,
     arrivals_item,
     burst_item,
     distribution_item,
     recorded_block,
     samples_item,
-    simulation_block,
     submissions_item,
     think_item,
 )
+from mrdsl.spec.simulated_plan import Simulation, simulation_block
 from mrdsl.spec.stages import Stage, stage_blocks
 
 DAYS = ("flat", "bimodal")

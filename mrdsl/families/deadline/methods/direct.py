@@ -13,7 +13,6 @@ from mrdsl.core.tolerances import FEASIBILITY, PROVEN
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, scale_of, shares, value_of
 from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.contraction import contracted, freed, of_each_dag, without_twins
-from mrdsl.families.deadline.methods.feasibility import impossible
 from mrdsl.families.deadline.methods.interior_point import maximize_product
 from mrdsl.families.deadline.methods.max_min import EXACT, most_even
 from mrdsl.families.deadline.methods.slack_limits import HAIR, NoPlanError, SlackLimits, limits_of
@@ -78,6 +77,8 @@ def maximize_slack(draft: Draft, gap: float = PROVEN) -> Draft:
         late = late or optimum.late
     unproven = Termination.TIME_LIMIT if late else Termination.COMPLETED
     if not np.isfinite(value):
+        from mrdsl.families.deadline.methods.feasibility import impossible
+
         return replace(draft, termination=unproven if late or not impossible(search) else Termination.INFEASIBLE)
     proven = bound - value <= gap * scale_of(value, float(search.network.weight.sum()))
     return replace(
