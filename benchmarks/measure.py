@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import threading
@@ -120,7 +121,7 @@ def peak_memory(case: Case, timeout: float = 600.0) -> float:
 
 
 def _timed(case: Case, timeout: float) -> tuple[tuple[float, float], str]:
-    before, started = os.times(), time.perf_counter()
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         case.command,
         cwd=case.folder,
@@ -130,8 +131,8 @@ def _timed(case: Case, timeout: float) -> tuple[tuple[float, float], str]:
         timeout=timeout,
         check=False,
     )
-    taken, after = time.perf_counter() - started, os.times()
-    cpu = after.children_user - before.children_user + after.children_system - before.children_system
+    taken, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     if done.returncode not in case.codes:
         raise RuntimeError(f"{case.name} ended with {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return (taken, cpu), done.stdout
