@@ -2,8 +2,8 @@
 
 The lines below such a line are printed by it, each of them whole; `...` stands for lines that are left out.
 
-A console line that is meant to fail says so: ``$ mrdsl check bad.mrspec  # exit 2``. A ``mrspec`` block whose
-first line is ``# file: NAME`` is saved under that name for the blocks behind it.
+A console line that is meant to fail says so: ``$ mrdsl check bad.mrspec  # exit 2``. A ``mrspec``, ``python`` or
+``toml`` block whose first line is ``# file: NAME`` is saved under that name for the blocks behind it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tests.command_lines import command_lines, named_specs, run_here
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
+NAMED = re.compile(r"# file: (\S+)\n")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -33,6 +34,8 @@ def test_snippets_run(page: Path, tmp_path: Path) -> None:
     for language, body in FENCE.findall(page.read_text(encoding="utf-8")):
         if language == "mrspec":
             _check_spec(body, tmp_path)
+        elif language in ("python", "toml") and (name := NAMED.match(body)):
+            (tmp_path / name[1]).write_text(body, encoding="utf-8")
         elif language == "python":
             _run_python(body, tmp_path)
         elif language == "console":
@@ -73,7 +76,7 @@ def prepare_page(stem: str, text: str, folder: Path) -> None:
 def _check_spec(body: str, folder: Path) -> None:
     loaded = load_text(body, folder=folder)
     assert loaded.spec is not None, as_text(loaded.diagnostics, loaded.texts)
-    name = re.match(r"# file: (\S+)\n", body)
+    name = NAMED.match(body)
     if name:
         (folder / name[1]).write_text(body, encoding="utf-8")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any
 
@@ -173,7 +174,22 @@ _OF_PIPELINE = ("kind", "name", "title", "summary", "homepage", "install", "requ
 
 def declare(data: Mapping[str, Any], source: str, origin: str, text: str = "") -> SolverFile:
     """The declaration in ``data`` (a parsed TOML file), all its mistakes reported at once as a MrdslError."""
-    return _Reader(source, origin, text).read(data)
+    return _Reader(source, origin, text).read({**_understood(data, source), **data})
+
+
+def _understood(data: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """What a file need not say: its name is its file's, its kind shows in its tables, and Pyomo's solvers are taken to
+    solve linear models."""
+    path = PurePath(source)
+    found: dict[str, Any] = {"name": path.stem} if path.suffix == ".toml" else {}
+    ways = [way for way in _TABLES if way in data]
+    if ways or "pipelines" in data:
+        found["kind"] = "solver" if ways else "pipeline"
+    pyomo = data.get("pyomo")
+    if isinstance(pyomo, Mapping):
+        called = f"what Pyomo calls {pyomo.get('factory')}"
+        found |= {"summary": called, "install": f"install {called}", "solves": ["LP", "MILP"]}
+    return found
 
 
 class _Reader:
