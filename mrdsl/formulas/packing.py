@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import ceil, floor
+from math import ceil, lcm
 
 from mrdsl.core.tolerances import FEASIBILITY
 
@@ -45,7 +44,7 @@ class Packed:
 
 def pack(sizes: Sequence[int], slots: Sequence[int]) -> Packed:
     """The fewest VMs for ``slots[k]`` slots of which a VM hosts ``sizes[k]``, as far as can be proven."""
-    lower = ceil(sum((Fraction(count, size) for size, count in zip(sizes, slots, strict=True)), Fraction(0)))
+    lower = -(-_parts(sizes, slots) // lcm(*sizes))
     found = Packed(_filled(sizes, slots, _largest_first), lower)
     if found.vms > lower:
         found = min(found, Packed(_filled(sizes, slots, _fullest), lower), key=lambda each: each.vms)
@@ -65,7 +64,7 @@ def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple
     """
     full = [count // size for count, size in zip(slots, per_vm, strict=True)]
     left = [count % size for count, size in zip(slots, per_vm, strict=True)]
-    fits = Fraction(left[0], per_vm[0]) + Fraction(left[1], per_vm[1]) <= 1
+    fits = _parts(per_vm, left) <= lcm(*per_vm)
     rest = [(1, left[0], left[1])] if fits else [(1, left[0], 0), (1, 0, left[1])]
     found = [(full[0], per_vm[0], 0), (full[1], 0, per_vm[1]), *rest]
     return tuple(each for each in found if each[0] and (each[1] or each[2]))
@@ -75,22 +74,28 @@ def maximal_patterns(sizes: Sequence[int], most: int) -> tuple[Counts, ...] | No
     """Every pattern to which no slot of any size can be added; None where there are more than ``most``."""
     order = sorted(range(len(sizes)), key=lambda k: sizes[k])  # the smallest slots last: they fill what is left
     found: list[Counts] = []
-    pattern = [0] * len(sizes)
+    pattern, whole = [0] * len(sizes), lcm(*sizes)
 
-    def fill(place: int, left: Fraction) -> bool:
-        size = sizes[order[place]]
-        fitting = floor(left * size)
+    def fill(place: int, left: int) -> bool:
+        part = whole // sizes[order[place]]
+        fitting = left // part
         if place == len(order) - 1:
             pattern[order[place]] = fitting
             found.append(tuple(pattern))
             return len(found) <= most
         for count in range(fitting, -1, -1):
             pattern[order[place]] = count
-            if not fill(place + 1, left - Fraction(count, size)):
+            if not fill(place + 1, left - count * part):
                 return False
         return True
 
-    return tuple(found) if fill(0, Fraction(1)) else None
+    return tuple(found) if fill(0, whole) else None
+
+
+def _parts(sizes: Sequence[int], slots: Sequence[int]) -> int:
+    """What slots take, in parts of a VM of which the least common multiple of all sizes makes a whole."""
+    whole = lcm(*sizes)
+    return sum(whole // size * count for size, count in zip(sizes, slots, strict=True))
 
 
 def _filled(sizes: Sequence[int], slots: Sequence[int], fill: Fill) -> tuple[tuple[int, Counts], ...]:
@@ -111,10 +116,11 @@ def _filled(sizes: Sequence[int], slots: Sequence[int], fill: Fill) -> tuple[tup
 
 def _largest_first(sizes: Sequence[int], left: Sequence[int]) -> Counts:
     """The content of one VM: the largest slots first."""
-    room, pattern = Fraction(1), [0] * len(sizes)
+    room, pattern = lcm(*sizes), [0] * len(sizes)
+    parts = [room // size for size in sizes]
     for place in sorted(range(len(sizes)), key=lambda k: sizes[k]):
-        pattern[place] = min(left[place], floor(room * sizes[place]))
-        room -= Fraction(pattern[place], sizes[place])
+        pattern[place] = min(left[place], room // parts[place])
+        room -= pattern[place] * parts[place]
     return tuple(pattern)
 
 
@@ -122,10 +128,11 @@ def _fullest(sizes: Sequence[int], left: Sequence[int]) -> Counts:
     """The content of one VM that leaves least of it free, of those with the most of the largest slots."""
     order = [place for place in sorted(range(len(sizes)), key=lambda k: sizes[k]) if left[place]]
     best = _largest_first(sizes, left)
-    least = 1 - sum((Fraction(n, size) for n, size in zip(best, sizes, strict=True)), Fraction(0))
+    whole = lcm(*sizes)
+    least = whole - _parts(sizes, best)
     pattern, looked = [0] * len(sizes), 0
 
-    def look(depth: int, room: Fraction) -> None:
+    def look(depth: int, room: int) -> None:
         nonlocal best, least, looked
         looked += 1
         if room < least:
@@ -133,12 +140,13 @@ def _fullest(sizes: Sequence[int], left: Sequence[int]) -> Counts:
         if depth == len(order) or not least or looked > MOST_LOOKED_AT:
             return
         place = order[depth]
-        for count in range(min(left[place], floor(room * sizes[place])), -1, -1):
+        part = whole // sizes[place]
+        for count in range(min(left[place], room // part), -1, -1):
             pattern[place] = count
-            look(depth + 1, room - Fraction(count, sizes[place]))
+            look(depth + 1, room - count * part)
         pattern[place] = 0
 
-    look(0, Fraction(1))
+    look(0, whole)
     return best
 
 

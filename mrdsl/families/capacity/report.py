@@ -5,7 +5,7 @@ from __future__ import annotations
 from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, parts_chart
 from mrdsl.core.result import Result
 from mrdsl.core.units import show
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.instance import prices_of
 from mrdsl.families.capacity.market import market_of
 from mrdsl.families.capacity.mixture import Bought, Mixture
@@ -19,7 +19,7 @@ def report(spec: Spec, result: Result) -> Shown:
     """What to rent and whom to turn away; the cost's parts, estimates beside deadlines, jobs of each class."""
     plan = result.plan
     assert isinstance(plan, CapacityPlan)
-    return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec))
+    return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec, plan.wholeness))
 
 
 def _bought(plan: CapacityPlan) -> dict[str, float]:
@@ -102,10 +102,17 @@ def _times(plan: CapacityPlan, index: int) -> dict[str, float | None]:
     return times if seen is None else {**times, "simulated p50": seen.p50, "simulated p95": seen.p95}
 
 
-def _assumptions(spec: Spec) -> tuple[str, ...]:
+COUNTED = {
+    NO: "slots are counted in fractions, VMs whole.",
+    SLOTS: "each has whole slots, which lie on VMs as the packing says; VMs may hold slots of several classes.",
+    MACHINES: "each has whole slots, which lie on VMs as the packing says; no VM holds slots of two classes.",
+}
+
+
+def _assumptions(spec: Spec, wholeness: str) -> tuple[str, ...]:
     return (
         f"VMs are paid for {show(spec.facts.period, 'time')}; what is paid for in any case is no part of the cost.",
         "A class's deadline is met by the estimate that its guarantee names (the average where it names none): single "
         "jobs may take longer than the average, and up to the upper estimate.",
-        "Jobs of a class share their slots evenly; slots are counted in fractions, VMs whole.",
+        f"Jobs of a class share their slots evenly; {COUNTED[wholeness]}",
     )

@@ -30,8 +30,21 @@ def verify_wholeness(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Di
     if plan.packing is None:
         yield _broken(spec, "its slots are whole, and it does not say which VM holds which")
         return
+    if not _is_of(spec, plan, plan.packing):
+        yield _broken(spec, "its packing is of patterns, classes or VM types that there are not")
+        return
     yield from _held(spec, plan, plan.packing)
     yield from _machines(spec, plan, plan.packing)
+
+
+def _is_of(spec: Spec, plan: CapacityPlan, packing: Packing) -> bool:
+    """Whether all that the packing numbers is there: it may come from a file."""
+    patterns, entries = len(packing.count), len(packing.slots)
+    lengths = (packing.of_vm, patterns), (packing.spot, patterns), (packing.of_pattern, entries)
+    if any(len(each) != length for each, length in (*lengths, (packing.of_class, entries), (packing.reduces, entries))):
+        return False
+    limits = (packing.of_vm, len(spec.facts.vms)), (packing.of_pattern, patterns), (packing.of_class, len(plan.names))
+    return all(not len(each) or 0 <= int(each.min()) <= int(each.max()) < limit for each, limit in limits)
 
 
 def _whole_per_job(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:

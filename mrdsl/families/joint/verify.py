@@ -11,6 +11,7 @@ from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
 from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.joint.facts import NO
 from mrdsl.families.joint.plan import JointPlan, columns_of, cost_of
 from mrdsl.families.joint.soft_deadlines import price, upper_times
@@ -82,7 +83,10 @@ def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iter
 
 
 def _whole_slots(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
-    """Whole slots of every job at once, and VMs of the class that hold them."""
+    """Whole slots of every job at once, and VMs of the class that hold them: of one class, as many as they add up to.
+
+    See :func:`mrdsl.formulas.packing.of_one_class`.
+    """
     if plan.whole != spec.facts.whole:
         yield error("broken-plan", f"whole is `{plan.whole}` in the plan, not `{spec.facts.whole}`", spec.facts.span)
     if plan.whole == NO:
@@ -96,13 +100,9 @@ def _whole_slots(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagno
     if len(plan.per_vm) != 2 or not all(map(np.array_equal, plan.per_vm, hosted)):
         yield error("broken-plan", "the slots that a VM hosts are not those of the spec", spec.facts.cluster.span)
         return
-    for t in range(work.periods):
-        for i in range(work.classes):
-            packed = plan.machines(t, i)
-            held = [sum(vms * slots[kind] for vms, *slots in packed) for kind in (0, 1)]
-            short = abs(held[0] - got.map_slots[t, i]) + abs(held[1] - got.reduce_slots[t, i]) > FEASIBILITY
-            if short or sum(vms for vms, *_ in packed) > got.vms[t, i] + FEASIBILITY:
-                yield _broken(spec, work, i, f"has slots in period {t} that its {got.vms[t, i]:g} VMs do not hold")
+    packed = ceiling(got.map_slots / hosted[0] + got.reduce_slots / hosted[1])
+    for t, i in np.argwhere(packed > got.vms + FEASIBILITY):
+        yield _broken(spec, work, int(i), f"has slots in period {t} that its {got.vms[t, i]:g} VMs do not hold")
 
 
 def _turns(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:

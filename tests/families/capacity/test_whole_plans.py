@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
@@ -18,6 +21,12 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import _held
 from mrdsl.families.capacity.verify import verify
 from mrdsl.families.capacity.why import why
+from mrdsl.planning.model_files import write_model
+from mrdsl.planning.plan_schema import plan_schema
+from mrdsl.planning.saved_plans import read_saved
+from mrdsl.planning.solution_files import Proof, read_solution
+from mrdsl.planning.solve_spec import build_model
+from mrdsl.planning.verified_plans import verify as verify_saved
 from mrdsl.simulation.planned import scenario_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec import Spec
@@ -28,6 +37,7 @@ from tests.families.capacity.capacity_oracle import estimate
 from tests.families.capacity.capacity_specs import capacity, random_class, reference
 from tests.families.capacity.type_specs import random_types
 from tests.formulas.packings import fewest
+from tests.solving.outside import SOLVERS, run_outside
 
 Pair = tuple[int, int]
 
@@ -241,6 +251,37 @@ def test_the_model_with_packing_has_the_optimum(seed: int) -> None:
     assert compiled.model is not None
     result = compiled.solve("highs")
     assert result.value == pytest.approx(enumerated(small(seed)), abs=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("ending", ["lp", "mps"])
+def test_another_program_plans_whole_slots_with_the_compiled_model(solver: str, ending: str, tmp_path: Path) -> None:
+    """The best plan is turning one job away, which P2 alone does not know; what is read is packed and proven."""
+    spec = whole(thirds_and_fifths(fifths=3))
+    model, names = write_model(build_model(spec), tmp_path / f"x.{ending}")
+    _, solution = run_outside(solver, model)
+    result = read_solution(spec, solution, proof=Proof(names, gap=0.0))
+    plan = result.plan
+    assert isinstance(plan, CapacityPlan)
+    assert plan.packing is not None
+    assert not broken(plan, spec)
+    assert result.value == pytest.approx(2 * 0.192 + 0.05)
+    assert result.solution == "optimal"
+
+
+def test_what_is_saved_of_a_whole_plan_follows_the_schema_and_is_held_against_its_spec() -> None:
+    text = mrdsl.solve(whole(reference()), "highs").to_json()
+    Draft202012Validator(plan_schema(("capacity",))).validate(json.loads(text))
+    document = json.loads(text)
+    document["state"]["packing"]["count"][0] += 1
+    found = verify_saved(read_saved(json.dumps(document)))
+    assert not found.kept
+    assert any("reduce slots of class" in d.message for d in found.found)
+    for column, value in (("of_pattern", 10**12), ("of_class", 3), ("of_vm", -1)):
+        document = json.loads(text)
+        document["state"]["packing"][column][0] = value
+        found = verify_saved(read_saved(json.dumps(document)))
+        assert any("that there are not" in d.message or "do not fit together" in d.message for d in found.found), column
 
 
 @pytest.mark.parametrize("formulation", ["P0", "P1", "P0-cone"])
