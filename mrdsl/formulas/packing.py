@@ -6,8 +6,9 @@ how many slots of each size. The fewest VMs for given numbers of slots are a cut
 which is not always reached: 1/2 + 2/3 + 4/5 = 59/30 do not fit two VMs.
 
 Where each c divides the next, filling VMs by the largest slots first always reaches it. Where it does not, VMs are
-filled as far as they can be, one after another, and where that does not either, patterns
-are tried as whole numbers in a small integer program, whose columns are all patterns to which no slot can be added.
+filled as far as they can be, one after another, and where that does not either, patterns are tried as whole numbers in
+a small integer program, whose columns are all patterns to which no slot can be added, or where those are too many, what
+:mod:`mrdsl.formulas.pattern_generation` finds.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from dataclasses import dataclass
 from math import ceil, lcm
 
 from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.formulas.pattern_generation import generated_patterns
 
 MOST_PATTERNS = 5_000
-"""With more patterns than these the integer program is not written, and the lower bound is the sum's."""
+"""With more patterns than these the integer program has those that are generated, and proves nothing."""
 MOST_NODES = 2_000
 
 MOST_LOOKED_AT = 2_000
@@ -51,9 +53,14 @@ def pack(sizes: Sequence[int], slots: Sequence[int]) -> Packed:
     if found.vms == lower:
         return found
     patterns = maximal_patterns(sizes, MOST_PATTERNS)
-    if patterns is None:
+    if patterns is not None:
+        return _by_patterns(sizes, slots, patterns, found)
+    generated = generated_patterns(sizes, slots)
+    found = Packed(found.patterns, min(found.vms, max(lower, generated.least)))
+    if found.vms == found.least:
         return found
-    return _by_patterns(sizes, slots, patterns, found)
+    some = _by_patterns(sizes, slots, (*generated.patterns, *(pattern for _, pattern in found.patterns)), found)
+    return Packed(some.patterns, found.least)
 
 
 def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple[int, int, int], ...]:

@@ -47,8 +47,9 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
 def compile_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P2`` with what VMs hold, where slots are whole."""
     from mrdsl.families.capacity.models.linear import build
+    from mrdsl.families.capacity.models.patterns import ALL
 
-    return build(spec, relax, packing=True)
+    return build(spec, relax, ALL)
 
 
 def pack(spec: Spec, relax: bool, limits: Limits, result: Result, solve: SolveModel | None) -> Result:

@@ -44,18 +44,20 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
         return replace(result, plan=replace(fitting, packing=joined(lanes)))
     if solve is not None:
         best = _by_patterns(spec, limits, solve)
+        if best is not None and best.bound is None and best.plan is not None:
+            best = _graded(replace(best, bound=result.bound), limits.gap)
         if best is not None:
             return _beside(spec, result, best)
     fitting = None if fitting is None else replace(fitting, packing=joined(lanes))
     if fitting is None or any(broken(spec, partial(quantity, spec, fitting))):
         ended, told = _not_proven(result.termination), (*result.diagnostics, _no_room(spec))
         return replace(result, termination=ended, solution=SolutionStatus.NONE, plan=None, value=None, diagnostics=told)
-    return _beside(spec, result, replace(_graded(result, fitting, limits.gap), value=fitting.total, plan=fitting))
+    return _beside(spec, result, _graded(replace(result, value=fitting.total, plan=fitting), limits.gap))
 
 
-def _graded(result: Result, plan: CapacityPlan, gap: float | None) -> Result:
-    """The result called optimal where its bound proves that of this plan."""
-    away = relative_gap(plan.total, result.bound)
+def _graded(result: Result, gap: float | None) -> Result:
+    """The result, no more called optimal where its bound does not prove that of its value."""
+    away = relative_gap(result.value, result.bound, result.fixed)
     if away is not None and away <= (gap or PROVEN):
         return result
     return replace(result, termination=_not_proven(result.termination), solution=SolutionStatus.FEASIBLE)
@@ -65,18 +67,20 @@ def _by_patterns(spec: Spec, limits: Limits, solve: SolveModel) -> Result | None
     """The best plan by the model that knows what VMs hold; None where that has not been found."""
     from mrdsl.contracts.subject_to import add_comparisons
     from mrdsl.families.capacity.models.linear import build, decode
+    from mrdsl.families.capacity.models.patterns import SOME, is_complete
 
-    model = build(spec, False, packing=True)
+    model = build(spec, False, SOME)
     if not hasattr(model, "packing_groups"):
         return None
     add_comparisons(spec, model)
     answer = solve(model, limits)
-    if answer.termination is Termination.INFEASIBLE:
+    if answer.termination is Termination.INFEASIBLE and is_complete(model):
         return Result(answer.termination, diagnostics=(_never_fits(spec),))
     plan = None if answer.solution is SolutionStatus.NONE else decode(spec, model, False)
     if plan is None or plan.packing is None:
         return None
-    return Result(answer.termination, answer.solution, plan, answer.value, answer.bound, size=answer.size)
+    bound = answer.bound if is_complete(model) else None
+    return Result(answer.termination, answer.solution, plan, answer.value, bound, size=answer.size, fixed=answer.fixed)
 
 
 def _beside(spec: Spec, before: Result, found: Result) -> Result:

@@ -17,6 +17,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.models import patterns
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import _held
 from mrdsl.families.capacity.verify import verify
@@ -32,7 +33,7 @@ from mrdsl.simulation.settings import Settings
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, Slots
 from mrdsl.spec.schema import Range
-from mrdsl.spec.simulated import Simulation
+from mrdsl.spec.simulated_plan import Simulation
 from tests.families.capacity.capacity_oracle import estimate
 from tests.families.capacity.capacity_specs import capacity, random_class, reference
 from tests.families.capacity.type_specs import random_types
@@ -214,6 +215,16 @@ def test_where_packing_fails_another_plan_may_be_cheaper_than_a_vm_more() -> Non
     assert direct.bound is not None
     assert direct.bound <= result.value <= direct.value
     assert direct.solution == "feasible"
+
+
+def test_some_of_too_many_contents_do_for_a_plan_and_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "MOST_PATTERNS", 0)
+    result = mrdsl.solve(whole(thirds_and_fifths(fifths=3)), "highs")
+    assert isinstance(result.plan, CapacityPlan)
+    assert not broken(result.plan, whole(thirds_and_fifths(fifths=3)))
+    assert result.bound == pytest.approx(2 * 0.192)
+    assert result.value == pytest.approx(2 * 0.192 + 0.05)
+    assert result.solution == "feasible"
 
 
 @pytest.mark.parametrize("solver", ["highs", "direct"])

@@ -175,7 +175,7 @@ def packed(draft: Draft) -> Draft:
     """The plan with its whole slots packed on VMs; more of them where they take more."""
     if draft.plan is None or draft.relax:
         return draft
-    found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound)
+    found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound, fixed=draft.fixed)
     found = with_packing(draft.spec, found, draft.limits)
     told = (*draft.diagnostics, *found.diagnostics)
     return replace(draft, plan=found.plan, value=found.value, termination=found.termination, diagnostics=told)

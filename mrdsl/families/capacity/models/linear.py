@@ -25,10 +25,10 @@ from mrdsl.families.capacity.wholeness import as_solved
 from mrdsl.spec.spec import Spec
 
 
-def build(spec: Spec, relax: bool, packing: bool = False) -> pyo.ConcreteModel:
+def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
     """P2: minimise (5) subject to (24) to (28), with r, d and h whole unless ``relax``.
 
-    ``packing``: with what VMs hold as variables, where slots are whole; so it is in any case where classes share no VM.
+    ``packing`` as in :func:`mrdsl.families.capacity.models.patterns.add_patterns`.
     """
     spec = as_solved(spec, relax)
     if not is_plain(spec.facts):

@@ -27,10 +27,10 @@ from mrdsl.spec.spec import Spec
 FIRM = "firm"
 
 
-def build(spec: Spec, relax: bool, packing: bool = False) -> pyo.ConcreteModel:
+def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
     """P2 over pairs of classes and lanes; jobs and VMs whole, and classes kept together, unless ``relax``.
 
-    ``packing`` as in :func:`mrdsl.families.capacity.models.linear.build`.
+    ``packing`` as in :func:`mrdsl.families.capacity.models.patterns.add_patterns`.
     """
     refuse_completion(spec, "P2")
     mix = mix_of(spec)

@@ -22,8 +22,10 @@ from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.packing import Held, PackedLane, Packing, assigned, joined
 from mrdsl.formulas.packing import Counts, Packed, maximal_patterns, pack, without_surplus
+from mrdsl.formulas.pattern_generation import generated_patterns
 
 MOST_PATTERNS = 3_000
+ALL, SOME = "all", "some"
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,13 @@ class Lane:
 
 @dataclass(frozen=True)
 class Group:
-    """The rows of a lane, the sizes of their slots, and the contents of a VM."""
+    """The rows of a lane, the sizes of their slots, and the contents of a VM: all of them where ``complete``."""
 
     lane: Lane
     rows: tuple[Row, ...]
     sizes: tuple[int, ...]
     patterns: tuple[Counts, ...]
+    complete: bool = True
 
 
 def lane_of(model: pyo.ConcreteModel, instance: Instance) -> list[Lane]:
@@ -92,21 +95,37 @@ def _rows(
         yield from (Row(index, reduces, int(host), round(each), job) for index, each, host, job in columns if each)
 
 
-def groups_of(lanes: Sequence[Lane]) -> list[Group] | None:
-    """The rows of each lane and the contents of its VMs; None where they are too many."""
+def groups_of(lanes: Sequence[Lane], some: bool) -> list[Group] | None:
+    """The rows of each lane and the contents of its VMs; where they are too many None, or ``some`` of them."""
     found = []
     for lane in lanes:
         if lane.rows:
             sizes = tuple(sorted({row.per_vm for row in lane.rows}))
             patterns = maximal_patterns(sizes, MOST_PATTERNS)
-            if patterns is None:
+            if patterns is None and not some:
                 return None
-            found.append(Group(lane, lane.rows, sizes, patterns))
+            found.append(Group(lane, lane.rows, sizes, patterns or _generated(lane, sizes), patterns is not None))
     return found
 
 
-def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], wholeness: str, packing: bool) -> None:
+def _generated(lane: Lane, sizes: tuple[int, ...]) -> tuple[Counts, ...]:
+    """The contents that the slots of all jobs there may be ask for, and those that a packing of them has."""
+    slots = [0] * len(sizes)
+    for row in lane.rows:
+        slots[sizes.index(row.per_vm)] += row.slots * int(row.jobs.ub)
+    patterns = (*generated_patterns(sizes, slots).patterns, *(pattern for _, pattern in pack(sizes, slots).patterns))
+    return tuple(dict.fromkeys(patterns))
+
+
+def is_complete(model: pyo.ConcreteModel) -> bool:
+    """Whether the model knows all that VMs may hold, so that its bound is one on all plans."""
+    return all(group.complete for group in getattr(model, "packing_groups", ()))
+
+
+def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], wholeness: str, packing: str) -> None:
     """What VMs hold, where slots are whole and it is asked for, or classes share no VM.
+
+    ``packing``: nothing, "all" that VMs may hold unless that is too much, or "some" of it then.
 
     Nothing is added where it says nothing new: of shared VMs where every number of slots on a VM divides the next.
     """
@@ -116,7 +135,7 @@ def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], w
     if wholeness == MACHINES:
         _add_machines(model, lanes)
         return
-    groups = groups_of(lanes)
+    groups = groups_of(lanes, packing == SOME)
     if groups is not None and not all(_divide(group.sizes) for group in groups):
         _add_groups(model, lanes, groups)
 
