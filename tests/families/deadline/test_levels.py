@@ -9,7 +9,8 @@ from scipy.sparse.linalg import splu
 
 from mrdsl.families.deadline.levels import Floats, Ints, Levels
 from mrdsl.families.deadline.methods.factor_work import work_of_factor
-from mrdsl.families.deadline.methods.laplacian import Direct, Either, Pattern
+from mrdsl.families.deadline.methods.factors import Direct
+from mrdsl.families.deadline.methods.laplacian import Either, Pattern
 
 
 def arcs_of(rng: np.random.Generator, events: int) -> tuple[Ints, Ints]:

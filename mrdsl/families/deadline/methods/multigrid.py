@@ -1,0 +1,229 @@
+"""Systems of one graph Laplacian solved by conjugate gradients, preconditioned by aggregation multigrid.
+
+K-cycles after Notay, An aggregation-based algebraic multigrid method, ETNA 37, 2010: each vertex is merged with its
+strongest neighbour, so that stiff parts of the graph become one unknown each. On graphs without a shape, such as random
+ones, a coarser grid has hardly fewer entries; a second visit to it would cost as much as the grid above, and is left
+out. What was merged serves the matrices of later steps too, as long as it serves them well: then a coarser matrix is
+one sum of entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sparse
+from numpy.typing import NDArray
+
+from mrdsl.families.deadline.levels import Floats, Ints
+from mrdsl.families.deadline.methods.factors import Direct
+
+COARSEST = 1000
+"""Unknowns of the last grid, which is solved as a dense system."""
+DAMPING = 0.7
+WORTH_A_SECOND = 0.5
+"""A grid is visited twice in a cycle where it has no more than such a share of the entries of the one above."""
+WORN = 1.5
+"""Merged vertices are given up once a step's first system takes so many times the iterations that it took at first."""
+_ROUNDS = 4
+_MOST_LEVELS = 25
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Vertices merged: the part of each, and where each entry of the matrix goes in that of the parts."""
+
+    parts: Ints
+    places: Ints
+    columns: NDArray[np.int32]
+    starts: NDArray[np.int32]
+
+    @property
+    def size(self) -> int:
+        """How many parts there are."""
+        return len(self.starts) - 1
+
+    def coarse(self, entries: Floats) -> sparse.csr_matrix:
+        """The matrix of the parts, of the entries of the other."""
+        data = np.bincount(self.places, entries, len(self.columns))
+        return sparse.csr_matrix((data, self.columns, self.starts), shape=(self.size, self.size))
+
+
+@dataclass(frozen=True)
+class _Level:
+    """One grid: its matrix, the damped inverse of its diagonal, what is merged, and whether the next has far fewer
+    entries."""
+
+    matrix: sparse.csr_matrix
+    smoother: Floats
+    merged: Merged
+    twice: bool
+
+
+class Multigrid:
+    """Solves systems of one Laplacian by conjugate gradients with aggregation multigrid.
+
+    ``merged`` are those of a matrix with the same entries that served before, from the finest grid on.
+    """
+
+    def __init__(
+        self, matrix: sparse.csr_matrix, late: Callable[[], bool] = _never, merged: list[Merged] | None = None
+    ) -> None:
+        self.matrix, self._late = matrix, late
+        self.merged: list[Merged] = [] if merged is None else merged
+        self.pace: float | None = None
+        """Iterations that the first system took for each power of ten of its tolerance."""
+        self._levels: list[_Level] = []
+        while len(self._levels) < len(self.merged) if merged is not None else self._merges(matrix):
+            found = self.merged[len(self._levels)]
+            coarse = found.coarse(matrix.data)
+            twice = coarse.nnz <= WORTH_A_SECOND * matrix.nnz
+            self._levels.append(_Level(matrix, DAMPING / matrix.diagonal(), found, twice))
+            matrix = coarse
+        self._last = Direct(matrix, COARSEST)
+
+    def _merges(self, matrix: sparse.csr_matrix) -> bool:
+        """Whether one more grid was found worth having."""
+        if matrix.shape[0] <= COARSEST or len(self._levels) == _MOST_LEVELS:
+            return False
+        found = _merged_twice(matrix)
+        if found.size > 0.9 * matrix.shape[0]:
+            return False
+        self.merged.append(found)
+        return True
+
+    def solve(self, right: Floats, tolerance: float, energy: float = 0.0, most: int = 300) -> tuple[Floats, int]:
+        """The solution and the iterations that it took.
+
+        The residual, in the norm of the preconditioner, which is near that of the error's energy, ends below
+        ``tolerance`` times that of ``right``, or times the root of ``energy`` where that is more.
+        """
+        if not self._levels:
+            return self._last.solve(right)
+        solution, iterations = self._solved(right, tolerance, energy, most)
+        if self.pace is None:
+            self.pace = iterations / max(-float(np.log10(tolerance)), 1.0)
+        return solution, iterations
+
+    def _solved(self, right: Floats, tolerance: float, energy: float, most: int) -> tuple[Floats, int]:
+        solution = np.zeros_like(right)
+        residual, first = right.copy(), None
+        direction, image, norm = solution, solution, 1.0
+        for iteration in range(most):
+            step = self._cycle(0, residual)
+            left = float(step @ residual)
+            first = max(left, energy) if first is None else first
+            if not left > tolerance * tolerance * first or self._late():
+                return solution, iteration
+            step -= (float(step @ image) / norm) * direction
+            direction, image = step, self.matrix @ step
+            norm = float(direction @ image)
+            if not norm > 0.0:
+                break
+            length = float(direction @ residual) / norm
+            solution += length * direction
+            residual -= length * image
+        return solution, most
+
+    def _cycle(self, depth: int, right: Floats) -> Floats:
+        """One multigrid cycle: a damped Jacobi step, the coarser grid, one more."""
+        if depth == len(self._levels):
+            return self._last.solve(right)[0]
+        level = self._levels[depth]
+        matrix, smoother, merged = level.matrix, level.smoother, level.merged
+        solution = smoother * right
+        restricted = np.bincount(merged.parts, right - matrix @ solution, merged.size).astype(np.float64)
+        solution += self._accelerated(depth + 1, restricted)[merged.parts]
+        solution += smoother * (right - matrix @ solution)
+        return solution
+
+    def _accelerated(self, depth: int, right: Floats) -> Floats:
+        """The K-cycle: up to two steps of flexible conjugate gradients, each preconditioned by a cycle."""
+        first = self._cycle(depth, right)
+        if depth == len(self._levels) or not self._levels[depth - 1].twice:
+            return first
+        matrix = self._levels[depth].matrix
+        image = matrix @ first
+        energy, gain = float(first @ image), float(first @ right)
+        if not energy > 0.0:
+            return first
+        residual = right - (gain / energy) * image
+        if float(residual @ residual) <= 0.0625 * float(right @ right):
+            return (gain / energy) * first
+        second = self._cycle(depth, residual)
+        cross = float(second @ image)
+        rest = float(second @ (matrix @ second)) - cross * cross / energy
+        if not rest > 0.0:
+            return (gain / energy) * first
+        more = float(second @ residual) / rest
+        return np.asarray((gain - cross * more) / energy * first + more * second)
+
+
+def is_worn(fresh: Multigrid, last: Multigrid) -> bool:
+    """Whether what was merged for ``fresh`` served ``last`` so badly that merging anew is worth its while."""
+    if fresh.pace is None or last.pace is None:
+        return False
+    return last.pace > WORN * fresh.pace + 1.0
+
+
+def _merged_twice(matrix: sparse.csr_matrix) -> Merged:
+    """Vertices merged with their strongest neighbours, and what comes out once more."""
+    first = _merged(matrix)
+    second = _merged(first.coarse(matrix.data))
+    return Merged(second.parts[first.parts], second.places[first.places], second.columns, second.starts)
+
+
+def _merged(matrix: sparse.csr_matrix) -> Merged:
+    parts = _pairs(matrix)
+    count = int(parts.max()) + 1
+    rows = np.repeat(parts, np.diff(matrix.indptr))
+    keys, places = np.unique(rows * count + parts[matrix.indices], return_inverse=True)
+    starts = np.searchsorted(keys, np.arange(count + 1) * count)
+    return Merged(parts, places.reshape(-1), (keys % count).astype(np.int32), starts.astype(np.int32))
+
+
+def _pairs(matrix: sparse.csr_matrix) -> Ints:
+    """The part of each vertex: pairs that are each other's strongest neighbour, and those left over beside them.
+
+    A small fixed perturbation breaks ties, so that equal weights do not leave long rows without a pair.
+    """
+    size = matrix.shape[0]
+    own = np.arange(size)
+    between = matrix.data < 0
+    rows = np.repeat(own, np.diff(matrix.indptr))[between]
+    columns, weights = matrix.indices[between].astype(np.int64), -matrix.data[between]
+    low, high = np.minimum(rows, columns), np.maximum(rows, columns)
+    weights = weights * (1.0 + ((low * 2654435761 + high * 2654404609 >> 7) & 0xFFFFF) * (0.05 / 0xFFFFF))
+    strongest = wanted = _strongest(size, rows, columns, weights)
+    mate = np.full(size, -1)
+    for _ in range(_ROUNDS):
+        asking = np.flatnonzero(wanted >= 0)
+        matched = asking[wanted[wanted[asking]] == asking]
+        mate[matched] = wanted[matched]
+        free = (mate[rows] < 0) & (mate[columns] < 0)
+        rows, columns, weights = rows[free], columns[free], weights[free]
+        if not len(rows):
+            break
+        wanted = _strongest(size, rows, columns, weights)
+    leader = np.where(mate >= 0, np.minimum(own, mate), own)
+    alone = np.flatnonzero((mate < 0) & (strongest >= 0))
+    joining = alone[mate[strongest[alone]] >= 0]
+    leader[joining] = leader[strongest[joining]]
+    return np.unique(leader, return_inverse=True)[1]
+
+
+def _strongest(size: int, rows: Ints, columns: Ints, weights: Floats) -> Ints:
+    """Per row the column of its greatest weight, -1 where it has none; rows are sorted."""
+    strongest = np.full(size, -1)
+    if len(rows):
+        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        greatest = np.zeros(size)
+        greatest[rows[firsts]] = np.maximum.reduceat(weights, firsts)
+        hits = weights >= greatest[rows]
+        strongest[rows[hits]] = columns[hits]
+    return strongest
