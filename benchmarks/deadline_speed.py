@@ -2,6 +2,8 @@
 
     nice python benchmarks/deadline_speed.py 1000 10000 100000   # sizes; needs pip install pyscipopt clarabel
     nice python benchmarks/deadline_speed.py --depths 100000 20 500 5000   # direct alone: a size, then layers
+    nice python benchmarks/deadline_speed.py --random 100000 2 4   # the same: a size, then edges a task, at random
+    nice python benchmarks/deadline_speed.py --limits 100000 5   # on the wall under a limit: a size, seconds
 
 Every case starts from the same Spec in memory and ends with slacks; seconds of CPU (of the process and its children)
 stand beside those on the wall. Clarabel gets the plain conic form: times of events, one exponential cone per task.
@@ -120,7 +122,6 @@ def measured(method: Callable[[Spec, float], tuple[float, float | None]], spec: 
 
 
 def main(sizes: list[int]) -> None:
-    direct(layered(50, 100, 5, 0), 1e-6)
     for size in sizes:
         for layers in (20, 100):
             gap = 1e-6 if size <= 10_000 else 1e-3
@@ -141,8 +142,42 @@ def depths(size: int, layers: list[int]) -> None:
         print(f"{depth} layers: {found.steps} steps, {time.process_time() - begun:.1f} s CPU", flush=True)
 
 
+def drawn(tasks: int, edges: int, seed: int = 1) -> Spec:
+    """Tasks of 1 to 100 s, each after so many of those before it, at random; 1.5 times the critical path allowed."""
+    rng = np.random.default_rng(seed)
+    duration = rng.uniform(1.0, 100.0, tasks).tolist()
+    after = [tuple(dict.fromkeys(f"t{a}" for a in (rng.random(edges) * i).astype(int) if i)) for i in range(tasks)]
+    nodes = tuple(Task(name=f"t{i}", duration=duration[i], after=after[i]) for i in range(tasks))
+    plain = Spec(problem="deadline", facts=DeadlineFacts(dags=(Dag(name="job", allowable_delay=1.0, tasks=nodes),)))
+    network = network_of(tasks_of(plain))
+    allowed = 1.5 * float(network.earliest(network.duration)[1])
+    facts = DeadlineFacts(dags=(Dag(name="job", allowable_delay=allowed, tasks=nodes),))
+    return Spec(problem="deadline", goal=Goal("maximize", "slack"), facts=facts)
+
+
+def at_random(size: int, edges: list[int]) -> None:
+    """The whole of `direct`, from the spec in memory to the checked plan, to 1e-3."""
+    for count in edges:
+        print(f"{count} edges a task: " + measured(direct, drawn(size, count), 1e-3), flush=True)
+
+
+def limits(size: int, seconds: float) -> None:
+    """How long `direct` takes on the wall under a limit, asked for a gap that it does not reach."""
+    for edges, layers in ((2, 20), (2, size // 20), (4, 200)):
+        spec = layered(size, edges * size, layers, seed=7)
+        begun = time.perf_counter()
+        found = mrdsl.solve(spec, solver="direct", limits=Limits(gap=1e-6, time=seconds))
+        took = time.perf_counter() - begun
+        print(f"{edges} edges a task, {layers} layers: {took:.2f} s, {found.termination}", flush=True)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--depths"]:
+    direct(layered(50, 100, 5, 0), 1e-6)
+    if sys.argv[1:2] == ["--random"]:
+        at_random(int(sys.argv[2]), [int(count) for count in sys.argv[3:]])
+    elif sys.argv[1:2] == ["--limits"]:
+        limits(int(sys.argv[2]), float(sys.argv[3]))
+    elif sys.argv[1:2] == ["--depths"]:
         depths(int(sys.argv[2]), [int(depth) for depth in sys.argv[3:]])
     else:
         main([int(size) for size in sys.argv[1:]] or [1_000, 10_000, 100_000])

@@ -68,18 +68,48 @@ def test_contraction_changes_nothing_but_the_size() -> None:
     assert less.value == pytest.approx(plain.value, abs=3e-8 * abs(plain.value))
 
 
-def test_multigrid_solves_what_the_factor_solves() -> None:
-    """A grid of 60 by 60 with conductances over four powers of ten, one side held at 0."""
-    side = 60
+def a_grid(side: int) -> tuple[Pattern, int]:
+    """The pattern of a grid of ``side`` by ``side``, one side held at 0, and how many arcs it has."""
     number = np.arange(side * side).reshape(side, side)
     tails = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
     heads = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
+    return Pattern(side, side * side, tails, heads), len(tails)
+
+
+def test_multigrid_solves_what_the_factor_solves() -> None:
+    """A grid of 60 by 60 with conductances over four powers of ten, one side held at 0."""
     rng = np.random.default_rng(1)
-    pattern = Pattern(side, side * side, tails, heads)
-    matrix = pattern.matrix(10 ** rng.uniform(-2, 2, len(tails)))
+    pattern, arcs = a_grid(60)
+    matrix = pattern.matrix(10 ** rng.uniform(-2, 2, arcs))
     right = rng.normal(size=matrix.shape[0])
-    exact, _ = Direct(matrix).solve(right)
-    found, iterations = Multigrid(matrix).solve(right, 1e-8)
+    exact = Direct(matrix).solve(right).solution
+    found, iterations, residual = Multigrid(matrix).solve(right, 1e-8)
     assert 0 < iterations < 200
     error = found - exact
     assert error @ (matrix @ error) <= 1e-12 * (exact @ (matrix @ exact))
+    assert right - matrix @ found == pytest.approx(residual, abs=1e-10 * np.abs(right).max())
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_what_was_merged_serves_later_matrices_until_it_is_worn(at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grid that is stiff along its rows, a little less so, and then along its columns."""
+    monkeypatch.setattr("mrdsl.families.deadline.methods.multigrid.USELESS", 1.0 if at_once else 100.0)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.EASY", 0.0)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.HARD", 0.0)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.multigrid.COARSEST", 50)
+    rng = np.random.default_rng(2)
+    pattern, arcs = a_grid(60)
+    right = rng.normal(size=pattern.size)
+    rows = np.where(np.arange(arcs) < arcs // 2, 100.0, 1.0) * rng.uniform(1.0, 2.0, arcs)
+    columns = np.where(np.arange(arcs) < arcs // 2, 1.0, 100.0) * rng.uniform(1.0, 2.0, arcs)
+    merged = []
+    for conductances in (rows, 0.7 * rows, columns, 0.7 * columns):
+        solver = pattern.solver(conductances)
+        assert isinstance(solver, Multigrid)
+        found = solver.solve(right, 1e-6)
+        error = found.solution - Direct(pattern.matrix(conductances)).solve(right).solution
+        assert error @ (pattern.matrix(conductances) @ error) <= 1e-8 * (found.solution @ right)
+        merged.append(solver.merged)
+    assert merged[0]
+    assert [each is merged[0] for each in merged] == [True, True, not at_once, False]
+    assert (merged[3] is merged[2]) is at_once

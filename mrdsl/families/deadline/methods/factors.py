@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -17,6 +18,14 @@ SHIFTS = (1e-14, 1e-11, 1e-8)
 """What is added to the diagonal, relative to it, until there is a factor: conductances may span 25 powers of ten."""
 
 
+class Solved(NamedTuple):
+    """A system's solution, the iterations that it took, and what it leaves of the right side."""
+
+    solution: Floats
+    iterations: int
+    residual: Floats
+
+
 class Direct:
     """Solves systems of one Laplacian exactly: dense Cholesky up to ``dense`` unknowns, SuperLU beyond."""
 
@@ -29,9 +38,9 @@ class Direct:
             except (scipy.linalg.LinAlgError, RuntimeError):
                 continue
 
-    def solve(self, right: Floats, tolerance: float = 0.0, energy: float = 0.0) -> tuple[Floats, int]:
-        """The solution, and no iterations."""
-        return self._solve(right), 0
+    def solve(self, right: Floats, tolerance: float = 0.0, energy: float = 0.0) -> Solved:
+        """The solution, no iterations, and nothing left."""
+        return Solved(self._solve(right), 0, np.zeros_like(right))
 
 
 def _factorized(matrix: sparse.csr_matrix, most: int) -> Callable[[Floats], Floats]:

@@ -13,22 +13,23 @@ import scipy.sparse as sparse
 
 from mrdsl.families.deadline.levels import Floats, Ints
 from mrdsl.families.deadline.methods.factor_work import work_of_factor
-from mrdsl.families.deadline.methods.factors import Direct
-from mrdsl.families.deadline.methods.multigrid import Multigrid, is_worn
+from mrdsl.families.deadline.methods.factors import Direct, Solved
+from mrdsl.families.deadline.methods.multigrid import Multigrid
 
 EASY, HARD = 1.5e9, 1e10
 """Work up to which a system is factorized at once, and up to which it is where multigrid is slow."""
 SECONDS = 2e-9
 """What a unit of that work takes, at most: 3e-10 to 6e-10 s were measured on a core of its own."""
-SLOW = 50
-"""Iterations from which on multigrid counts as slow."""
+SLOW, A_FACTOR = 50, 0.03
+"""Iterations of a step from which on multigrid counts as slow: so many at least, and what the factor's work is worth
+for each entry of the matrix."""
 
 
 class Solves(Protocol):
     """What solves systems of one Laplacian."""
 
-    def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> tuple[Floats, int]:
-        """The solution, to a residual relative to ``right`` or to ``energy``, and the iterations that it took.
+    def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> Solved:
+        """The solution, to a residual relative to ``right`` or to ``energy``.
 
         ``energy`` is that of a larger solution to which this one is added: ``v L v``.
         """
@@ -61,8 +62,8 @@ class Pattern:
         self._starts = np.searchsorted(keys, np.arange(self.size + 1) * max(self.size, 1)).astype(np.int32)
         shape = (len(keys), len(tails))
         self._gather = sparse.csr_matrix((signs, (places, sources)), shape=shape)
-        self._fresh: Multigrid | None = None
-        self._last: Multigrid | None = None
+        self._slow = False
+        self._multigrid: Multigrid | None = None
 
     def solver(self, conductances: Floats, left: Callable[[], float] = _ages) -> Solves:
         """What solves systems with these conductances: a factor where it is little work, else multigrid.
@@ -74,16 +75,15 @@ class Pattern:
         in_time = self.work * SECONDS <= left()
         if self.direct and in_time:
             return Direct(matrix)
-        multigrid = self._multigrid(matrix, lambda: left() <= 0.0)
-        return Either(self, matrix, multigrid) if self.work <= HARD and in_time else multigrid
+        self._multigrid = Multigrid(matrix, lambda: left() <= 0.0, self._multigrid)
+        if self.work <= HARD and in_time:
+            return Either(self, matrix, self._multigrid)
+        return self._multigrid
 
-    def _multigrid(self, matrix: sparse.csr_matrix, late: Callable[[], bool]) -> Multigrid:
-        """One that merges what the last one did, unless that served it badly."""
-        if self._last is None or self._fresh is None or is_worn(self._fresh, self._last):
-            self._last = self._fresh = Multigrid(matrix, late)
-        else:
-            self._last = Multigrid(matrix, late, self._fresh.merged)
-        return self._last
+    def was_slow(self) -> None:
+        """Notes that multigrid was slow in the last step: where it is so twice, factors serve all steps to come."""
+        self.direct = self.direct or self._slow
+        self._slow = True
 
     def matrix(self, conductances: Floats) -> sparse.csr_matrix:
         """The Laplacian of the graph with these conductances, one per arc."""
@@ -92,18 +92,20 @@ class Pattern:
 
 
 class Either:
-    """Solves systems by multigrid, and from the first slow one on by a factor."""
+    """Solves a step's systems by multigrid, until that has cost as much as a factor: by this from then on."""
 
     def __init__(self, pattern: Pattern, matrix: sparse.csr_matrix, multigrid: Multigrid) -> None:
         self._pattern, self._matrix, self._multigrid = pattern, matrix, multigrid
-        self._chosen: Solves | None = None
+        self._factor: Direct | None = None
+        self._left = max(SLOW, int(pattern.work * A_FACTOR / matrix.nnz))
 
-    def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> tuple[Floats, int]:
+    def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> Solved:
         """As multigrid does, or as the factor."""
-        if self._chosen is None:
-            found, iterations = self._multigrid.solve(right, tolerance, energy, SLOW)
-            if iterations < SLOW:
-                return found, iterations
-            self._chosen = Direct(self._matrix)
-            self._pattern.direct = True
-        return self._chosen.solve(right, tolerance, energy)
+        if self._factor is None:
+            found = self._multigrid.solve(right, tolerance, energy, self._left)
+            self._left -= found.iterations
+            if self._left > 0:
+                return found
+            self._factor = Direct(self._matrix)
+            self._pattern.was_slow()
+        return self._factor.solve(right)

@@ -17,7 +17,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 
 from mrdsl.families.deadline.levels import Floats, Ints
-from mrdsl.families.deadline.methods.factors import Direct
+from mrdsl.families.deadline.methods.factors import Direct, Solved
 
 COARSEST = 1000
 """Unknowns of the last grid, which is solved as a dense system."""
@@ -25,7 +25,9 @@ DAMPING = 0.7
 WORTH_A_SECOND = 0.5
 """A grid is visited twice in a cycle where it has no more than such a share of the entries of the one above."""
 WORN = 1.5
-"""Merged vertices are given up once a step's first system takes so many times the iterations that it took at first."""
+"""Vertices are merged anew once a step's first system takes so many times the iterations that one took at first."""
+USELESS = 4.0
+"""They are at once where a system takes so many times the iterations."""
 _ROUNDS = 4
 _MOST_LEVELS = 25
 
@@ -68,18 +70,34 @@ class _Level:
 class Multigrid:
     """Solves systems of one Laplacian by conjugate gradients with aggregation multigrid.
 
-    ``merged`` are those of a matrix with the same entries that served before, from the finest grid on.
+    ``before``: what solved those of another matrix with the same entries. What it merged is taken over unless that was
+    worn.
     """
 
     def __init__(
-        self, matrix: sparse.csr_matrix, late: Callable[[], bool] = _never, merged: list[Merged] | None = None
+        self, matrix: sparse.csr_matrix, late: Callable[[], bool] = _never, before: Multigrid | None = None
     ) -> None:
         self.matrix, self._late = matrix, late
-        self.merged: list[Merged] = [] if merged is None else merged
-        self.pace: float | None = None
-        """Iterations that the first system took for each power of ten of its tolerance."""
+        self.merged: list[Merged] = []
+        self._pace: float | None = None
+        self._at_first: float | None = None
+        self._taken_over = before is not None and not before._worn
+        if before is not None and self._taken_over:
+            self.merged, self._at_first = before.merged, before._at_first
+        self._ready()
+
+    @property
+    def _worn(self) -> bool:
+        """Whether what was merged served so badly that merging anew is worth its while."""
+        if self._pace is None or self._at_first is None:
+            return False
+        return self._pace > WORN * self._at_first + 1.0
+
+    def _ready(self) -> None:
+        """The grids' matrices."""
+        matrix = self.matrix
         self._levels: list[_Level] = []
-        while len(self._levels) < len(self.merged) if merged is not None else self._merges(matrix):
+        while len(self._levels) < len(self.merged) if self._taken_over else self._merges(matrix):
             found = self.merged[len(self._levels)]
             coarse = found.coarse(matrix.data)
             twice = coarse.nnz <= WORTH_A_SECOND * matrix.nnz
@@ -97,20 +115,30 @@ class Multigrid:
         self.merged.append(found)
         return True
 
-    def solve(self, right: Floats, tolerance: float, energy: float = 0.0, most: int = 300) -> tuple[Floats, int]:
-        """The solution and the iterations that it took.
+    def solve(self, right: Floats, tolerance: float, energy: float = 0.0, most: int = 300) -> Solved:
+        """The solution, after ``most`` iterations at most.
 
         The residual, in the norm of the preconditioner, which is near that of the error's energy, ends below
-        ``tolerance`` times that of ``right``, or times the root of ``energy`` where that is more.
+        ``tolerance`` times that of ``right``, or times the root of ``energy`` where that is more. What was taken over
+        is given up where it is of no use for this matrix.
         """
         if not self._levels:
             return self._last.solve(right)
-        solution, iterations = self._solved(right, tolerance, energy, most)
-        if self.pace is None:
-            self.pace = iterations / max(-float(np.log10(tolerance)), 1.0)
-        return solution, iterations
+        decades = max(-float(np.log10(tolerance)), 1.0)
+        useful = most
+        if self._taken_over and self._at_first is not None:
+            useful = min(most, int(USELESS * (self._at_first * decades + 3.0)))
+        found = self._solved(right, tolerance, energy, useful)
+        if found.iterations == useful < most:
+            self.merged, self._taken_over, self._pace, self._at_first = [], False, None, None
+            self._ready()
+            found = self._solved(right, tolerance, energy, most - useful)
+        if self._pace is None:
+            self._pace = found.iterations / decades
+            self._at_first = self._pace if self._at_first is None else self._at_first
+        return found
 
-    def _solved(self, right: Floats, tolerance: float, energy: float, most: int) -> tuple[Floats, int]:
+    def _solved(self, right: Floats, tolerance: float, energy: float, most: int) -> Solved:
         solution = np.zeros_like(right)
         residual, first = right.copy(), None
         direction, image, norm = solution, solution, 1.0
@@ -119,7 +147,7 @@ class Multigrid:
             left = float(step @ residual)
             first = max(left, energy) if first is None else first
             if not left > tolerance * tolerance * first or self._late():
-                return solution, iteration
+                return Solved(solution, iteration, residual)
             step -= (float(step @ image) / norm) * direction
             direction, image = step, self.matrix @ step
             norm = float(direction @ image)
@@ -128,12 +156,12 @@ class Multigrid:
             length = float(direction @ residual) / norm
             solution += length * direction
             residual -= length * image
-        return solution, most
+        return Solved(solution, most, residual)
 
     def _cycle(self, depth: int, right: Floats) -> Floats:
         """One multigrid cycle: a damped Jacobi step, the coarser grid, one more."""
         if depth == len(self._levels):
-            return self._last.solve(right)[0]
+            return self._last.solve(right).solution
         level = self._levels[depth]
         matrix, smoother, merged = level.matrix, level.smoother, level.merged
         solution = smoother * right
@@ -162,13 +190,6 @@ class Multigrid:
             return (gain / energy) * first
         more = float(second @ residual) / rest
         return np.asarray((gain - cross * more) / energy * first + more * second)
-
-
-def is_worn(fresh: Multigrid, last: Multigrid) -> bool:
-    """Whether what was merged for ``fresh`` served ``last`` so badly that merging anew is worth its while."""
-    if fresh.pace is None or last.pace is None:
-        return False
-    return last.pace > WORN * fresh.pace + 1.0
 
 
 def _merged_twice(matrix: sparse.csr_matrix) -> Merged:

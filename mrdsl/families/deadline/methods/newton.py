@@ -24,6 +24,8 @@ NEAR = 0.95
 """How far of the way to the boundary a step goes, at least."""
 COARSE, FINE = 1e-2, 1e-9
 """The most and the least that a Newton system's residual may be, relative; a tenth of the gap in between."""
+PREDICTED = 0.03
+"""The residual of the predictor, which no step follows: what it leaves is made up for by the corrector."""
 EARLY, ROUGH = 0.3, 1e-3
 """While the gap per unit of weight is so large, steps are short for other reasons than a residual of so much."""
 LEAST_CENTRED, STRICTEST, NO_STEP = 1e-4, 1e-6, 1e-10
@@ -38,7 +40,8 @@ LONG_ENOUGH = 0.9
 
 @dataclass(frozen=True)
 class Direction:
-    """What a step of length 1 changes; with the system's right side and solution, and the energy of the latter."""
+    """What a step of length 1 changes; with the system's right side and solution, the energy of the latter, and what
+    it leaves of the former."""
 
     gaps: Floats
     prices: Floats
@@ -47,6 +50,7 @@ class Direction:
     pull: Floats
     solution: Floats
     energy: float
+    left_over: Floats
 
 
 class Newton:
@@ -222,7 +226,7 @@ class Newton:
     def _shifts(self, solver: Solves) -> Floats:
         """How the times answer to a price of 1 on each sum."""
         exact = 0.01 * self.tolerance
-        return np.array([solver.solve(pull, exact)[0] for pull in self.pulls]).reshape(
+        return np.array([solver.solve(pull, exact).solution for pull in self.pulls]).reshape(
             len(self.sums), self.network.events - self.network.fixed
         )
 
@@ -231,9 +235,10 @@ class Newton:
         wanted = aim / self.gaps
         pull = self._pull(self._flow(wanted))
         if known is None:
-            solution, _ = solver.solve(pull, self.tolerance)
+            solution, _, left_over = solver.solve(pull, max(self.tolerance, PREDICTED))
         else:
-            change, _ = solver.solve(pull - known.pull, self.tolerance, known.energy)
+            changed = known.left_over + (pull - known.pull)
+            change, _, left_over = solver.solve(changed, self.tolerance, known.energy)
             solution = known.solution + change
         times = np.zeros(self.network.events)
         times[self.network.fixed :] = solution
@@ -250,7 +255,7 @@ class Newton:
         summed = missing[: self.unequal] - self._summed(arcs)[: self.unequal]
         gaps = np.concatenate([arcs, self.sign * arcs[self.side], summed])
         prices = wanted - self.prices * (1.0 + gaps / self.gaps)
-        return Direction(gaps, prices, times, equations, pull, solution, float(solution @ pull))
+        return Direction(gaps, prices, times, equations, pull, solution, float(solution @ pull), left_over)
 
     def _prices_of_sums(self, shifts: Floats, solution: Floats, aim: Floats, missing: Floats) -> Floats:
         """The prices at which the step keeps every sum, up to what the gaps of inequalities give."""
