@@ -3,6 +3,7 @@
     nice python benchmarks/deadline_speed.py 1000 10000 100000   # sizes; needs pip install pyscipopt clarabel
     nice python benchmarks/deadline_speed.py --depths 100000 20 500 5000   # direct alone: a size, then layers
     nice python benchmarks/deadline_speed.py --random 100000 2 4   # the same: a size, then edges a task, at random
+    nice python benchmarks/deadline_speed.py --sums 100000 5     # so many sums of three bounded, 100 single tasks
     nice python benchmarks/deadline_speed.py --limits 100000 5   # on the wall under a limit: a size, seconds
 
 Every case starts from the same Spec in memory and ends with slacks; seconds of CPU (of the process and its children)
@@ -16,6 +17,8 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +29,8 @@ from mrdsl.families.deadline.methods.contraction import contracted, without_twin
 from mrdsl.families.deadline.methods.interior_point import maximize_product
 from mrdsl.families.deadline.network import network_of
 from mrdsl.families.deadline.workload import tasks_of
-from mrdsl.spec.spec import Goal, Spec
+from mrdsl.spec.expression import Constant, Operation, PlanQuantity
+from mrdsl.spec.spec import Constraint, Goal, Spec
 
 
 def layered(tasks: int, edges: int, layers: int, seed: int, factor: float = 1.5) -> Spec:
@@ -161,6 +165,21 @@ def at_random(size: int, edges: list[int]) -> None:
         print(f"{count} edges a task: " + measured(direct, drawn(size, count), 1e-3), flush=True)
 
 
+def sums(size: int, count: int) -> None:
+    """`direct` to 1e-3 in 100 layers, with sums of three slacks at half and single ones at 0.6 of what they had."""
+    spec = layered(size, 2 * size, 100, seed=1)
+    plan: Any = mrdsl.solve(spec, solver="direct", limits=Limits(gap=1e-3)).plan
+    rng = np.random.default_rng(3)
+    groups = [(rng.choice(size, 3, replace=False).tolist(), 0.5) for _ in range(count)]
+    groups += [([task], 0.6) for task in rng.integers(0, size, 100).tolist()]
+    bounds = []
+    for tasks, share in groups:
+        left = Operation("+", tuple(PlanQuantity("slack", f"t{task}") for task in tasks))
+        bounds.append(Constraint(left, "<=", Constant(share * float(plan.slack[tasks].sum()))))
+    limited = replace(spec, constraints=tuple(bounds))
+    print(f"{count} sums, 100 bounds: " + measured(direct, limited, 1e-3), flush=True)
+
+
 def limits(size: int, seconds: float) -> None:
     """How long `direct` takes on the wall under a limit, asked for a gap that it does not reach."""
     for edges, layers in ((2, 20), (2, size // 20), (4, 200)):
@@ -175,6 +194,8 @@ if __name__ == "__main__":
     direct(layered(50, 100, 5, 0), 1e-6)
     if sys.argv[1:2] == ["--random"]:
         at_random(int(sys.argv[2]), [int(count) for count in sys.argv[3:]])
+    elif sys.argv[1:2] == ["--sums"]:
+        sums(int(sys.argv[2]), int(sys.argv[3]))
     elif sys.argv[1:2] == ["--limits"]:
         limits(int(sys.argv[2]), float(sys.argv[3]))
     elif sys.argv[1:2] == ["--depths"]:

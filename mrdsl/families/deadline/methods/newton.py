@@ -225,8 +225,7 @@ class Newton:
 
     def _shifts(self, solver: Solves) -> Floats:
         """How the times answer to a price of 1 on each sum."""
-        exact = 0.01 * self.tolerance
-        return np.array([solver.solve(pull, exact).solution for pull in self.pulls]).reshape(
+        return np.array([solver.solve(pull, self.tolerance).solution for pull in self.pulls]).reshape(
             len(self.sums), self.network.events - self.network.fixed
         )
 
