@@ -92,6 +92,27 @@ def test_the_rule_is_the_cheapest_of_the_past() -> None:
     assert [each.submitted for each in tasks] == [0, 0]
 
 
+@pytest.mark.parametrize(("queues", "acceptance"), [((DEAR, CHEAP), 0.9), ((DEAR, CHEAP), 1.0), ((DEAR,), 0.8)])
+def test_the_rule_is_the_same_whatever_is_tried_first_and_left_out(
+    queues: tuple[Queue, ...], acceptance: float
+) -> None:
+    """Weighed without shortcuts: every rule with a ledger of its own, on all VMs and, of several, on fewer."""
+    arrivals = [[(7 * t) % 13, t % 4][: len(queues)] for t in range(40)]
+
+    def cost(rule: Rule, vms: int) -> float:
+        calendar = Calendar([Tasks(queue) for queue in queues], vms, acceptance)
+        for row in arrivals:
+            calendar.serve(row, rule)
+        return sum(each.outsourced * each.queue.outsourcing for each in calendar.tasks)
+
+    for vms in (4, 12, 40):
+        least = min(cost(rule, vms) for rule in RULES)
+        even = [rule for rule in RULES if cost(rule, vms) == least]
+        expected = even[0] if len(even) == 1 else min(even, key=lambda rule: cost(rule, int(0.75 * vms)))
+        for in_force in RULES:
+            assert cheapest([Tasks(queue) for queue in queues], vms, arrivals, acceptance, in_force) == expected
+
+
 def test_weights_are_worked_out() -> None:
     """V: the largest (alpha + l) S_max / H; D_max: the largest epsilon, rounded up; a given limit holds V down."""
     spec = mrdsl.load("models/hybrid/reference.mrspec")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from math import ceil, inf, sqrt
 
@@ -87,99 +88,144 @@ def _run(tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], ac
     for slot, submitted in enumerate(arrivals):
         if slot == weighed:
             weighed = weighed * 3 // 2
-            rule = cheapest(tasks, vms, arrivals[max(0, slot - memory) : slot], acceptance)
+            rule = cheapest(tasks, vms, arrivals[max(0, slot - memory) : slot], acceptance, rule)
         calendar.serve(submitted, rule)
     return vms - min(calendar.free[: len(arrivals)], default=vms)
 
 
-def cheapest(tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], acceptance: float) -> Rule:
-    """The rule that would have cost least on these arrivals; of several, on fewer VMs; of several, the first."""
+def cheapest(
+    tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], acceptance: float, in_force: Rule = START
+) -> Rule:
+    """The rule that would have cost least on these arrivals; of several, on fewer VMs; of several, the first.
+
+    The one ``in_force`` is tried first: dearer ones are given up the sooner. That changes no answer.
+    """
+    ledger = Ledger(tasks)
+    rules = _unlike(len(tasks), acceptance)
 
     def least_of(rules: Sequence[Rule], cloud: int) -> list[Rule]:
-        least, costs = inf, []
-        for rule in rules:
-            costs.append(_cost(rule, tasks, cloud, arrivals, acceptance, least))
-            least = min(least, costs[-1])
-        return [rule for rule, cost in zip(rules, costs, strict=True) if cost <= least]
+        least, costs = inf, {}
+        for rule in sorted(rules, key=lambda rule: rule != in_force):
+            tried = Calendar([Tasks(each.queue) for each in tasks], cloud, acceptance, ledger)
+            costs[rule] = _cost(rule, tried, arrivals, least)
+            least = min(least, costs[rule])
+        return [rule for rule in rules if costs[rule] <= least]
 
-    even = least_of(RULES, vms)
+    even = least_of(rules, vms)
     return even[0] if len(even) == 1 else least_of(even, int(STRAIN * vms))[0]
 
 
-def _cost(
-    rule: Rule, tasks: Sequence[Tasks], vms: int, arrivals: Sequence[Sequence[int]], acceptance: float, least: float
-) -> float:
+def _unlike(queues: int, acceptance: float) -> list[Rule]:
+    """The first of each of the rules that may differ: a queue by itself leaves nothing to others, and where every task
+    is accepted none is rejected early."""
+    first: dict[tuple[Rule | None, float], Rule] = {}
+    for rule in RULES:
+        booking = replace(rule, early=0.0) if queues > 1 else None
+        first.setdefault((booking, rule.early if acceptance < 1.0 else 0.0), rule)
+    return list(first.values())
+
+
+def _cost(rule: Rule, calendar: Calendar, arrivals: Sequence[Sequence[int]], least: float) -> float:
     """What these arrivals would have cost under the rule; infinite as soon as that is more than ``least``."""
-    tried = [Tasks(each.queue) for each in tasks]
-    calendar, cost = Calendar(tried, vms, acceptance), 0.0
+    cost = 0.0
     for submitted in arrivals:
         calendar.serve(submitted, rule)
-        cost = sum(each.outsourced * each.queue.outsourcing for each in tried)
+        cost = sum([each.outsourced * each.queue.outsourcing for each in calendar.tasks])
         if cost > least:
             return inf
     return cost
 
 
-class Calendar:
-    """One VM type's free VMs in every slot to come, and its queues' tasks."""
+class Ledger:
+    """What the queues of one VM type brought before each slot, dearest work first: worked out once for all rules."""
 
-    def __init__(self, tasks: Sequence[Tasks], vms: int, acceptance: float) -> None:
+    def __init__(self, tasks: Sequence[Tasks]) -> None:
+        self.by_value = sorted(range(len(tasks)), key=lambda i: -tasks[i].queue.outsourcing / tasks[i].queue.size)
+        self._sizes = [each.queue.size for each in tasks]
+        self._sums, self._squares = [0] * len(tasks), [0] * len(tasks)
+        self._before: list[list[tuple[float, float]]] = [[(0.0, 0.0)] * len(tasks)]
+        self._reserves: dict[tuple[int, float], list[int]] = {}
+
+    def note(self, slot: int, submitted: Sequence[int]) -> None:
+        """The tasks of a slot, each slot in turn; those that are known already change nothing."""
+        if slot < len(self._before) - 1:
+            return
+        for index, count in enumerate(submitted):
+            self._sums[index] += count
+            self._squares[index] += count * count
+        work, variance, slots = 0.0, 0.0, slot + 1
+        before = []
+        for index in self.by_value:
+            before.append((work, sqrt(variance)))
+            size, mean = self._sizes[index], self._sums[index] / slots
+            work += mean * size
+            variance += max(self._squares[index] / slots - mean * mean, 0.0) * size * size
+        self._before.append(before)
+
+    def reserves(self, slot: int, spare: float) -> list[int]:
+        """VMs that each queue leaves to the dearer ones, in their order: ``spare`` standard deviations of their work
+        in a slot above its mean, of the slots so far."""
+        found = self._reserves.get((slot, spare))
+        if found is None:
+            found = [ceil(work + spare * deviation - 0.5) for work, deviation in self._before[slot]]
+            self._reserves[slot, spare] = found
+        return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _allowance(acceptance: float, submitted: int) -> int:
+    """How many of so many tasks may be rejected."""
+    return int(floor((1.0 - acceptance) * submitted))
+
+
+class Calendar:
+    """One VM type's free VMs in every slot to come, and its queues' tasks; ``ledger``: one of the same arrivals."""
+
+    def __init__(self, tasks: Sequence[Tasks], vms: int, acceptance: float, ledger: Ledger | None = None) -> None:
         self.tasks, self.vms, self.acceptance = tasks, vms, acceptance
+        self.ledger = ledger or Ledger(tasks)
         self.ahead = 1 + max((each.queue.delay for each in tasks), default=0)
         self.free: list[int] = [vms] * (self.ahead + 1)
         self.slot = 0
-        self.sums, self.squares = [0] * len(tasks), [0] * len(tasks)
-        self.early = [0] * len(tasks)
-        self.by_value = sorted(range(len(tasks)), key=lambda i: -tasks[i].queue.outsourcing / tasks[i].queue.size)
         self.first = [0] * len(tasks)
         self.last: Rule | None = None
 
     def serve(self, submitted: Sequence[int], rule: Rule) -> None:
         """Books, rejects and outsources the tasks of the next slot."""
-        if rule != self.last:
+        if rule is not self.last and rule != self.last:
             self.first, self.last = [0] * len(self.tasks), rule
-        slot = self.slot
         self.free.append(self.vms)
-        order = self.by_value if rule.by_value else range(len(self.tasks))
-        work = variance = 0.0
-        for index in order:
-            reserve = 0
-            if rule.spare is not None:
-                reserve = min(self.vms, ceil(work + rule.spare * sqrt(variance) - 0.5))
-                mean, spread = self._seen(index)
-                work, variance = work + mean, variance + spread
-            self._serve(index, slot, submitted[index], reserve, rule)
-        for index, count in enumerate(submitted):
-            self.sums[index] += count
-            self.squares[index] += count * count
+        order = self.ledger.by_value if rule.by_value else range(len(self.tasks))
+        if rule.spare is None:
+            for index in order:
+                if submitted[index]:
+                    self._serve(index, submitted[index], 0, rule)
+        else:
+            reserves = self.ledger.reserves(self.slot, rule.spare)
+            for index, reserve in zip(order, reserves, strict=True):
+                if submitted[index]:
+                    self._serve(index, submitted[index], min(reserve, self.vms), rule)
+        self.ledger.note(self.slot, submitted)
         self.slot += 1
 
-    def _seen(self, index: int) -> tuple[float, float]:
-        """Mean and variance of the work that a queue brings in one slot, of the slots so far."""
-        if not self.slot:
-            return 0.0, 0.0
-        size, mean = self.tasks[index].queue.size, self.sums[index] / self.slot
-        return mean * size, max(self.squares[index] / self.slot - mean * mean, 0.0) * size * size
-
-    def _serve(self, index: int, slot: int, submitted: int, reserve: int, rule: Rule) -> None:
+    def _serve(self, index: int, submitted: int, reserve: int, rule: Rule) -> None:
         tasks = self.tasks[index]
         tasks.submitted += submitted
-        if not submitted:
-            return
-        allowance = int(floor((1.0 - self.acceptance) * tasks.submitted))
+        allowance = _allowance(self.acceptance, tasks.submitted)
         early = min(submitted, max(int(rule.early * allowance) - tasks.rejected, 0)) if rule.early else 0
         next_reserve = reserve if rule.at_once else 0
         ends, self.first[index] = book(
-            self.free, slot, tasks.queue, submitted - early, reserve, self.first[index], next_reserve
+            self.free, self.slot, tasks.queue, submitted - early, reserve, self.first[index], next_reserve
         )
-        tasks.admitted += len(ends)
-        tasks.finished += len(ends)
         if ends:
-            tasks.worst_delay = max(tasks.worst_delay, ends[-1] - slot)
+            tasks.admitted += len(ends)
+            tasks.finished += len(ends)
+            tasks.worst_delay = max(tasks.worst_delay, ends[-1] - self.slot)
         rest = submitted - len(ends)
-        rejected = min(rest, max(allowance - tasks.rejected, 0))
-        tasks.rejected += rejected
-        tasks.outsourced += rest - rejected
+        if rest:
+            rejected = min(rest, max(allowance - tasks.rejected, 0))
+            tasks.rejected += rejected
+            tasks.outsourced += rest - rejected
 
 
 def book(
@@ -209,8 +255,10 @@ def book(
 
 
 def _take(free: list[int], start: int, size: int, count: int, reserve: int) -> int:
-    taken = max(0, min(count, min(free[start : start + size]) - reserve))
-    if taken:
-        for at in range(start, start + size):
-            free[at] -= taken
+    room = (free[start] if size == 1 else min(free[start : start + size])) - reserve
+    if room <= 0:
+        return 0
+    taken = min(count, room)
+    for at in range(start, start + size):
+        free[at] -= taken
     return taken
