@@ -53,16 +53,17 @@ SOLVING = {"mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "mrdsl.core.o
 ARRAYS = {"numpy", "scipy", "networkx", "pyomo", "highspy"}
 MODELS = {"scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.worker", "mrdsl.solving.request", "mrdsl.core.answer"}
 PYOMO = {"networkx", "pyomo"}
+PACKAGES = {"importlib.metadata", "email"}
 
 UNUSED = {
     "capacity/reference": (ARRAYS, PYOMO | {"scipy"}),
-    "bounds/reference": (ARRAYS - {"numpy"}, MODELS),
-    "joint/reference": (ARRAYS - {"numpy"}, MODELS),
+    "bounds/reference": (ARRAYS - {"numpy"}, MODELS | PACKAGES),
+    "joint/reference": (ARRAYS - {"numpy"}, MODELS | PACKAGES),
     "energy/reference": (ARRAYS, {"networkx"}),
     "deadline/reference": (ARRAYS - {"numpy"}, MODELS - {"scipy"}),
     "makespan/two-jobs": (ARRAYS, {"networkx", "highspy"}),
-    "schedule/small": (ARRAYS, MODELS),
-    "hybrid/reference": (ARRAYS, MODELS),
+    "schedule/small": (ARRAYS, MODELS | PACKAGES),
+    "hybrid/reference": (ARRAYS, MODELS | PACKAGES),
 }
 """What neither `check` nor `solve` of a small spec of each family loads beside NEVER; what a family uses it takes the
 time to load, which numpy does in a fifth of the time of a whole `check`."""
