@@ -23,7 +23,8 @@ Document = Mapping[str, Any]
 NAME_LENGTH = 256
 MOST_TASK_GROUPS = 48
 MASTERS = (1, 3)
-TYPE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\.(\d*x?large|medium|small)")
+TYPE = re.compile(r"[a-z]{1,3}\d{1,2}[a-z]*(-[a-z]+)?\.((\d{1,3}x|x)?large|medium|small)")
+"""A family of letters and a generation, what is peculiar to it, and a size."""
 SMALL = frozenset({"m1.small", "m1.medium", "m1.large", "c1.medium", "m4.large", "c4.large"})
 """The only types below xlarge that EMR takes [types]."""
 

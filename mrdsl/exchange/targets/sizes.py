@@ -80,7 +80,7 @@ def _on_type(deployment: Deployment, load: Workload, share: Share, one: Tasks) -
     missing = [word for word, value in (("cores", cores), ("memory", memory)) if value is None]
     if missing:
         raise TargetError(
-            f"nothing says what {' and '.join(missing)} a {one.kind} task of class {load.name} takes on {vm.name}",
+            f"nothing says what {' and '.join(missing)} a {_words(one)} of class {load.name} takes on {vm.name}",
             f"write `vm {vm.name} {{ cores = 4, memory = 16 GiB, .. }}`, what tasks may use of one, or in the class "
             f"`container {{ {one.kind} {{ cores = 1, memory = 2 GiB }} }}` in place of slots; a spec that has no place "
             "for them takes --cores 4 --memory '16 GiB'",
@@ -89,10 +89,14 @@ def _on_type(deployment: Deployment, load: Workload, share: Share, one: Tasks) -
     assert memory is not None
     if cores <= 0 or memory < MIB:
         raise TargetError(
-            f"a {vm.name} has no room for {one.per_vm} {one.kind} tasks of class {load.name} beside the system",
+            f"a {vm.name} has no room for {one.per_vm} times a {_words(one)} of class {load.name} beside the system",
             "give the vm more cores or memory, or the class fewer slots",
         )
     return Size(cores, floor(memory / MIB))
+
+
+def _words(one: Tasks) -> str:
+    return "task" if one.kind == "task" else f"{one.kind} task"
 
 
 def sized(deployment: Deployment, loads: Iterable[Workload]) -> bool:

@@ -42,11 +42,15 @@ def sls(deployment: Deployment, _: Wishes) -> Exported:
     notes = [*deployment.notes, "the shuffle of a job - a reduce takes its own time and the shuffle before it"]
     if not known:
         notes.append(f"what tasks take - a machine is {_parts(deployment)} parts and a task takes its share of them")
-    return Exported({"sls-nodes.json": _objects(nodes), "sls-jobs.json": _objects(jobs)}, tuple(notes))
+    said = _said(deployment, notes)
+    files = {"sls-nodes.json": _objects(nodes, said), "sls-jobs.json": _objects(jobs, said)}
+    return Exported(files, tuple(notes))
 
 
-def _objects(found: Sequence[dict[str, Any]]) -> str:
-    return "".join(json.dumps(one, indent=1, ensure_ascii=False) + "\n" for one in found)
+def _objects(found: Sequence[dict[str, Any]], said: dict[str, Any]) -> str:
+    """One behind the other; the first says besides where all come from."""
+    first, *others = found
+    return "".join(json.dumps(one, indent=1, ensure_ascii=False) + "\n" for one in ({**first, "mrdsl": said}, *others))
 
 
 def _parts(deployment: Deployment) -> int:
@@ -69,14 +73,14 @@ def _racks(deployment: Deployment, known: bool) -> Iterator[dict[str, Any]]:
                 {"node": f"{rack}-{number}", "memory-mb": memory, "vcores": cores}
                 for number in range(1, group.count + 1)
             ],
-            "mrdsl": _said(deployment),
         }
 
 
-def _said(deployment: Deployment) -> dict[str, str]:
-    """Where it comes from: the simulator passes over what it does not know."""
+def _said(deployment: Deployment, notes: Sequence[str]) -> dict[str, Any]:
+    """Where it comes from and what it does not say: the simulator passes over what it does not know."""
     origin = deployment.origin
-    return {"spec": origin.spec, "title": origin.title, "plan": origin.plan, "version": origin.version}
+    said = {"spec": origin.spec, "title": origin.title, "plan": origin.plan, "version": origin.version}
+    return {**said, "not in it": list(notes)}
 
 
 def _jobs(deployment: Deployment, load: Workload, queue: str, known: bool) -> Iterator[dict[str, Any]]:

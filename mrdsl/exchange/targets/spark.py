@@ -173,8 +173,8 @@ def _file(
 ) -> str:
     comments = (
         *deployment.origin.lines(),
-        f"class {load.name}: {load.jobs} applications at once, {executors.every} executors of "
-        f"{executors.tasks} tasks among them",
+        f"class {load.name}: applications at once {load.jobs}, executors among them {executors.every}, "
+        f"tasks at once of an executor {executors.tasks}",
         *(f"not in it: {note}" for note in notes),
     )
     width = max(map(len, settings)) + 2

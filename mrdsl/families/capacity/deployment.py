@@ -141,6 +141,8 @@ def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:
         )
         if held:
             yield f"{held:g} of the {vm.name} are under contract - contracts are of the account and not of a cluster"
+    if facts.whole == "machines":
+        yield "that classes share no machine - queues place tasks of all classes on all machines"
     turned = {name: count for name, count in zip(plan.names, plan.rejected.tolist(), strict=True) if count}
     if turned:
         told = ", ".join(f"{count:g} of {name}" for name, count in list(turned.items())[:NAMED])

@@ -167,6 +167,8 @@ def test_a_rule_refuses(rule: str, document: dict[str, Any]) -> None:
         ("Instances.InstanceGroups", [TASK] * 49, "at most 48 task groups"),
         ("Instances.InstanceGroups.1.InstanceType", "m5.large", "no instance type"),
         ("Instances.InstanceGroups.1.InstanceType", "m5.metal", "no instance type"),
+        ("Instances.InstanceGroups.1.InstanceType", "banana.xlarge", "no instance type"),
+        ("Instances.InstanceGroups.1.InstanceType", "n2-standard-4", "no instance type"),
         ("Instances.InstanceGroups.0.Market", "SPOT", "the cluster ends with it"),
         ("Tags.0.Value", "a" * 257, "beyond 256"),
         ("Tags.0.Key", "aws:spec", "begins with aws:"),

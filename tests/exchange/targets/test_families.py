@@ -14,8 +14,11 @@ from mrdsl.exchange.targets.deployment import Exported, Wishes
 from mrdsl.exchange.targets.spark_rules import mib
 from mrdsl.families import SHIPPED, family
 from mrdsl.planning.exporting import export
+from tests.exchange.targets.plans import MACHINES, STAGES
+from tests.exchange.targets.plans import exported as of_text
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
+ONE_TYPE = MACHINES[: MACHINES.index('vm "r5')] + MACHINES[MACHINES.index("class") :]
 SIZED = Wishes(cores=5.0, memory=17.0 * 2**30)
 
 
@@ -111,3 +114,17 @@ def test_the_shipped_stages_run_on_spark() -> None:
 def test_sizes_that_are_none_are_refused(wishes: Wishes) -> None:
     with pytest.raises(mrdsl.MrdslError, match="and a machine has some"):
         exported("joint/reference.mrspec", "spark", wishes)
+
+
+def test_every_file_says_where_it_comes_from_and_what_it_lacks() -> None:
+    """In comments, tags, or an object of its own, whichever the format has."""
+    plans = {"spark": STAGES, "kubernetes": STAGES, "emr-serverless": STAGES}
+    wishes = {"dataproc": Wishes(names={"m5.xlarge": "n2-standard-4"})}
+    for form in names(TARGETS):
+        text = plans.get(form, ONE_TYPE)
+        made = of_text(text, form, wishes.get(form))
+        assert made.notes, form
+        for name, file in made.files.items():
+            assert "sha256:" in file, name
+            assert mrdsl.__version__ in file, name
+            assert made.notes[0].split(" - ")[0].split(":")[0][:30] in file, name

@@ -83,7 +83,7 @@ def test_what_is_not_known_is_asked_for() -> None:
     unknown = STAGES.replace("cores = 4, memory = 16 GiB, ", "")
     unknown = unknown.replace("container { task { cores = 1, memory = 4 GiB } }", "slots { task = 4 }")
     unknown = unknown.replace("container { task { cores = 2, memory = 8 GiB } }", "slots { task = 2 }")
-    with pytest.raises(mrdsl.MrdslError, match="nothing says what cores and memory a task task of class") as asked:
+    with pytest.raises(mrdsl.MrdslError, match="nothing says what cores and memory a task of class") as asked:
         exported(unknown, "spark")
     assert "container { task { cores = 1, memory = 2 GiB } }" in asked.value.diagnostics[0].hint
 
@@ -166,3 +166,14 @@ def test_jobs_on_several_types_have_each_what_theirs_need() -> None:
     found = executors_of(Deployment(kinds, groups, (load,)), load)
     assert (found.tasks, found.least, found.most, found.every) == (3, 2, 3, 7)
     assert per_job(load, "task") == (6, 9)
+
+
+def test_whole_slots_of_each_job_are_its_executors() -> None:
+    """Where each job has whole slots, the fewest and the most executors are one number."""
+    whole = STAGES.replace("minimize", "whole = slots\nminimize")
+    _, plan = planned(whole)
+    for found, shown in zip(settings_of(whole).values(), plan.document()["classes"].values(), strict=True):
+        tasks = int(found["spark.executor.cores"]) // int(found["spark.task.cpus"])
+        least, most = (int(found[f"spark.dynamicAllocation.{end}Executors"]) * tasks for end in ("min", "max"))
+        assert least == most
+        assert shown["admitted"] * most == shown["whole_slots"]["task"]

@@ -144,3 +144,9 @@ def test_names_of_machines_lead_to_no_other_folder() -> None:
     made = exported(MACHINES.replace('"m5.xlarge"', '"../../m5"'), "yarn")
     assert all(Path(name).name == name for name in made.files)
     assert file_words(["a/b", "a b", "..", ".a", "m5.xlarge"]) == ["a_b", "a_b_2", "_", "_a", "m5.xlarge"]
+
+
+def test_that_classes_share_no_machine_is_said_to_be_lost() -> None:
+    alone = STAGES.replace("minimize", "whole = machines\nminimize")
+    assert any("share no machine" in note for note in exported(alone, "yarn").notes)
+    assert not any("share no machine" in note for note in exported(STAGES, "yarn").notes)
