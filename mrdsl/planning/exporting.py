@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -136,7 +137,7 @@ def as_wished(deployment: Deployment, wishes: Wishes) -> Deployment:
             replace(load, shares=tuple(replace(share, vm=of(share.vm)) for share in load.shares))
             for load in deployment.workloads
         ),
-        masters={of(name): count for name, count in deployment.masters.items()},
+        masters=dict(sum((Counter({of(name): count}) for name, count in deployment.masters.items()), Counter())),
     )
 
 

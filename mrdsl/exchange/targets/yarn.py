@@ -22,6 +22,7 @@ LAYER = "mapreduce"
 MEMORY = "yarn.nodemanager.resource.memory-mb"
 VCORES = "yarn.nodemanager.resource.cpu-vcores"
 UNSIZED = "what a task takes of a machine - the spec does not say it and queues have shares alone"
+MASTER = "the master of each application - YARN gives it a container beside the tasks planned"
 UNIT = "yarn.scheduler.minimum-allocation-mb"
 
 
@@ -35,7 +36,7 @@ def yarn(deployment: Deployment, _: Wishes) -> Exported:
         raise ValueError("there is no class, and so no queue")
     names = queue_names([load.name for load in loads])
     known = sized(deployment, loads)
-    notes = [*deployment.notes]
+    notes = [*deployment.notes, MASTER]
     if not known:
         notes.append(UNSIZED)
     comments = (*deployment.origin.lines(), *(f"not in it: {note}" for note in notes))
@@ -76,11 +77,13 @@ def cluster_settings(deployment: Deployment) -> ClusterSettings:
     names = queue_names([load.name for load in loads])
     queues = capacity_settings(_tree(deployment, names))
     if not sized(deployment, loads):
-        return ClusterSettings(queues, {}, {}, (UNSIZED,))
+        return ClusterSettings(queues, {}, {}, (MASTER, UNSIZED))
     machines = _machines(deployment, loads, [sizes_of(deployment, load) for load in loads])
     first, *others = machines.values()
     alike = all(site == first for site in others)
-    return ClusterSettings(queues, first if alike else {UNIT: first[UNIT], **_detected(deployment, machines)}, machines)
+    return ClusterSettings(
+        queues, first if alike else {UNIT: first[UNIT], **_detected(deployment, machines)}, machines, (MASTER,)
+    )
 
 
 def _detected(deployment: Deployment, machines: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
