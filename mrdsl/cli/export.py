@@ -17,14 +17,15 @@ from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
+from mrdsl.exchange.registry import TARGETS, names
 from mrdsl.spec.schema import Item
 
 CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.0, whole=True)
 
 
-@click.command()
+@click.command(epilog=f"Targets: {', '.join(names(TARGETS))}.")
 @shared.spec_options
-@click.argument("form")
+@click.argument("form", metavar="TARGET")
 @shared.solver
 @click.option(
     "-o",
@@ -53,7 +54,7 @@ def export(
     force: bool,
     **options: Any,
 ) -> int:
-    """Solve the spec in FILE, or take the saved plan in it, and write it as FORM, such as `emr`."""
+    """Solve the spec in FILE, or take the saved plan in it, and write it as TARGET, such as `emr`."""
     from mrdsl.exchange.targets.deployment import Wishes
     from mrdsl.planning.exporting import named_types, writer_of
     from mrdsl.planning.solve_spec import solve as run

@@ -228,6 +228,7 @@ def test_commands_take_their_lists_from_the_registry() -> None:
     assert all(ending in shown for ending in endings(MODELS))
     assert "|".join(names(SOLUTIONS)) in CliRunner().invoke(cli, ["read", "--help"]).output
     assert all(ending in CliRunner().invoke(cli, ["sweep", "--help"]).output for ending in endings(TABLES))
+    assert all(name in CliRunner().invoke(cli, ["export", "--help"]).output for name in names(TARGETS))
     for command, writers in (("solve", OF_A_PLAN), ("simulate", OF_A_RUN)):
         output = CliRunner().invoke(cli, [command, "--help"]).output
         assert all(f"--{one.name}" in output for one in writers), command
