@@ -75,6 +75,7 @@ QUICK = {
     "hybrid-regimes": "sample=1 horizon=20",
     "joint-instances": "",
     "joint-integrality": "small=1",
+    "reservations": "periods=2",
 }
 """Studies that draw nothing, in small."""
 SLOW = {"energy-random": random_plans, "makespan-quality": quality}

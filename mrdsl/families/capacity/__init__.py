@@ -91,6 +91,18 @@ FAMILY = Family(
             },
             draws=False,
         ),
+        Experiment(
+            "reservations",
+            "how many VMs to reserve for a day's demand, and what the day costs with fewer and with more",
+            hooks.study_reservations,
+            {
+                "spec": ("", "the spec; default: models/capacity/reference.mrspec"),
+                "demand": ("", "table of jobs, a column for each class and a row for each period; default: made up"),
+                "periods": (24, "periods of a day, each as long as the spec's period"),
+                "solver": ("auto", "who plans them"),
+            },
+            draws=False,
+        ),
     ),
     targets=TARGETS,
     deployments=hooks.deployments,

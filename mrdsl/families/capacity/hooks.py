@@ -94,6 +94,13 @@ def study_cases(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     return cases(output, bench, **options)
 
 
+def study_reservations(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``reservations``."""
+    from mrdsl.families.capacity.studies.reservations import reservations
+
+    return reservations(output, bench, **options)
+
+
 def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P2``."""
     from mrdsl.families.capacity.models.linear import build
