@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 @click.option("--arrivals", "arrival_table", type=OutputFile(), help="The jobs as `arrivals from` reads them, as CSV.")
 @click.option("--samples", type=click.Path(path_type=Path, file_okay=False), help="A folder for recorded task times.")
 @click.option("--price", help='What one VM costs, such as "0.20 USD/h".')
+@click.option(
+    "--on", nargs=2, multiple=True, metavar="TYPE LOGS", help="Logs of machines of another type, for `on TYPE`."
+)
 @click.option("--split", "share", metavar="SHARE", help="Predict what came after SHARE of the time (80%) from before.")
 @shared.force
 def profile(
@@ -62,6 +65,7 @@ def profile(
     arrival_table: Path | None,
     samples: Path | None,
     price: str | None,
+    on: tuple[tuple[str, str], ...],
     share: str | None,
     force: bool,
 ) -> int:
@@ -88,13 +92,16 @@ def profile(
         "longest": longest,
         "sort": sort,
     }
+    _check_types(on, cluster or classes is not None)
     profiles = run(paths, **options, price=price, watch=bytes_read)
-    print_diagnostics(profiles.diagnostics, {})
+    others = {name: run([logs], **options, watch=bytes_read) for name, logs in on}
+    for read in (profiles, *others.values()):
+        print_diagnostics(read.diagnostics, {})
     _write_tables(profiles, outputs)
     if samples is not None:
         _write_samples(profiles, samples, force, paths)
     if output is not None:
-        outputs.write("-o", _spec(profiles, family, output, arrival_table, samples))
+        outputs.write("-o", _spec(profiles, family, output, arrival_table, samples, others))
     if outputs.to_standard_output is None:
         shown = report(profiles) if split_at is None else split_tables(profiles.split(split_at, seed))
         sys.stdout.write(print_tables(shown))
@@ -130,7 +137,29 @@ def _write_samples(profiles: Profiles, folder: Path, force: bool, logs: tuple[st
                 stream.write(text)
 
 
-def _spec(profiles: Profiles, family: str, output: Path, arrivals: Path | None, samples: Path | None) -> str:
+def _check_types(on: Sequence[tuple[str, str]], clustered: bool) -> None:
+    """Types with names of their own, and classes whose names mean the same in all logs. Raises MrdslError."""
+    from mrdsl.core.diagnostics import MrdslError, error
+
+    names = ["machine", *(name for name, _ in on)]
+    twice = next((name for name in names if names.count(name) > 1 or name in ("", "one")), None)
+    if twice is not None:
+        message = f"`{twice}` cannot be the name of another type of machines"
+        hint = "`machine` is that of LOGS, and each --on has a name of its own, such as --on r5 logs-r5/"
+        raise MrdslError([error("wrong-option", message, None, hint)])
+    if on and clustered:
+        message = "classes that are found by --cluster have other names in the logs of each type"
+        raise MrdslError([error("wrong-option", message, None, "leave out --cluster and --classes, or --on")])
+
+
+def _spec(
+    profiles: Profiles,
+    family: str,
+    output: Path,
+    arrivals: Path | None,
+    samples: Path | None,
+    on: Mapping[str, Profiles],
+) -> str:
     from mrdsl.core.diagnostics import MrdslError, error
 
     if not profiles.classes and not profiles.stage_classes:
@@ -139,8 +168,10 @@ def _spec(profiles: Profiles, family: str, output: Path, arrivals: Path | None, 
     try:
         if family != "schedule":
             return profiles.to_mrspec(
-                family, samples=None if samples is None else os.path.relpath(samples, output.parent)
+                family, samples=None if samples is None else os.path.relpath(samples, output.parent), on=on
             )
+        if on:
+            raise ValueError("a spec of schedule reads its jobs from a table, which knows no types of machines")
         if arrivals is None:
             message, hint = "a spec of schedule reads its jobs from a table", "add `--arrivals jobs.csv`"
             raise MrdslError([error("wrong-option", message, None, hint)])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from mrdsl.profiling import spec_text as parts
 from mrdsl.profiling.classes import JobClass
 from mrdsl.profiling.gathering import Gathered
 from mrdsl.profiling.price import GUESSED, Price
+from mrdsl.profiling.stage_classes import StageClass
 from mrdsl.profiling.summary import Summary
 
 LARGEST_BATCH = 200
@@ -20,17 +21,22 @@ def spec_text(
     title: str = "From logs",
     price: Price | None = None,
     samples: str | None = None,
+    on: Mapping[str, Gathered] = MappingProxyType({}),
 ) -> str:
     """A spec of ``family`` for the classes, with ``price`` as what one VM costs, a guess where it is None.
 
-    Raises ValueError for a family that these logs do not serve.
+    ``on`` has what logs of machines of other types say, by type. Raises ValueError for a family that these logs do not
+    serve.
     """
+    if on and family != "capacity":
+        raise ValueError(f"a spec of {family} knows one type of machines")
     if family not in FAMILIES:
         raise ValueError(f"logs make no spec of `{family}`: choose {', '.join(FAMILIES)}")
     if not gathered.classes and (family not in STAGED or not gathered.stage_classes):
         raise ValueError(f"these logs have no class for a spec of {family}")
     lines = [*parts.head(gathered, price), *_unused(gathered, family), f"problem {family} {parts.quoted(title)}", ""]
-    return "\n".join((*lines, *FAMILIES[family](gathered, price, samples))) + "\n"
+    body = several_types(gathered, price, samples, on) if on else FAMILIES[family](gathered, price, samples)
+    return "\n".join((*lines, *body)) + "\n"
 
 
 def _unused(gathered: Gathered, family: str) -> Iterator[str]:
@@ -51,9 +57,13 @@ def _slots(gathered: Gathered) -> Iterator[str]:
 
 
 def _promised(
-    gathered: Gathered, price: Price | None, jobs: Callable[[Summary], str], samples: str | None = None
+    gathered: Gathered,
+    price: Price | None,
+    jobs: Callable[[Summary], str],
+    samples: str | None = None,
+    more: Callable[[Summary], Iterator[str]] = lambda _: iter(()),
 ) -> Iterator[str]:
-    """Classes with slots, jobs, deadline and penalty, as capacity and joint have them."""
+    """Classes with slots, jobs, deadline and penalty, as capacity and joint have them, and ``more`` of each."""
     classes: list[Summary] = [*gathered.classes, *gathered.stage_classes]
     words = parts.words_of(classes)
     yield _price(price)
@@ -74,6 +84,7 @@ def _promised(
         else:
             yield from parts.stages(each, None if samples is None else f"{samples}/{word}")  # type: ignore[arg-type]
             yield "  slots { task = task_slots }"
+        yield from more(each)
         yield f"  jobs = {jobs(each)}"
         yield f"  deadline = deadline_{word}"
         yield "  penalty = penalty"
@@ -86,6 +97,50 @@ def _capacity(gathered: Gathered, price: Price | None, samples: str | None) -> I
     yield "vm machine { on_demand { price = price } }"
     yield ""
     yield from _promised(gathered, price, parts.jobs_at_once, samples)
+
+
+def several_types(
+    gathered: Gathered, price: Price | None, samples: str | None, on: Mapping[str, Gathered]
+) -> Iterator[str]:
+    """A spec of capacity whose classes say how they run on VMs of each type that logs of its own are of."""
+    endings = {name: f"_on_{word}" for name, word in zip(on, parts.words_for(list(on)), strict=True)}
+    yield "vm machine { on_demand { price = price } }"
+    for name, ending in endings.items():
+        yield f"vm {parts.name(name)} {{ on_demand {{ price = price{ending} }} }}"
+    yield ""
+    for name, ending in endings.items():
+        yield parts.price_param(price or GUESSED, True, ending)
+        if on[name].classes:
+            yield parts.slots_param("map", on[name].cluster.map, 2, ending)
+            yield parts.slots_param("reduce", on[name].cluster.reduce, 1, ending)
+        if on[name].stage_classes:
+            yield parts.slots_param("task", on[name].cluster.task, 4, ending)
+
+    def more(each: Summary) -> Iterator[str]:
+        return _measured_on(each, on, endings)
+
+    yield from _promised(gathered, price, parts.jobs_at_once, samples, more)
+
+
+def _measured_on(each: Summary, on: Mapping[str, Gathered], endings: Mapping[str, str]) -> Iterator[str]:
+    """The class as measured on other types; where it was not, it may not run there."""
+    seen = ["machine"]
+    for name, there in on.items():
+        classes = there.classes if isinstance(each, JobClass) else there.stage_classes
+        same = next((one for one in classes if one.name == each.name), None)
+        if same is None:
+            continue
+        seen.append(name)
+        yield f"  on {parts.name(name)} {{"
+        if isinstance(same, JobClass):
+            yield from parts.profile(same)
+            yield f"  slots {{ map = map_slots{endings[name]}, reduce = reduce_slots{endings[name]} }}"
+        elif isinstance(same, StageClass):
+            yield from parts.stages(same)
+            yield f"  slots {{ task = task_slots{endings[name]} }}"
+        yield "  }"
+    if len(seen) <= len(on):
+        yield f"  types = [{', '.join(map(parts.name, seen))}]  # no logs of the class on other types"
 
 
 def _joint(gathered: Gathered, price: Price | None, samples: str | None) -> Iterator[str]:

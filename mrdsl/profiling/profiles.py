@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -104,15 +104,24 @@ class Profiles:
         assert spec is not None, "what profiles write is a spec"
         return spec
 
-    def to_mrspec(self, family: str = "capacity", title: str = "From logs", *, samples: str | None = None) -> str:
+    def to_mrspec(
+        self,
+        family: str = "capacity",
+        title: str = "From logs",
+        *,
+        samples: str | None = None,
+        on: Mapping[str, Profiles] | None = None,
+    ) -> str:
         """A commented spec for the classes, numbers of the logs in it and params to fill in.
 
         ``samples`` is a folder of the files of :func:`mrdsl.profiling.samples.sample_files`, as the spec is to name it.
-        Raises ValueError for a family that these logs do not serve.
+        ``on`` has what logs of machines of other types say of classes of the same names, by type, for a spec of
+        capacity. Raises ValueError for a family that these logs do not serve.
         """
         from mrdsl.language.formatting import format_text
 
-        text, _ = format_text(spec_text(self.gathered, family, title, self.price, samples), "<profiles>")
+        others = {name: profiles.gathered for name, profiles in (on or {}).items()}
+        text, _ = format_text(spec_text(self.gathered, family, title, self.price, samples, others), "<profiles>")
         assert text is not None, "what profiles write parses"
         return text
 

@@ -33,17 +33,17 @@ def head(gathered: Gathered, price: Price | None) -> Iterator[str]:
         yield f"# It had {cluster.vms} VMs: multiply by the price to compare."
 
 
-def price_param(price: Price, guessed: bool) -> str:
-    """What one VM costs."""
-    return f"param price = {price.text}  # {'a guess: ' if guessed else ''}what one VM costs"
+def price_param(price: Price, guessed: bool, of: str = "") -> str:
+    """What one VM costs; the param's name ends with ``of``."""
+    return f"param price{of} = {price.text}  # {'a guess: ' if guessed else ''}what one VM costs"
 
 
-def slots_param(kind: str, slots: Slots, guess: int) -> str:
-    """How many tasks of a kind one VM hosts."""
+def slots_param(kind: str, slots: Slots, guess: int, of: str = "") -> str:
+    """How many tasks of a kind one VM hosts; the param's name ends with ``of``."""
     if slots.on_one:
         seen = "cores of executors" if kind == "task" else f"{kind} tasks at once"
-        return f"param {kind}_slots = {slots.on_one}  # the most {seen} on one VM in the logs"
-    return f"param {kind}_slots = {guess}  # a guess: {kind} tasks that one VM hosts"
+        return f"param {kind}_slots{of} = {slots.on_one}  # the most {seen} on one VM in the logs"
+    return f"param {kind}_slots{of} = {guess}  # a guess: {kind} tasks that one VM hosts"
 
 
 def comments(each: Summary) -> Iterator[str]:
@@ -126,9 +126,14 @@ def _path(each: Summary) -> float:
 
 def words_of(classes: Sequence[Summary]) -> list[str]:
     """A word for each class that a param can be named after, no two alike."""
+    return words_for([each.name for each in classes])
+
+
+def words_for(names: Sequence[str]) -> list[str]:
+    """The same of names."""
     taken: dict[str, None] = {}
-    for each in classes:
-        stem = re.sub(r"\W+", "_", each.name, flags=re.ASCII).strip("_").lower() or "class"
+    for each in names:
+        stem = re.sub(r"\W+", "_", each, flags=re.ASCII).strip("_").lower() or "class"
         taken[next(word for word in chain([stem], (f"{stem}_{n}" for n in count(2))) if word not in taken)] = None
     return list(taken)
 
