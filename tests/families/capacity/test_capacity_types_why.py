@@ -55,3 +55,30 @@ def test_one_more_of_a_contract_and_of_a_quota_is_worth_what_solving_again_says(
     assert told[0].startswith("7 of 7 VMs of a reserved are used")
     rented = result.plan.document()["vms"]["b"]["on_demand"]
     assert told[1].startswith(f"{rented} of 100 VMs of b that may be rented are. One more would save")
+
+
+def test_one_more_vm_of_every_contract_saves_what_one_on_demand_costs_more() -> None:
+    """All are used and others are on demand, so that one more stands in for one of those: paid ones, and one at 0.1."""
+    text = """problem capacity
+vm a {
+  on_demand { price = 0.4 USD/h }, reserved { price = 0.25 USD/h, available = 7, paid = yes }
+  reserved "1 year" { price = 0.2 USD/h, available = 3, paid = yes }
+  reserved "3 years" { price = 0.1 USD/h, available = 2 }
+}
+class c {
+  coefficients { A = 540 s, B = 125 s, C = 9 s }, slots { map = 3, reduce = 2 }
+  jobs = 10..10, deadline = 4 min, penalty = 9 USD
+}
+minimize cost
+"""
+    spec = mrdsl.loads(text)
+    told = [part for part in why(spec, solve(spec, solver="highs")) if isinstance(part, str)]
+    saved = {f"{name} are used. One more would save {worth} USD" for name, worth in WORTHS.items()}
+    assert all(any(each in part for part in told) for each in saved)
+
+
+WORTHS = {
+    "7 of 7 VMs of a reserved": "0.4",
+    '3 of 3 VMs of a reserved "1 year"': "0.4",
+    '2 of 2 VMs of a reserved "3 years"': "0.3",
+}
