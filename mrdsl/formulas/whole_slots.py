@@ -44,7 +44,7 @@ class _Kinds:
 
     def second(self, first: Floats) -> Floats:
         """The fewest slots of the second kind beside so many of the first, fractions; infinite where none do."""
-        time = self.left - phase(self.work[0], 1.0, first)
+        time = self.left - phase(self.work[0], 1.0, np.minimum(first, self.most[0]))
         with np.errstate(divide="ignore", invalid="ignore"):
             needed = np.where(self.work[1] > 0.0, np.where(time > 0.0, self.work[1] / time, np.inf), 0.0)
         late = time < -SAME_SUM * np.abs(self.left)
@@ -66,8 +66,9 @@ def whole_slots(
     """Whole map and reduce slots of one job that meet its deadline on the fewest VMs; elementwise on arrays.
 
     ``fractions`` are those of :func:`mrdsl.formulas.sizing.slots_per_job`, which are the least without wholeness, and
-    ``limits`` whole numbers. Infinite where those are. Of pairs that take the same VMs, the one with the fewest slots
-    of the kind of which a VM hosts fewer, of map slots where it hosts as many of both.
+    ``limits`` whole numbers; where the most slots are a fraction, the next whole number does no more than that.
+    Infinite where the fractions are. Of pairs that take the same VMs, the one with the fewest slots of the kind of
+    which a VM hosts fewer, of map slots where it hosts as many of both.
     """
     shape = fractions[0].shape
     flat = [np.asarray(each, dtype=np.float64).ravel() for each in np.broadcast_arrays(*_parts(work, deadline, limits))]
@@ -129,7 +130,7 @@ def _step(
     of equal pairs the one with the fewest slots of the kind that is searched remains.
     """
     here = kinds.at(active)
-    within = (tried >= here.least[0]) & (tried <= here.most[0])
+    within = (tried >= here.least[0]) & (tried < here.most[0] + 1.0)
     needed = here.second(tried)
     known = here.vms(best[0][active], best[1][active])
     open_still = within & (here.vms(tried, needed) <= known * enough)

@@ -92,9 +92,9 @@ class Pairs:
         )
         limits = SlotLimits(
             ceiling(self.limits.map_least[of_lane] / parts[0]),
-            ceiling(self.limits.map_most[of_lane] / parts[0]),
+            self.limits.map_most[of_lane] / parts[0],
             ceiling(self.limits.reduce_least[of_lane] / parts[1]),
-            ceiling(self.limits.reduce_most[of_lane] / parts[1]),
+            self.limits.reduce_most[of_lane] / parts[1],
         )
         per_vm = self.map_per_vm[of_lane], self.reduce_per_vm[of_lane]
         slots = sizing.slots_per_job(work, self.completion_limit, *per_vm, limits)

@@ -113,7 +113,9 @@ def _shares(spec: Spec, mixture: Mixture, mix: Mix, relax: bool) -> Iterator[Dia
         (slots_of_kinds[1], pairs.limits.reduce_least[at], pairs.limits.reduce_most[at], kept[1]),
     ):
         yield from told(slots * part < least * mixture.jobs * (1 - FEASIBILITY), "have less than one slot each")
-        limit = (most / part if mix.wholeness == NO else ceiling(most / part)) * mixture.jobs
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is kept, no number of slots is enough
+            held = most / part
+        limit = (held if mix.wholeness == NO else ceiling(held)) * mixture.jobs
         yield from told(slots > limit * (1 + FEASIBILITY) + FEASIBILITY, "have more slots than tasks")
     taken = mixture.map_slots / pairs.map_per_vm[at] + mixture.reduce_slots / pairs.reduce_per_vm[at]
     yield from told(np.abs(taken - mixture.vms) > FEASIBILITY * np.maximum(1.0, taken), "take other VMs than is said")

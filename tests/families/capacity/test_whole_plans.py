@@ -17,6 +17,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.models import patterns
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import _held
@@ -31,7 +32,8 @@ from mrdsl.planning.verified_plans import verify as verify_saved
 from mrdsl.simulation.planned import scenario_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Coefficients, Slots
+from mrdsl.spec.blocks import Coefficients, OnDemand, Slots
+from mrdsl.spec.machines import OnType
 from mrdsl.spec.schema import Range
 from mrdsl.spec.simulated_plan import Simulation
 from tests.families.capacity.capacity_oracle import estimate
@@ -203,10 +205,11 @@ def test_a_packing_is_checked() -> None:
     assert any("slots lie on 579 firm VMs of m5, of which 578 are there" in m for m in broken(renting_less, spec))
 
 
-def test_where_packing_fails_another_plan_may_be_cheaper_than_a_vm_more() -> None:
+@pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "glpk"])
+def test_where_packing_fails_another_plan_may_be_cheaper_than_a_vm_more(solver: str) -> None:
     """Three VMs at 0.192 for all seven jobs; six fit two VMs, and the one turned away costs 0.05."""
     spec = whole(thirds_and_fifths(fifths=3))
-    result = mrdsl.solve(spec, "highs")
+    result = mrdsl.solve(spec, solver)
     assert result.value == pytest.approx(2 * 0.192 + 0.05)
     assert result.value == pytest.approx(enumerated(spec))
     assert result.solution == "optimal"
@@ -215,6 +218,21 @@ def test_where_packing_fails_another_plan_may_be_cheaper_than_a_vm_more() -> Non
     assert direct.bound is not None
     assert direct.bound <= result.value <= direct.value
     assert direct.solution == "feasible"
+
+
+def test_where_packing_fails_jobs_may_go_to_another_type() -> None:
+    """On three VMs all is done for 0.576; a fifth on a VM of 0.01 that holds one slot of it is cheaper still."""
+    facts = thirds_and_fifths().facts
+    (vm,) = facts.vms
+    small_vm = replace(vm, name="small", on_demand=OnDemand(price=0.01 / 3600), reserved=None, available=1)
+    there = (OnType(name="small", slots=Slots(map=1, reduce=1)),)
+    lists = {"fifths": ("m5", "small")}
+    classes = [replace(node, types=lists.get(node.name, ("m5",)), on=there) for node in facts.classes]
+    types = whole(Spec(problem="capacity", facts=CapacityFacts(vms=(vm, small_vm), classes=tuple(classes))))
+    result = mrdsl.solve(types, "highs")
+    assert result.value == pytest.approx(2 * 0.192 + 0.01)
+    assert isinstance(result.plan, CapacityPlan)
+    assert not broken(result.plan, types)
 
 
 def test_some_of_too_many_contents_do_for_a_plan_and_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,6 +390,30 @@ def test_plans_of_several_types_keep_their_promises_in_whole_slots(solver: str) 
         assert found.plan.packing is not None
         assert fractions.bound is not None
         assert found.value >= fractions.bound * (1 - 1e-9), seed
+
+
+def test_slots_on_spot_vms_are_the_fewest_that_do_the_job_with_what_is_lost() -> None:
+    """All pairs in a box, by what of them does work that is not lost, of which no more than tasks helps."""
+    seen = 0
+    for seed in range(14):
+        mix = mix_of(whole(random_types(seed, jobs=4)))
+        work, limits = mix.pairs.work, mix.pairs.limits
+        for lane, index in np.argwhere(mix.possible & mix.market.spot[:, None]).tolist():
+            at = mix.market.lanes[lane].vm, index
+            a, b, c = work.map_work[at], work.reduce_work[at], work.constant[at]
+            maps, reduces = np.arange(1.0, 400.0)[:, None], np.arange(1.0, 400.0)[None, :]
+            useful = (
+                np.minimum(maps * mix.map_kept[lane, index], limits.map_most[at]),
+                np.minimum(reduces * mix.reduce_kept[lane, index], limits.reduce_most[at]),
+            )
+            fits = (useful[0] >= limits.map_least[at] - 1e-9) & (useful[1] >= limits.reduce_least[at] - 1e-9)
+            time = a / useful[0] + (b / useful[1] if b else 0.0) + c
+            fits &= time <= mix.pairs.completion_limit[index] * (1 + 1e-12)
+            vms = maps / mix.pairs.map_per_vm[at] + (reduces if b else 0.0 * reduces) / mix.pairs.reduce_per_vm[at]
+            least = float(np.where(fits, vms, np.inf).min())
+            assert mix.gamma[lane, index] == pytest.approx(least), (seed, lane, index)
+            seen += 1
+    assert seen > 10
 
 
 def test_machines_of_the_engine_are_those_of_the_packing() -> None:
