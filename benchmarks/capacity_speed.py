@@ -10,6 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 from capacity_data import PRICES, write
@@ -39,6 +40,11 @@ def peer(name: str, script: str, folder: Path, reserved: int, *options: str) -> 
         [PYTHON, str(PEERS / script), str(folder / "plain.csv"), *numbers, *options],
         environment=ENVIRONMENT | extra,
     )
+
+
+def pulp(folder: Path, reserved: int) -> list[Case]:
+    """The peer in PuLP, where that is installed."""
+    return [peer("PuLP + CBC", "plain_pulp.py", folder, reserved)] if find_spec("pulp") else []
 
 
 def mathprog(folder: Path) -> Case:
@@ -77,7 +83,7 @@ def text(folder: Path) -> None:
                 mrdsl("mrdsl, table, HiGHS", "solve", str(folder / "table.mrspec"), "--solver", "highs"),
                 mrdsl("mrdsl, text, direct", "solve", str(folder / "text.mrspec"), "--solver", "direct"),
                 peer("highspy + numpy", "arrays.py", folder, reserved),
-                peer("PuLP + CBC", "plain_pulp.py", folder, reserved),
+                *pulp(folder, reserved),
                 mathprog(folder),
             ]
         ),
@@ -95,7 +101,7 @@ def table(folder: Path) -> None:
                 [
                     peer("numpy greedy", "greedy.py", folder, reserved),
                     mrdsl("mrdsl, table, direct", "solve", str(folder / "table.mrspec"), "--solver", "direct"),
-                    peer("PuLP + CBC", "plain_pulp.py", folder, reserved),
+                    *pulp(folder, reserved),
                 ]
             ),
             "numpy greedy",

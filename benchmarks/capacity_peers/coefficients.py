@@ -1,4 +1,7 @@
-"""What every Python peer computes from plain.csv: gamma, penalty and the range of jobs."""
+"""What every Python peer computes from plain.csv: gamma, penalty and the range of jobs.
+
+A job has at least one slot of each kind and no more than it has tasks, as in mrdsl's model.
+"""
 
 import numpy as np
 
@@ -11,6 +14,10 @@ def read(path):
     a = nm * mavg - mmax
     b = nr * (savg + ravg) - smax - rmax
     c = (s1avg - savg + s1max + 2 * (smax + mmax + rmax)) / 2
-    root = np.sqrt(a * b)
-    gamma = (a / cm + b / cr + 2 * root / np.sqrt(cm * cr)) / (deadline - c)
-    return names, gamma, penalty, low, high
+    left = deadline - c
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beside_one = np.where(left > b, a / (left - b), np.inf)  # map slots that do beside one reduce slot
+        maps = np.minimum(np.minimum((np.sqrt(a * b * cm / cr) + a) / left, beside_one), nm)
+        maps = np.maximum(np.maximum(maps, a / (left - b / nr)), 1.0)
+        reduces = np.where(maps >= beside_one, 1.0, b / (left - a / maps))
+    return names, maps / cm + reduces / cr, penalty, low, high

@@ -8,7 +8,12 @@ param cm{U}; param cr{U}; param low{U}; param high{U}; param deadline{U}; param 
 param a{i in U} := nm[i] * mavg[i] - mmax[i];
 param b{i in U} := nr[i] * (savg[i] + ravg[i]) - smax[i] - rmax[i];
 param c{i in U} := (s1avg[i] - savg[i] + s1max[i] + 2 * (smax[i] + mmax[i] + rmax[i])) / 2;
-param gamma{i in U} := (a[i] / cm[i] + b[i] / cr[i] + 2 * sqrt(a[i] * b[i]) / sqrt(cm[i] * cr[i])) / (deadline[i] - c[i]);
+/* at least one slot of each kind, and no more than tasks */
+param left{i in U} := deadline[i] - c[i];
+param one{i in U} := if left[i] > b[i] then a[i] / (left[i] - b[i]) else 1e30;
+param x{i in U} := max(min((sqrt(a[i] * b[i] * cm[i] / cr[i]) + a[i]) / left[i], one[i], nm[i]), a[i] / (left[i] - b[i] / nr[i]), 1);
+param y{i in U} := if x[i] >= one[i] then 1 else b[i] / (left[i] - a[i] / x[i]);
+param gamma{i in U} := x[i] / cm[i] + y[i] / cr[i];
 var h{i in U}, integer, >= low[i], <= high[i];
 var d, integer, >= 0;
 var r, integer, >= 0, <= rbar;
