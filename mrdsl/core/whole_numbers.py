@@ -77,13 +77,27 @@ def _near(value: float, otherwise: Callable[[float], int]) -> float:
 
 
 def _all_near(array: NDArray[np.float64], otherwise: np.ufunc) -> NDArray[np.float64]:
-    """:func:`_near` of every element."""
+    """:func:`_near` of every element.
+
+    Noise below ``COARSE`` is at most ``MOST_NOISE``, so that it changes only what ``otherwise`` takes almost one away.
+    """
     import numpy as np
 
     with np.errstate(invalid="ignore"):
-        whole = np.rint(array)
-        size = np.abs(array)
-        noise = np.clip(NOISE * size, NOISE, MOST_NOISE)
-        if size.size and not size.max() < COARSE:
-            noise = np.maximum(noise, 4.0 * np.spacing(size))
-        return np.where(np.abs(array - whole) <= noise, whole, otherwise(array))
+        rounded = otherwise(array)
+        if array.ndim == 0 or not array.size or not max(array.max(), -array.min()) < COARSE:
+            return _where_near(array, np.asarray(rounded))
+        away = np.subtract(rounded, array)
+        far = np.abs(away, out=away) > 1.0 - 2.0 * MOST_NOISE
+        if far.any():
+            rounded[far] = _where_near(array[far], rounded[far])
+        return np.asarray(rounded)
+
+
+def _where_near(array: NDArray[np.float64], rounded: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The whole numbers that elements are but for noise, and what they were rounded to where they are none."""
+    import numpy as np
+
+    whole, size = np.rint(array), np.abs(array)
+    noise = np.maximum(np.clip(NOISE * size, NOISE, MOST_NOISE), 4.0 * np.spacing(size))
+    return np.where(np.abs(array - whole) <= noise, whole, rounded)

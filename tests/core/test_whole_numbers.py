@@ -50,7 +50,8 @@ def test_numbers_and_arrays_are_rounded_alike(rounding: Callable[[Any], Any]) ->
     whole = np.floor(2.0 ** rng.uniform(0, 53, 2000))
     off = np.outer([0.0, 1e-12, 0.9e-9, 1.1e-9, 1e-7, 0.9e-6, 1.1e-6, 0.3], [-1.0, 1.0]).ravel()
     values = np.concatenate([whole[:, None] + off, whole[:, None] * (1.0 + off * 1e-3), off[None, :]]).ravel()
-    assert rounding(values).tolist() == [rounding(value) for value in values.tolist()]
+    for some in (values, values[np.abs(values) < 2.0**29], np.array([-0.0, 1e-10, -1e-10]), np.array([3.0, np.nan])):
+        np.testing.assert_array_equal(rounding(some), [rounding(value) for value in some.tolist()])
 
 
 def test_what_is_left_of_two_equal_numbers_has_begun_no_whole_one() -> None:
