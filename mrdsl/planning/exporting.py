@@ -85,7 +85,7 @@ def _refuse_others(target: Target, wishes: Wishes) -> None:
     for name in ("cores", "memory"):
         size = getattr(wishes, name)
         if size is not None and not 0 < size < inf:
-            message = f"`{name}` is {size!r}, and a machine has some"
+            message = f"`{name}` is `{size:g}`, and a machine has some"
             raise MrdslError([error("wrong-option", message, None, "write a number above 0")])
     for wish in ("master", "fleets"):
         if getattr(wishes, wish) and wish not in target.wishes:
