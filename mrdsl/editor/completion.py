@@ -147,7 +147,7 @@ def _quantity(kind: QuantityKind) -> Completion:
 def _values(written: Written, context: Context, head: str) -> list[Completion]:
     item = _item(context, head)
     if item is not None and item.form == "choice":
-        return [*(Completion(choice, "value", item.doc, choice) for choice in item.choices), *_words(written)]
+        return [*(Completion(choice, "value", item.doc, choice) for choice in item.listed), *_words(written)]
     if item is not None and item.of:
         words = [Completion(word, "value", item.doc, word) for word in item.choices if not _LISTED.search(head)]
         return [*words, *_named_by(written, item.of), *_words(written)]

@@ -112,7 +112,9 @@ def _block_table(blocks: list[tuple[str, Block]]) -> Iterator[str]:
 def value_form(item: Item) -> str:
     """What an item holds, with an example."""
     if item.form == "choice":
-        return " or ".join(f"`{choice}`" for choice in item.choices)
+        return " or ".join(
+            (*(f"`{choice}`" for choice in item.choices), *(["`p1` to `p99`"] if item.percentiles else []))
+        )
     if item.form in _FORMS:
         return _FORMS[item.form]
     kind = units.KINDS[item.kind]

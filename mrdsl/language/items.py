@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -260,16 +261,23 @@ def _distribution(key: str, item: Item, node: Any, scope: Scope) -> Any:
 
 def _choice(key: str, item: Item, node: Any, scope: Scope) -> str:
     word = _word(key, node, scope)
-    if word not in item.choices:
+    if not item.is_choice(word):
         param = word_param(node, scope)
         raise scope.mistake(
             "unknown-choice",
             f"`{key}` cannot be `{shortened(word)}`" + ("" if param is None else ", the word of this param"),
             node,
-            did_you_mean(word, item.choices, "one of "),
+            _choices_near(word, item),
             *(() if param is None else (Related("it is defined here", param.span),)),
         )
     return word
+
+
+def _choices_near(word: str, item: Item) -> str:
+    """What to write for a word that is no choice."""
+    if item.percentiles and re.fullmatch(r"[pP]\d+([._]\d+)?", word):
+        return "percentiles are whole, p1 to p99; a finer promise is kept(CLASS) >= 99.9 % under `subject to`"
+    return did_you_mean(word, item.listed, "one of ")
 
 
 def word_param(node: Any, scope: Scope) -> Word | None:

@@ -321,13 +321,13 @@ def _words(column: Column, item: Item, reader: CellReader, raw: RawTable, contex
         return _objects([tuple(re.split(r"[\s;]+", cell.strip())) if cell.strip() else () for cell in cells])
     if item.form == "choice":
         for row, cell in enumerate(cells):
-            if cell not in item.choices and (cell or item.required):
+            if not item.is_choice(cell) and (cell or item.required):
                 context.scope.report.add(
                     error(
                         "unknown-choice",
                         f"`{column.written}` cannot be `{cell}`",
                         raw.cell_span(row, column.index),
-                        did_you_mean(cell, item.choices, "one of "),
+                        did_you_mean(cell, item.listed, "one of "),
                     )
                 )
                 break

@@ -17,7 +17,7 @@ from mrdsl.planning.migrations import FORMAT
 from mrdsl.planning.saved_specs import PLAIN
 from mrdsl.spec.decoding import hints_of
 from mrdsl.spec.encoding import COLUMNS, IS, PARTS, saved_fields
-from mrdsl.spec.schema import Item, Node, Source, declarations
+from mrdsl.spec.schema import PERCENTILES, Item, Node, Source, declarations
 
 Schema = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -117,7 +117,11 @@ def _documented(schema: Schema, declared: Any) -> Schema:
         form |= {key: limit for key, limit in limits.items() if limit is not None}
     if isinstance(declared, Item) and declared.form == "choice":
         form = {
-            "enum": [*declared.choices, *([None] if declared.default is None else [])],
+            "enum": [
+                *declared.choices,
+                *(PERCENTILES if declared.percentiles else []),
+                *([None] if declared.default is None else []),
+            ],
             "description": declared.doc,
         }
     return form

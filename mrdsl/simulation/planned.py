@@ -24,6 +24,7 @@ class Held:
     ``per_vm``: how many of each a VM has; ``speed`` divides the work of its tasks, and it goes at the rate
     ``interruptions``. ``machines``, where the plan says them: so many VMs with so many map and reduce slots of the
     class each. ``node`` has a name of its own where a class is held in several places; ``name`` is the class's.
+    ``said`` is what it promises about its runs, where an estimate is not all.
     """
 
     node: Any
@@ -34,11 +35,12 @@ class Held:
     speed: float = 1.0
     interruptions: float = 0.0
     machines: tuple[tuple[int, int, int], ...] = ()
+    said: Promised | None = None
 
     @property
     def promise(self) -> Promised | None:
         """What the class's deadline promises."""
-        return promised(self.node.deadline, self.node.guarantee)
+        return self.said or promised(self.node.deadline, self.node.guarantee)
 
 
 def groups_of(held: Sequence[Held], rules: Simulation) -> list[tuple[Held, ...]]:

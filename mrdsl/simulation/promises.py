@@ -11,6 +11,7 @@ from mrdsl.core.result import Outcome
 from mrdsl.core.units import show
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.verdicts import judge_mean, judge_share
+from mrdsl.spec.schema import PERCENTILES
 
 HARDLY_ANY = 0.01
 """The share of jobs that `guarantee = lower` is held to."""
@@ -35,10 +36,12 @@ def promised(deadline: float | None, guarantee: str | None) -> Promised | None:
 
     Averages promise a mean time, and so does the upper estimate, which bounds it: of single jobs it bounds those whose
     tasks take no longer, together and each, than the profile says, and half of all that are drawn have more to do. The
-    lower estimate leaves it possible that a job is in time: 1 % are.
+    lower estimate leaves it possible that a job is in time: 1 % are. A percentile is a share of jobs.
     """
     if deadline is None:
         return None
+    if guarantee is not None and guarantee in PERCENTILES:
+        return Promised(deadline, PERCENTILES[guarantee] / 100.0)
     return Promised(deadline, HARDLY_ANY if guarantee == "lower" else None)
 
 

@@ -33,6 +33,8 @@ class _Required(Enum):
 
 
 REQUIRED: Any = _Required.REQUIRED
+PERCENTILES: Mapping[str, int] = MappingProxyType({f"p{percent}": percent for percent in range(1, 100)})
+"""The whole percentiles as the language writes them, and the percent of each."""
 _NO_SPANS: Mapping[str, Span] = MappingProxyType({})
 
 
@@ -94,6 +96,7 @@ class Item:
     quantity, whose default is None, may be written as the word ``auto``: mrdsl works it out. A path may be written as
     the value of another item too: ``called`` is that item, and the path's own word is what the file is wrapped in.
     ``names`` are those of blocks ``of``, where that is said, or one of ``choices`` alone.
+    A choice with ``percentiles`` may be any of p1 to p99 too.
     """
 
     form: str
@@ -110,10 +113,20 @@ class Item:
     automatic: bool = False
     called: str = ""
     of: str = ""
+    percentiles: bool = False
 
     @property
     def required(self) -> bool:
         return self.default is REQUIRED
+
+    def is_choice(self, word: str) -> bool:
+        """Whether a choice may be that word."""
+        return word in self.choices or (self.percentiles and word in PERCENTILES)
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The choices as a message lists them, percentiles by an example."""
+        return (*self.choices, "p95") if self.percentiles else self.choices
 
 
 @dataclass(frozen=True)
@@ -172,9 +185,9 @@ def value_range(
     return _item(Item("range", doc, kind, symbol, default, above, at_least))
 
 
-def choice(options: Sequence[str], doc: str, *, default: Any = REQUIRED) -> Any:
-    """One word out of a fixed list."""
-    return _item(Item("choice", doc, default=default, choices=tuple(options)))
+def choice(options: Sequence[str], doc: str, *, default: Any = REQUIRED, percentiles: bool = False) -> Any:
+    """One word out of a fixed list, with ``percentiles`` or one of p1 to p99."""
+    return _item(Item("choice", doc, default=default, choices=tuple(options), percentiles=percentiles))
 
 
 def text(doc: str, *, default: Any = REQUIRED) -> Any:

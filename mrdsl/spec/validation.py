@@ -160,9 +160,9 @@ def item_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT
                 return _distribution_mistake(key, item, value)
             return python_number_mistake(key, item, value, currency)
         case "choice":
-            if isinstance(value, str) and value in item.choices:
+            if isinstance(value, str) and item.is_choice(value):
                 return None
-            hint = "one of " + ", ".join(item.choices)
+            hint = "one of " + ", ".join(item.listed)
             return Mistake("unknown-choice", f"`{key}` cannot be {described(value)}", hint)
         case "path":
             right = isinstance(value, Source)

@@ -13,6 +13,7 @@ from mrdsl.core.units import MINUTE, show
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.promises import check_promises, promises_of
 from mrdsl.families.capacity.shape import contracts, has_slots_for_all, is_plain
 from mrdsl.families.capacity.type_checks import check_types, find_impossible_types
 from mrdsl.families.capacity.unused_settings import check_unused
@@ -41,6 +42,7 @@ def check(spec: Spec) -> Iterator[Diagnostic]:
         *check_kinds_of_slots(facts.classes),
         *_jobs(facts),
         *check_recordings(facts.classes),
+        *check_promises(spec),
     ]
     yield from found
     if not has_errors(found):
@@ -63,7 +65,10 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
 
     instance = instance_of(spec)
     times = instance.earliest()
+    about_runs = {promise.index for promise in promises_of(spec) if not promise.beside}
     for index in (~instance.kept()).nonzero()[0].tolist():
+        if index in about_runs:
+            continue
         node = spec.facts.classes[index]
         deadline, earliest = float(instance.completion_limit[index]), float(times[index])
         how = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
 from mrdsl.families.capacity.facts import MACHINES
+from mrdsl.families.capacity.promises import is_about_runs
 from mrdsl.families.capacity.shape import is_plain
 from mrdsl.families.capacity.wholeness import wholeness_of
 from mrdsl.spec.spec import Spec
@@ -13,13 +14,16 @@ LARGE = 2_000
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """HiGHS for P2; ``direct`` where it is exact (the relaxation) or far faster; SCIP for the nonlinear forms.
+    """``calibrated`` for promises about runs; else HiGHS for P2; ``direct`` where it is exact (the relaxation) or far
+    faster; SCIP for the nonlinear forms.
 
     HiGHS alone where classes share no VM. With several VM types what counts is classes times the ways that VMs are
     counted on.
     """
     if formulation is not None:
         return "highs" if formulation.lower() == "p2" else "scip"
+    if is_about_runs(spec):
+        return "calibrated"
     if wholeness_of(spec.facts) == MACHINES:
         return "highs"
     if not is_plain(spec.facts):

@@ -96,7 +96,12 @@ class JobClass(Node):
     )
     deadline: float = quantity("time", "by when each job of the class is done", above=0.0, symbol="D")
     penalty: float = quantity("money", "for each expected job that is turned away", at_least=0.0, symbol="p")
-    guarantee: str | None = choice(GUARANTEES, "which estimate meets the deadline; default average", default=None)
+    guarantee: str | None = choice(
+        GUARANTEES,
+        "which estimate meets the deadline, default average; p95: 95 % of the jobs do, in simulation",
+        default=None,
+        percentiles=True,
+    )
     distribution: str = distribution_item()
     samples: Source | None = samples_item()
     think: float = think_item()

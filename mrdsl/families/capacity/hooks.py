@@ -48,7 +48,9 @@ def compile_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P2`` with what VMs hold, where slots are whole."""
     from mrdsl.families.capacity.models.linear import build
     from mrdsl.families.capacity.models.patterns import ALL
+    from mrdsl.families.capacity.promises import refuse_promises
 
+    refuse_promises(spec, "P2")
     return build(spec, relax, ALL)
 
 
@@ -104,15 +106,19 @@ def study_reservations(output: Path, bench: Bench, **options: Any) -> Iterable[T
 def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P2``."""
     from mrdsl.families.capacity.models.linear import build
+    from mrdsl.families.capacity.promises import refuse_promises
 
+    refuse_promises(spec, "P2")
     return build(spec, relax)
 
 
 def arrays_p2(spec: Spec, relax: bool) -> ArrayForm | None:
     """``P2`` in arrays, None where it has more than the plain form."""
     from mrdsl.families.capacity.models import mixed_arrays, plain_arrays
+    from mrdsl.families.capacity.promises import refuse_promises
     from mrdsl.families.capacity.shape import is_plain
 
+    refuse_promises(spec, "P2")
     return plain_arrays.arrays(spec, relax) if is_plain(spec.facts) else mixed_arrays.arrays(spec, relax)
 
 
@@ -142,7 +148,9 @@ def direct_in_fractions(spec: Spec, relax: bool) -> Result | None:
 def build_p1(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P1``."""
     from mrdsl.families.capacity.models.nonlinear import build_p1 as answer
+    from mrdsl.families.capacity.promises import refuse_promises
 
+    refuse_promises(spec, "P1")
     return answer(spec, relax)
 
 
@@ -156,7 +164,9 @@ def decode_p1(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:
 def build_p0(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P0``."""
     from mrdsl.families.capacity.models.nonlinear import build_p0 as answer
+    from mrdsl.families.capacity.promises import refuse_promises
 
+    refuse_promises(spec, "P0")
     return answer(spec, relax)
 
 
@@ -170,7 +180,9 @@ def decode_p0(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:
 def build_p0_cone(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P0-cone``."""
     from mrdsl.families.capacity.models.nonlinear import build_cone
+    from mrdsl.families.capacity.promises import refuse_promises
 
+    refuse_promises(spec, "P0-cone")
     return build_cone(spec, relax)
 
 

@@ -14,6 +14,7 @@ from mrdsl.core.by_name import ByName
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.class_plan import ClassPlan, StagedClassPlan, class_document, class_plan, of_stages
+from mrdsl.families.capacity.evidence import Calibration
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.instance import Floats, Instance
 from mrdsl.families.capacity.mixture import Mixture
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 SHOWN = 20
 """How many classes the terminal shows."""
 
-COST = tuple(f"{part} {MONEY}" for part in ("VMs", "penalties", "total"))
-
 
 @dataclass(frozen=True, eq=False)
 class CapacityPlan(Plan):
@@ -43,6 +42,7 @@ class CapacityPlan(Plan):
     ways, ``mix`` says what runs where: VMs and slots are then sums, times those of the slowest jobs of a class.
     ``wholeness`` is what of it is whole besides jobs and VMs, see :mod:`mrdsl.families.capacity.wholeness`; where slots
     are, ``packing`` says which VM holds which.
+    ``calibration`` says how promises about runs are kept, where the plan makes any.
     """
 
     vm: str
@@ -68,6 +68,7 @@ class CapacityPlan(Plan):
     mix: Mixture | None = None
     wholeness: str = NO
     packing: Packing | None = None
+    calibration: Calibration | None = None
 
     @property
     def penalties(self) -> float:
@@ -112,6 +113,7 @@ class CapacityPlan(Plan):
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total, **sunk},
             **whole,
             **how,
+            **({} if self.calibration is None else {"calibration": plain(self.calibration)}),
         }
 
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -199,6 +201,7 @@ class CapacityPlan(Plan):
                 [(self.vm_cost, self.penalties, self.total)],
             ),
             *((self.packing.table(self.types, self.names, self.stages, SHOWN),) if self.packing is not None else ()),
+            *(() if self.calibration is None else self.calibration.tables()),
             *((table_of(list(self.observed.items())[:SHOWN]),) if self.observed else ()),
         )
 

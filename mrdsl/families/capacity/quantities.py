@@ -9,7 +9,9 @@ from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, prices_of, whole_jobs
 from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.promises import KEPT
 from mrdsl.families.capacity.verify_mix import share_of, vm_cost
+from mrdsl.families.capacity.verify_promises import share_kept
 from mrdsl.formulas import mapreduce
 from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
@@ -39,6 +41,8 @@ def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
     index = list(plan.names).index(argument)
     if name == "admitted":
         return float(plan.admitted[index])
+    if name == KEPT:
+        return share_kept(spec, plan, argument)
     if name == "completion":
         return float(completion(plan, class_runs_of(spec.facts))[index])
     raise KeyError(name)

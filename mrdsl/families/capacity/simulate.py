@@ -13,9 +13,11 @@ from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.mixture import Mixture, summed
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.promises import promises_of
 from mrdsl.simulation.described import asked
 from mrdsl.simulation.observed import simulated_as
 from mrdsl.simulation.planned import Held, check_scenario, groups_of, observed_of_classes, scenario_of, told
+from mrdsl.simulation.promises import Promised
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.simulated_plan import Simulation
@@ -32,7 +34,7 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     """
     facts: CapacityFacts = spec.facts
     rules = asked(facts.simulation or Simulation(), settings.what_if)
-    held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix))
+    held = held_of(spec, plan)
     split = list(_recorded_in_parts(held))
     if split:
         raise MrdslError(split)
@@ -48,6 +50,13 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     observed = observed_of_classes(groups, scenarios, seen_of(scenarios, settings))
     simulated = simulated_as(rules, settings)
     return replace(plan, observed=observed, simulated=simulated), tuple(told(held, observed, settings))
+
+
+def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:
+    """Every class of a plan where it runs, with its jobs and its whole slots there."""
+    held = _held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix)
+    said = {each.name: Promised(each.limit, each.level) for each in sorted(promises_of(spec), key=lambda p: p.level)}
+    return [replace(each, said=said.get(each.name)) for each in held]
 
 
 def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:

@@ -21,6 +21,7 @@ from mrdsl.families.capacity.quantities import completion, measure
 from mrdsl.families.capacity.soft_deadlines import price
 from mrdsl.families.capacity.verify_mix import told_of_spot, verify_mix
 from mrdsl.families.capacity.verify_packing import verify_wholeness
+from mrdsl.families.capacity.verify_promises import about_runs_alone, verify_promises
 from mrdsl.families.capacity.wholeness import as_planned
 from mrdsl.formulas import mapreduce
 from mrdsl.spec.columns import column, names_of
@@ -32,6 +33,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     yield from verify_wholeness(spec, plan, relax)
     spec = as_planned(spec, plan.wholeness)
     yield from _jobs(spec, plan, relax)
+    yield from verify_promises(spec, plan)
     hosting: Iterator[Diagnostic] = iter(())
     if plan.mix is None:
         runs = class_runs_of(spec.facts)
@@ -47,7 +49,8 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     yield from hosting
     if not broken:
         yield from told_of_idle(spec, plan)
-        yield from told_of_soft_deadlines(spec, plan.completion_upper, plan.stages, partial(price, spec, plan, relax))
+        upper = np.where(about_runs_alone(spec), np.nan, plan.completion_upper)
+        yield from told_of_soft_deadlines(spec, upper, plan.stages, partial(price, spec, plan, relax))
     cost = measure(spec, plan)
     if abs(cost - plan.total) > FEASIBILITY * max(1.0, abs(cost)):
         yield error("broken-plan", f"the plan claims a cost of {plan.total:g}, its parts cost {cost:g}", spec.span)
@@ -76,9 +79,10 @@ def _jobs(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
 def _deadlines(spec: Spec, plan: CapacityPlan, runs: ClassRuns) -> Iterator[Diagnostic]:
     time = completion(plan, runs)
     deadline = column(spec.facts.classes, "deadline")
+    by_estimate = ~about_runs_alone(spec)
     yield from _each(
         spec,
-        time > deadline * (1 + FEASIBILITY),
+        by_estimate & (time > deadline * (1 + FEASIBILITY)),
         "deadline",
         lambda name, i: (
             f"jobs of class {name} take {time[i]:g} s on their slots, beyond the deadline of {deadline[i]:g} s"

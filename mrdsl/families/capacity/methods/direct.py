@@ -22,6 +22,7 @@ from mrdsl.families.capacity.methods.lane_prices import Task
 from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse, refuse_machines, serves
 from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.families.capacity.plan import plan_of
+from mrdsl.families.capacity.promises import refuse_promises
 from mrdsl.families.capacity.shape import is_plain
 from mrdsl.families.capacity.wholeness import as_solved
 from mrdsl.formulas.knapsack import VmCost, exchange
@@ -62,6 +63,7 @@ def prepare(draft: Draft) -> Draft:
 def read(spec: Spec, draft: Draft) -> Draft:
     """:func:`prepare` of a spec as it is, whose slots may be whole though its jobs and VMs are not."""
     draft = replace(draft, spec=spec)
+    refuse_promises(spec, "direct")
     refuse_completion(spec, "direct")
     class_bounds = class_bounds_of(spec)
     if not is_plain(spec.facts):

@@ -1,0 +1,272 @@
+"""``calibrated`` for capacity: the cheapest plan found whose promises are kept in simulation.
+
+Four steps. ``start`` takes the plan of a formula, the safe one. ``fit`` fits A, B and C of every promised class to
+simulated times and solves P2 with them, until the plan is the one that was simulated. ``probe`` moves its slots where
+fewer VMs keep the promises. ``confirm`` runs the plan with seeds that no step before has seen, three times at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import warning
+from mrdsl.core.result import Outcome, Termination
+from mrdsl.families.capacity.evidence import Calibration, Evidence, FittedWork
+from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.methods.calibration import Fit, choosing, fitted, planned
+from mrdsl.families.capacity.methods.probing import Probe
+from mrdsl.families.capacity.methods.search import (
+    OutOfTimeError,
+    Search,
+    Wanted,
+    coefficients_at,
+    runs_of,
+    safest,
+    sized,
+    wanted_of,
+    with_guarantees,
+)
+from mrdsl.families.capacity.methods.trials import Cell, Placement, Times, quantile
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.promises import without_promises
+from mrdsl.families.capacity.shape import refuse_types
+from mrdsl.families.capacity.wholeness import in_fractions
+from mrdsl.simulation.kept import Verdict
+from mrdsl.simulation.verdicts import judge_share
+from mrdsl.spec.blocks import GUARANTEES
+
+GROWTH = 1.6
+"""Slots of a job change by at most this factor from one plan to the next: a fit is local."""
+
+
+def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0) -> Draft:
+    """The plan of the upper estimate, or of the next one that has a plan: where the search begins."""
+    spec = in_fractions(draft.spec, "calibrated finds whole slots of classes, which their jobs share")
+    refuse_types(spec, "calibrated")
+    search = Search(spec, draft.seed, confidence, looks)
+    if draft.limits.time is not None:
+        search.until = draft.started + draft.limits.time
+    search.wanted = wanted_of(spec, search.instance)
+    if search.wanted:
+        each = search.confidence_each
+        search.runs = runs or runs_of(search.wanted, each)
+        search.wanted = tuple(sized(want, search.runs, each) for want in search.wanted)
+    words = {want.index: safest(search, want) for want in search.wanted if not want.beside}
+    search.formula = min((word for word in words.values() if word), key=GUARANTEES.index, default=None)
+    full = {
+        want.index: choosing(want.full(want.expected), want.per_vm, want.limit, 0.0)
+        for want in search.wanted
+        if words.get(want.index, "upper") is None
+    }
+    if full:
+        search.formula = None
+    known = {index: word for index, word in words.items() if word}
+    search.safe = planned(with_guarantees(spec, known), full, {}, False, draft.limits)
+    if search.safe is None:
+        return draft
+    value = search.safe.total
+    if not search.wanted:
+        return replace(draft, state=search, plan=search.safe, value=value)
+    search.trials = search.new_trials(search.safe, "search")
+    for want in search.wanted:
+        work = coefficients_at(search.instance.estimates["average"], want.index)
+        search.priors[want.index] = Fit(*(float(part[0]) for part in (work.map_work, work.reduce_work, work.constant)))
+    return replace(draft, state=search)
+
+
+def fit(draft: Draft, rounds: int = 8) -> Draft:
+    """Coefficients fitted to simulated times, and P2's plan with them, until it is the plan that was simulated."""
+    search: Search | None = draft.state
+    if search is None or not search.wanted:
+        return draft
+    assert search.safe is not None
+    placement, runs = search.placement(search.safe), max(2, search.runs // 8)
+    tried = set()
+    for _ in range(rounds):
+        try:
+            _measure(search, placement, runs)
+        except OutOfTimeError:
+            break
+        _refit(search, placement)
+        plan = planned(search.spec, search.fits, {}, False, draft.limits)
+        if plan is None:
+            break
+        tried.add(placement)
+        found = _near(search, placement, search.placement(plan))
+        if found in tried:
+            break
+        placement = found
+    return replace(draft, state=(search, placement))
+
+
+def _measure(search: Search, placement: Placement, runs: int) -> None:
+    for want in search.wanted:
+        if placement[want.index].jobs:
+            search.note(want, placement[want.index], search.time_of(placement, want, runs))
+
+
+def _refit(search: Search, placement: Placement) -> None:
+    for want in search.wanted:
+        points = search.points.get(want.index, [])
+        if want.beside and want.index not in search.fits and points and points[-1].time <= want.limit:
+            continue
+        search.fits[want.index] = fitted(search.priors[want.index], points, want.limit)
+
+
+def _near(search: Search, before: Placement, after: Placement) -> Placement:
+    """The cells of a plan, those of promised classes within reach of the ones before."""
+    cells = list(after)
+    for want in search.wanted:
+        was, now = before[want.index], after[want.index]
+        if was.jobs and now.jobs:
+            slots = [
+                min(max(count, int(old * now.jobs / was.jobs / GROWTH)), int(old * now.jobs / was.jobs * GROWTH) + 1)
+                for count, old in ((now.map, was.map), (now.reduce, was.reduce))
+            ]
+            cells[want.index] = want.within(Cell(now.jobs, slots[0], slots[1]))
+    return tuple(cells)
+
+
+def probe(draft: Draft, tries: int = 8, probings: int = 2) -> Draft:
+    """The fewest VMs of every promised class around the fitted plan; then P2 again, which may admit other jobs."""
+    if not isinstance(draft.state, tuple):
+        return draft
+    search, placement = draft.state
+    for _ in range(0 if search.stopped else probings):
+        try:
+            placement = _probed_all(search, placement, tries)
+        except OutOfTimeError:
+            break
+        plan = planned(search.spec, search.fits, {}, False, draft.limits)
+        if plan is None:
+            break
+        after = search.placement(plan)
+        if [cell.jobs for cell in after] == [cell.jobs for cell in placement]:
+            break
+        placement = after
+    return replace(draft, state=(search, placement))
+
+
+def _probed_all(search: Search, placement: Placement, tries: int) -> Placement:
+    for want in search.wanted:
+        if placement[want.index].jobs and want.index in search.fits:
+            placement = _probed(search, placement, want, tries)
+    return placement
+
+
+def _probed(search: Search, placement: Placement, want: Wanted, tries: int) -> Placement:
+    assert search.trials is not None
+    runs = max(2, search.runs // 5)
+    probing = Probe(search, want, placement, search.trials, runs)
+    cell = probing.balanced(probing.fewest(placement[want.index], tries), tries)
+    cell = Probe(search, want, placement, search.trials, 2 * runs).fewest(cell, tries)
+    return _placed(search, placement, want, cell)
+
+
+def _placed(search: Search, placement: Placement, want: Wanted, cell: Cell) -> Placement:
+    """The placement with a class on other slots, which its coefficients follow."""
+    before = search.fits.get(want.index, search.priors[want.index])
+    search.fits[want.index] = choosing(cell, want.per_vm, want.limit, before.c)
+    return (*placement[: want.index], cell, *placement[want.index + 1 :])
+
+
+def confirm(draft: Draft) -> Draft:
+    """The plan run with fresh seeds, grown where a promise is not shown; the safe plan where none is shown at last."""
+    if not isinstance(draft.state, tuple):
+        return draft
+    search, placement = draft.state
+    for look in range(1, search.looks + 1):
+        pinned = {index: cell.jobs for index, cell in enumerate(placement)}
+        bare = None if search.stopped else planned(search.spec, search.fits, pinned, False, draft.limits)
+        if bare is None:
+            break
+        plan = search.rebuilt(bare, placement)
+        try:
+            evidence, seen = _looked(search, plan, placement, look)
+        except OutOfTimeError:
+            break
+        if not seen:
+            return _finished(draft, search, plan, evidence, look)
+        placement = _grown(search, placement, seen)
+    return _undecided(draft, search)
+
+
+def _looked(
+    search: Search, plan: CapacityPlan, placement: Placement, look: int
+) -> tuple[tuple[Evidence, ...], dict[int, Times]]:
+    """What runs with the look's own seed show of every promise, and the times of classes where one is not shown."""
+    trials = search.new_trials(plan, "look", look)
+    evidence, short = [], {}
+    for want in search.wanted:
+        if not placement[want.index].jobs:
+            continue
+        search.go_on()
+        times = trials.times(placement, want.index, search.runs)
+        for promise in want.promises:
+            verdict = judge_share(times, promise.limit, promise.level, search.confidence_each)
+            evidence.append(_evidence(promise.name, promise.level, promise.limit, trials.seed, verdict))
+            if verdict.outcome is not Outcome.KEPT:
+                short[want.index] = times
+    search.made += trials.made
+    return tuple(evidence), short
+
+
+def _evidence(name: str, level: float, limit: float, seed: int, verdict: Verdict) -> Evidence:
+    assert verdict.seen is not None
+    assert verdict.low is not None
+    return Evidence(name, level, limit, seed, verdict.runs, verdict.jobs, verdict.seen, verdict.low, verdict.confidence)
+
+
+def _grown(search: Search, placement: Placement, seen: Mapping[int, Times]) -> Placement:
+    """More slots for classes whose promises were not shown, by how late the shares aimed at were."""
+    for want in search.wanted:
+        if want.index not in seen:
+            continue
+        cell = placement[want.index]
+        late = max(
+            quantile(seen[want.index], level) / promise.limit
+            for promise, level in zip(want.promises, want.levels, strict=True)
+        )
+        factor = min(max(late, 1.01), GROWTH)
+        grown = Cell(cell.jobs, int(cell.map * factor) + 1, int(cell.reduce * factor) + 1 if cell.reduce else 0)
+        placement = _placed(search, placement, want, want.within(grown))
+    return placement
+
+
+def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[Evidence, ...], look: int) -> Draft:
+    assert search.safe is not None
+    assert search.trials is not None
+    relaxed = planned(search.spec, search.fits, {}, True, draft.limits)
+    names = instance_of(without_promises(search.spec)).names
+    calibration = Calibration(
+        formula=search.formula,
+        formula_cost=None if search.formula is None else search.safe.total,
+        formula_vms=None if search.formula is None else search.safe.on_demand + search.safe.reserved,
+        lp_bound=None if relaxed is None else relaxed.total,
+        coefficients={names[index]: FittedWork(each.a, each.b, each.c) for index, each in search.fits.items()},
+        promises=evidence,
+        looks=look,
+        most_looks=search.looks,
+        confidence=search.confidence,
+        runs=search.made + search.trials.made,
+    )
+    plan = replace(plan, calibration=calibration)
+    return replace(draft, plan=plan, value=plan.total, termination=Termination.COMPLETED)
+
+
+def _undecided(draft: Draft, search: Search) -> Draft:
+    """The safe plan, where there is one, and why the search came to none."""
+    safe = search.safe if search.formula == "upper" else None
+    why = "the time was over" if search.stopped else f"{search.looks} full evaluations showed no plan"
+    end = Termination.TIME_LIMIT if search.stopped else Termination.COMPLETED
+    told = warning(
+        "undecided-in-simulation",
+        f"{why} before a plan was shown to keep its promises in simulation"
+        + (": this one keeps them by the upper estimate" if safe is not None else ""),
+        draft.spec.span,
+        "give it more time, more looks (solve with calibrated { looks = 6 }), or another seed",
+    )
+    found = replace(draft, diagnostics=(*draft.diagnostics, told), termination=end)
+    return found if safe is None else replace(found, plan=safe, value=safe.total)

@@ -1,0 +1,160 @@
+"""A, B and C of equation (4) fitted to simulated times, and the plan by P2 that follows from them.
+
+The fit is local: points count the more the nearer their slots are to those looked at, and the closed forms, scaled to
+the times that were seen, stand in for what no point tells apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, inf, log
+
+import numpy as np
+
+from mrdsl.contracts.subject_to import add_comparisons
+from mrdsl.core.result import Limits, SolutionStatus
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.methods.direct import direct
+from mrdsl.families.capacity.methods.refusals import serves
+from mrdsl.families.capacity.methods.trials import Cell
+from mrdsl.families.capacity.models import linear
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.promises import without_promises
+from mrdsl.solving.checked_answer import solve_model
+from mrdsl.spec.blocks import Coefficients, Slots
+from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.spec import Constraint, Spec
+
+NEAR = 0.35
+"""At this distance, in logarithms of slots per job, a point counts e times less."""
+PRIOR = 0.05
+"""What the closed forms count beside a point."""
+LEAST_SHARE = 0.02
+"""A and B are at least this share of the closed form's: more slots never make jobs slower."""
+LEAST_LEFT = 0.05
+"""C leaves at least this share of the deadline to the phases."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """``T = A h/s_M + B h/s_R + C`` for a class, in seconds."""
+
+    a: float
+    b: float
+    c: float
+
+    def time(self, cell: Cell) -> float:
+        """By the fit, on the slots of a cell."""
+        parts = ((self.a, cell.map), (self.b, cell.reduce))
+        return sum(work * cell.jobs / slots if slots else inf for work, slots in parts if work > 0.0) + self.c
+
+
+@dataclass(frozen=True)
+class Point:
+    """What was seen of a class on some slots: by when the promised share of its jobs ends [s]."""
+
+    cell: Cell
+    time: float
+
+
+def fitted(prior: Fit, points: Sequence[Point], limit: float) -> Fit:
+    """The fit near the last of the points that have a finite time, which is scaled to begin with; else the prior."""
+    known = [point for point in points if point.time < inf]
+    if not known:
+        return prior
+    centre = known[-1]
+    ratio = centre.time / prior.time(centre.cell)
+    scaled = np.array([prior.a, prior.b, prior.c]) * ratio
+    rows, wanted = [], []
+    for point in known:
+        weight = exp(-0.5 * (_distance(point.cell, centre.cell) / NEAR) ** 2)
+        jobs, cell = point.cell.jobs, point.cell
+        row = (jobs / cell.map if cell.map else 0.0, jobs / cell.reduce if cell.reduce else 0.0, 1.0)
+        rows.append([weight * each / point.time for each in row])
+        wanted.append(weight)
+    sizes = np.array([max(abs(each), LEAST_SHARE) for each in (*scaled[:2], limit)])
+    for place in range(3):
+        row3 = np.zeros(3)
+        row3[place] = PRIOR / sizes[place]
+        rows.append(row3.tolist())
+        wanted.append(PRIOR * scaled[place] / sizes[place])
+    found = np.linalg.lstsq(np.array(rows), np.array(wanted), rcond=None)[0]
+    a = max(float(found[0]), LEAST_SHARE * float(scaled[0]))
+    b = max(float(found[1]), LEAST_SHARE * float(scaled[1])) if prior.b > 0.0 else 0.0
+    c = centre.time - Fit(a, b, 0.0).time(centre.cell)
+    return _leaving(Fit(a, b, c), centre, limit)
+
+
+def _leaving(fit: Fit, centre: Point, limit: float) -> Fit:
+    """The fit through the centre, with a C that leaves time to the phases."""
+    most = (1.0 - LEAST_LEFT) * limit
+    if fit.c <= most:
+        return fit
+    phases = centre.time - fit.c
+    grown = max(centre.time - most, LEAST_LEFT * limit) / phases if phases > 0.0 else 1.0
+    return Fit(fit.a * grown, fit.b * grown, most)
+
+
+def _distance(one: Cell, other: Cell) -> float:
+    def per_job(cell: Cell) -> tuple[float, ...]:
+        return tuple(slots / cell.jobs for slots in (cell.map, cell.reduce) if slots)
+
+    return max((abs(log(x / y)) for x, y in zip(per_job(one), per_job(other), strict=True)), default=0.0)
+
+
+def choosing(cell: Cell, per_vm: tuple[int, int], limit: float, constant: float) -> Fit:
+    """The A and B with which Theorem 4.1 takes exactly the slots of a cell, for the C that is given.
+
+    With x and y slots of one job and E the deadline less C, the theorem's slots solve A/x + B/y = E and
+    A c_M/x^2 = B c_R/y^2, which two equations give A and B.
+    """
+    x, y = cell.map / cell.jobs, cell.reduce / cell.jobs
+    vms = x / per_vm[0] + (y / per_vm[1] if y else 0.0)
+    left = limit - min(constant, (1.0 - LEAST_LEFT) * limit)
+    b = left * y * y / per_vm[1] / vms if y else 0.0
+    return Fit(left * x * x / per_vm[0] / vms, b, limit - left)
+
+
+def planned(
+    spec: Spec, fits: Mapping[int, Fit], pinned: Mapping[int, int], relax: bool, limits: Limits
+) -> CapacityPlan | None:
+    """The plan by P2 in which some classes have these coefficients, and some admit so many jobs; None without one."""
+    changed = _with_fits(spec, fits, pinned)
+    if serves(changed):
+        result = direct(changed, relax)
+        plan = None if result is None else result.plan
+        assert plan is None or isinstance(plan, CapacityPlan)
+        return plan
+    model = linear.build(changed, relax)
+    add_comparisons(changed, model)
+    answer = solve_model(model, limits=limits)
+    return None if answer.solution is SolutionStatus.NONE else linear.decode(changed, model, relax)
+
+
+def _with_fits(spec: Spec, fits: Mapping[int, Fit], pinned: Mapping[int, int]) -> Spec:
+    facts: CapacityFacts = spec.facts
+    classes = tuple(_given_by(node, fits[index]) if index in fits else node for index, node in enumerate(facts.classes))
+    fixed = tuple(
+        Constraint(PlanQuantity("admitted", classes[index].name), "=", Constant(float(jobs)))
+        for index, jobs in pinned.items()
+    )
+    plain = without_promises(spec)
+    return replace(plain, facts=replace(facts, classes=classes), constraints=(*plain.constraints, *fixed))
+
+
+def _given_by(node: JobClass, fit: Fit) -> JobClass:
+    """A class whose jobs take what a fit says; tasks of stages are those of its map slots."""
+    slots = node.slots
+    if slots is not None and slots.task is not None:
+        slots = Slots(map=slots.task, reduce=slots.task)
+    return replace(
+        node,
+        map=None,
+        shuffle=None,
+        reduce=None,
+        stages=(),
+        coefficients=Coefficients(A=fit.a, B=fit.b, C=fit.c),
+        slots=slots,
+        guarantee=None,
+    )

@@ -1,0 +1,256 @@
+"""What a search for a plan whose promises are kept in simulation knows: what is promised, what was tried and seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil, inf, sqrt
+
+import numpy as np
+
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.instance import Instance, instance_of
+from mrdsl.families.capacity.methods.calibration import Fit, Point
+from mrdsl.families.capacity.methods.trials import Cell, Placement, Trials, quantile, seed_of
+from mrdsl.families.capacity.plan import CapacityPlan, plan_of
+from mrdsl.families.capacity.promises import Promise, promises_of, without_promises
+from mrdsl.families.capacity.simulate import held_of
+from mrdsl.formulas import mapreduce, sizing
+from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.simulation.verdicts import confidence_of_each, jobs_to_show
+from mrdsl.spec.blocks import GUARANTEES
+from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.spec import Spec
+
+MISSES = 91.25
+"""Jobs too late that a full evaluation expects of a promise: 95 % to within a point takes 1,825 independent jobs."""
+LEAST_JOBS = 1825
+ALIKE = 3.0
+"""As how many jobs that hang together one independent job is taken to count, when runs are planned."""
+FEWEST_RUNS = 10
+"""So many runs at least tell how much runs differ."""
+MOST_TASKS = 2e7
+"""Tasks of a class that a full evaluation runs at most, unless so many runs are asked for."""
+POWER = 1.28
+"""The search aims so many standard errors above what a look has to show: nine looks in ten then show it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a class promises about its runs, and where its slots lie: ``most`` are those that one job can use.
+
+    ``limit``: the deadline that formulas plan for. ``levels`` are what a search aims at, above what is promised.
+    ``expected`` jobs are to be done at once; a run then sees ``jobs`` of it, of ``tasks`` each.
+    """
+
+    index: int
+    name: str
+    promises: tuple[Promise, ...]
+    levels: tuple[float, ...]
+    limit: float
+    per_vm: tuple[int, int]
+    most: tuple[int, int]
+    beside: bool
+    expected: int
+    jobs: int
+    tasks: int
+
+    @property
+    def share_of_reduces(self) -> bool:
+        """Whether it has slots of two kinds."""
+        return self.most[1] > 0
+
+    def within(self, cell: Cell) -> Cell:
+        """The cell with at least one slot a job of each kind that it uses, and no more than jobs can use."""
+        slots = [
+            min(max(count, cell.jobs), most * cell.jobs)
+            for count, most in zip((cell.map, cell.reduce), self.most, strict=True)
+        ]
+        return Cell(cell.jobs, slots[0], slots[1])
+
+    def full(self, jobs: int) -> Cell:
+        """A slot for every task that can run at once."""
+        return Cell(jobs, self.most[0] * jobs, self.most[1] * jobs)
+
+
+class OutOfTimeError(Exception):
+    """The time that a search may take has passed."""
+
+
+@dataclass
+class Search:
+    """A search, from step to step. ``points``, ``priors`` and ``fits`` by class.
+
+    ``until``: when it ends, by the clock of ``time.monotonic``; ``stopped``: whether it has ended so.
+    """
+
+    spec: Spec
+    seed: int
+    confidence: float
+    looks: int
+    wanted: tuple[Wanted, ...] = ()
+    safe: CapacityPlan | None = None
+    formula: str | None = None
+    trials: Trials | None = None
+    points: dict[int, list[Point]] = field(default_factory=dict)
+    priors: dict[int, Fit] = field(default_factory=dict)
+    fits: dict[int, Fit] = field(default_factory=dict)
+    runs: int = FEWEST_RUNS
+    made: int = 0
+    until: float | None = None
+    stopped: bool = False
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The spec's own arrays."""
+        return instance_of(without_promises(self.spec))
+
+    @property
+    def confidence_each(self) -> float:
+        """The confidence of one promise at one look, so that all of them at all looks have the search's."""
+        return confidence_of_each(self.confidence, self.looks * sum(len(each.promises) for each in self.wanted))
+
+    def placement(self, plan: CapacityPlan) -> Placement:
+        """The cells of a plan."""
+        slots = ceiling(plan.map_slots), ceiling(plan.reduce_slots)
+        columns = (each.astype(int).tolist() for each in (np.rint(plan.admitted), *slots))
+        return tuple(Cell(*cell) for cell in zip(*columns, strict=True))
+
+    def new_trials(self, plan: CapacityPlan, *place: object) -> Trials:
+        """Trials with a seed of their own."""
+        facts: CapacityFacts = self.spec.facts
+        return Trials(held_of(self.spec, plan), facts.simulation or Simulation(), seed_of(self.seed, *place))
+
+    def time_of(self, placement: Placement, want: Wanted, runs: int, trials: Trials | None = None) -> float:
+        """By when the shares aimed at end, against the limit of formulas [s]; infinite where an estimate forbids.
+
+        Raises OutOfTimeError.
+        """
+        self.go_on()
+        if want.beside and not self.estimate_keeps(want, placement[want.index]):
+            return inf
+        trials = trials or self.trials
+        assert trials is not None
+        times = trials.times(placement, want.index, runs)
+        return max(
+            quantile(times, level) * want.limit / promise.limit
+            for promise, level in zip(want.promises, want.levels, strict=True)
+        )
+
+    def estimate_keeps(self, want: Wanted, cell: Cell) -> bool:
+        """Whether the estimate that a class promises besides keeps its deadline on these slots."""
+        work = coefficients_at(self.instance.work, want.index)
+        columns = (np.array([float(each)]) for each in (cell.jobs, cell.map, cell.reduce))
+        return bool(mapreduce.completion(work, *columns)[0] <= want.limit * (1.0 + ROUNDING))
+
+    def go_on(self) -> None:
+        """Raises OutOfTimeError where the time has passed."""
+        if self.until is not None and time.monotonic() > self.until:
+            self.stopped = True
+            raise OutOfTimeError
+
+    def note(self, want: Wanted, cell: Cell, seen: float) -> None:
+        """Keeps what was seen."""
+        self.points.setdefault(want.index, []).append(Point(cell, seen))
+
+    def rebuilt(self, plan: CapacityPlan, placement: Placement) -> CapacityPlan:
+        """The plan of coefficients as one of the spec, with the slots of the classes that have some whole."""
+        slots = np.array([plan.map_slots, plan.reduce_slots])
+        for index in self.fits:
+            slots[:, index] = placement[index].map, placement[index].reduce
+        bought = plan.on_demand, plan.reserved
+        return plan_of(self.instance, bought, plan.admitted, relax=False, slots=(slots[0], slots[1]))
+
+
+def wanted_of(spec: Spec, instance: Instance) -> tuple[Wanted, ...]:
+    """What every class with a promise about runs wants; what is aimed at is :func:`sized`."""
+    facts: CapacityFacts = spec.facts
+    rules = facts.simulation or Simulation()
+    by_class: dict[int, list[Promise]] = {}
+    for promise in promises_of(spec):
+        by_class.setdefault(promise.index, []).append(promise)
+    limits = instance.limits
+    return tuple(
+        Wanted(
+            index,
+            mine[0].name,
+            tuple(mine),
+            tuple(promise.level for promise in mine),
+            float(instance.completion_limit[index]),
+            (int(instance.map_per_vm[index]), int(instance.reduce_per_vm[index])),
+            (int(limits.map_most[index]), int(limits.reduce_most[index])),
+            any(promise.beside for promise in mine),
+            int(instance.expected[index]),
+            max(1, int(instance.expected[index] * rules.jobs_per_user * (1.0 - rules.warm_up))),
+            tasks_of(facts.classes[index]),
+        )
+        for index, mine in by_class.items()
+    )
+
+
+def tasks_of(node: JobClass) -> int:
+    """The tasks of one job."""
+    if node.stages:
+        return sum(stage.tasks for stage in node.stages)
+    return sum(phase.tasks for phase in (node.map, node.reduce) if phase is not None)
+
+
+def runs_of(wanted: Sequence[Wanted], confidence: float) -> int:
+    """How many runs a full evaluation takes: as many as every promise's jobs need, unless they are too many tasks."""
+    return max(_runs_of(want, promise.level, confidence) for want in wanted for promise in want.promises)
+
+
+def _runs_of(want: Wanted, level: float, confidence: float) -> int:
+    runs = ceil(ALIKE * jobs_needed(level, confidence) / want.jobs)
+    affordable = int(MOST_TASKS / (want.jobs * want.tasks))
+    least = ceil(2 * jobs_to_show(level, confidence) / want.jobs)
+    return max(FEWEST_RUNS, least, min(runs, affordable))
+
+
+def sized(want: Wanted, runs: int, confidence: float) -> Wanted:
+    """The class with what a search aims at, so that a look with so many runs shows its promises nine times in ten."""
+    from scipy.special import ndtri
+
+    errors, independent = float(ndtri(confidence)) + POWER, runs * want.jobs / ALIKE
+    return replace(want, levels=tuple(aim(promise.level, independent, errors) for promise in want.promises))
+
+
+def jobs_needed(level: float, confidence: float) -> int:
+    """How many independent jobs a full evaluation is to see of a promise."""
+    return max(LEAST_JOBS, 2 * jobs_to_show(level, confidence), int(MISSES / (1.0 - level)))
+
+
+def aim(level: float, jobs: float, errors: float) -> float:
+    """The share t that lies so many of its standard errors above the level: t - level = errors sqrt(t (1 - t) / n)."""
+    scale = errors * errors / jobs
+    half = (level + scale / 2.0) / (1.0 + scale)
+    return half + sqrt(max(0.0, half * half - level * level / (1.0 + scale)))
+
+
+def coefficients_at(work: Coefficients, index: int) -> Coefficients:
+    """Those of one class, as arrays of one element."""
+    part = slice(index, index + 1)
+    return Coefficients(work.map_work[part], work.reduce_work[part], work.constant[part])
+
+
+def safest(search: Search, want: Wanted) -> str | None:
+    """The estimate by which a class's start is planned: the upper one where some slots keep it, else the next."""
+    instance = search.instance
+    for name in reversed(GUARANTEES):
+        if bool(sizing.kept(instance.estimates[name], instance.completion_limit, instance.limits)[want.index]):
+            return name
+    return None
+
+
+def with_guarantees(spec: Spec, words: Mapping[int, str]) -> Spec:
+    """The spec in which classes promise estimates in the place of what they do about runs."""
+    plain = without_promises(spec)
+    facts: CapacityFacts = spec.facts
+    nodes = [
+        replace(node, guarantee=words[index]) if index in words else node for index, node in enumerate(facts.classes)
+    ]
+    return replace(plain, facts=replace(facts, classes=tuple(nodes)))

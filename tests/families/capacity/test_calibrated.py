@@ -1,0 +1,205 @@
+"""Promises about runs: the plan that ``calibrated`` finds, what it says of itself, and who refuses such specs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import mrdsl
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
+from mrdsl.families.capacity.facts import JobClass
+from mrdsl.families.capacity.methods.calibration import Fit, Point, choosing, fitted
+from mrdsl.families.capacity.methods.search import aim
+from mrdsl.families.capacity.methods.trials import Cell, quantile
+from mrdsl.spec import Spec
+from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.schema import Range
+from mrdsl.spec.spec import Constraint
+from tests.families.capacity.capacity_specs import capacity
+
+CLICKS = JobClass(
+    name="clicks",
+    map=MapPhase(tasks=40, avg=30.0, max=42.0),
+    shuffle=ShufflePhase(first_max=11.0, avg=12.0, max=20.0),
+    reduce=ReducePhase(tasks=8, avg=22.0, max=44.0),
+    slots=Slots(map=2, reduce=1),
+    jobs=Range(4, 6),
+    deadline=480.0,
+    penalty=12.0,
+    guarantee="p95",
+)
+
+
+def promised(*classes: JobClass, constraints: tuple[Constraint, ...] = (), seed: int = 3) -> Spec:
+    return replace(capacity(classes, reserved=None, constraints=constraints), seed=seed)
+
+
+@cache
+def solved() -> Result:
+    return mrdsl.solve(promised(CLICKS))
+
+
+def test_the_plan_is_cheaper_than_the_formulas_and_keeps_its_promise_on_seeds_never_seen() -> None:
+    result = solved()
+    formula = mrdsl.solve(promised(replace(CLICKS, guarantee="upper")))
+    assert result.solver["name"] == "calibrated"
+    assert result.value < 0.6 * formula.value
+    runs = [mrdsl.simulate(result, runs=30, seed=seed).plan.observed["clicks"] for seed in (101, 102, 103)]
+    assert sum(seen.kept.share * seen.jobs for seen in runs) / sum(seen.jobs for seen in runs) >= 0.95
+
+
+def test_nothing_is_claimed_that_is_not_proven() -> None:
+    result = solved()
+    assert (result.termination, result.solution) == (Termination.COMPLETED, SolutionStatus.FEASIBLE)
+    assert result.bound is None
+    calibration = result.plan.calibration
+    assert calibration.lp_bound <= result.value
+    assert calibration.formula == "upper"
+    (shown,) = calibration.promises
+    # three looks at one promise, each wrong once in sixty: 95 % together
+    assert shown.confidence == pytest.approx(1.0 - 0.05 / 3)
+    assert 0.95 <= shown.low <= shown.share
+
+
+def test_the_evidence_can_be_run_again() -> None:
+    (shown,) = solved().plan.calibration.promises
+    again = mrdsl.simulate(solved(), runs=shown.runs, seed=shown.seed).plan.observed["clicks"]
+    assert (again.jobs, again.kept.share) == (shown.jobs, shown.share)
+    assert shown.seed not in (3, 101, 102)
+
+
+def test_the_same_spec_gives_the_same_bytes() -> None:
+    def text(result: Result) -> str:
+        return replace(result, seconds={}).to_json()
+
+    assert text(mrdsl.solve(promised(CLICKS))) == text(solved())
+
+
+def test_a_saved_plan_is_read_back_and_held_against_its_evidence() -> None:
+    assert Result.from_json(solved().to_json()) == solved()
+
+
+def test_a_plan_without_evidence_keeps_no_promise() -> None:
+    from mrdsl.families.capacity.verify import verify
+
+    plan = solved().plan
+    assert not list(verify(promised(CLICKS), plan, False))
+    (told,) = verify(promised(CLICKS), replace(plan, calibration=None), False)
+    assert (told.code, "does not say what runs showed" in told.message) == ("broken-plan", True)
+    finer = promised(CLICKS, constraints=(kept_at_least(0.99),))
+    assert [each.code for each in verify(finer, plan, False)] == ["broken-plan"]
+
+
+def kept_at_least(share: float) -> Constraint:
+    return Constraint(PlanQuantity("kept", "clicks"), ">=", Constant(share), "kept(clicks) >= ...")
+
+
+def test_a_share_beside_an_estimate_is_kept_too() -> None:
+    spec = promised(replace(CLICKS, guarantee="average"), constraints=(kept_at_least(0.9),))
+    result = mrdsl.solve(spec)
+    average = mrdsl.solve(promised(replace(CLICKS, guarantee="average")))
+    assert result.value == average.value
+    assert result.plan.completion_average[0] <= 480.0 * (1.0 + 1e-9)
+    assert result.plan.calibration.promises[0].level == 0.9
+
+
+def test_a_share_without_guarantee_stands_in_its_place() -> None:
+    spec = promised(replace(CLICKS, guarantee=None), constraints=(kept_at_least(0.95),))
+    result = mrdsl.solve(spec)
+    assert result.value == solved().value
+    assert "soft-deadline" not in [told.code for told in result.diagnostics]
+
+
+def test_without_time_the_plan_of_the_formula_is_given_and_it_is_said() -> None:
+    result = mrdsl.solve(promised(CLICKS), limits=Limits(time=1e-3))
+    formula = mrdsl.solve(promised(replace(CLICKS, guarantee="upper")))
+    assert result.termination is Termination.TIME_LIMIT
+    assert result.value == formula.value
+    assert "undecided-in-simulation" in [told.code for told in result.diagnostics]
+
+
+@pytest.mark.parametrize("formulation", ["P2", "P1", "P0", "P0-cone"])
+def test_formulations_refuse_such_promises_with_the_reason(formulation: str) -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        _ = mrdsl.compile(promised(CLICKS), formulation=formulation).model
+    assert [told.code for told in refused.value.diagnostics] == ["needs-simulation"]
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.solve(promised(CLICKS), formulation=formulation, solver="auto")
+    assert [told.code for told in refused.value.diagnostics] == ["needs-simulation"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("kept(clicks) <= 90 %", "one way"),
+        ("2 * kept(clicks) >= 90 %", "one way"),
+        ("kept(clicks) >= 100 %", "cannot be shown by runs"),
+    ],
+)
+def test_a_share_is_promised_in_one_way(line: str, said: str) -> None:
+    text = TEXT + "subject to { " + line + " }"
+    with pytest.raises(mrdsl.MrdslError, match=said):
+        mrdsl.solve(mrdsl.loads(text))
+
+
+TEXT = """
+problem capacity "Promised"
+vm m5 { on_demand { price = 0.192 USD/h } }
+class clicks {
+  map { tasks = 40, avg = 30 s, max = 42 s }
+  slots { map = 2, reduce = 1 }
+  jobs = 4..6
+  deadline = 8 min
+  penalty = 12 USD
+}
+"""
+
+
+@pytest.mark.parametrize("word", ["p0", "p100", "p99.9", "p95x", "median"])
+def test_percentiles_are_whole_and_between_1_and_99(word: str) -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.loads(TEXT.replace("jobs =", f"guarantee = {word}\n  jobs ="))
+    assert refused.value.diagnostics
+
+
+def test_a_fit_finds_the_coefficients_behind_the_times() -> None:
+    real = Fit(900.0, 400.0, 120.0)
+    cells = [Cell(6, 60, 30), Cell(6, 66, 30), Cell(6, 60, 33), Cell(5, 52, 24)]
+    found = fitted(Fit(1000.0, 300.0, 60.0), [Point(cell, real.time(cell)) for cell in cells], 480.0)
+    assert found.time(cells[-1]) == pytest.approx(real.time(cells[-1]))
+    for cell in (Cell(6, 64, 31), Cell(5, 56, 26)):
+        assert found.time(cell) == pytest.approx(real.time(cell), rel=0.02)
+
+
+@pytest.mark.parametrize("cell", [Cell(6, 17, 6), Cell(20, 102, 126), Cell(3, 11, 0)])
+def test_coefficients_are_found_with_which_p2_takes_given_slots(cell: Cell) -> None:
+    fit = choosing(cell, (2, 1), 480.0, 66.0)
+    from mrdsl.families.capacity.methods.calibration import planned
+
+    node = CLICKS if cell.reduce else replace(CLICKS, shuffle=None, reduce=None)
+    spec = promised(replace(node, jobs=Range(cell.jobs, cell.jobs)))
+    plan = planned(spec, {0: fit}, {}, False, Limits())
+    assert (plan.map_slots[0], plan.reduce_slots[0]) == pytest.approx((cell.map, cell.reduce))
+
+
+def test_the_share_aimed_at_lies_its_standard_errors_above() -> None:
+    found = aim(0.95, 1825, 3.0)
+    assert found - 0.95 == pytest.approx(3.0 * (found * (1.0 - found) / 1825) ** 0.5)
+
+
+def test_a_percentile_is_a_time_that_was_seen() -> None:
+    times = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]]
+    assert quantile(times, 0.9) == 9.0
+    assert quantile(times, 0.91) == 10.0
+    assert quantile(times, 0.05) == 1.0
+
+
+def test_runs_of_such_a_plan_are_judged_by_what_was_promised() -> None:
+    seen = mrdsl.simulate(solved(), runs=40, seed=101).plan.observed["clicks"].verdict
+    assert (seen.what, seen.wanted, str(seen.outcome)) == ("share", 0.95, "kept")
+    spec = promised(replace(CLICKS, guarantee="average"), constraints=(kept_at_least(0.5),))
+    seen = mrdsl.simulate(spec, runs=4).plan.observed["clicks"].verdict
+    assert (seen.what, seen.wanted) == ("share", 0.5)
