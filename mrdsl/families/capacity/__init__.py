@@ -104,6 +104,28 @@ FAMILY = Family(
             },
             draws=False,
         ),
+        Experiment(
+            "capacity-honesty",
+            "how often plans of `guarantee = p95` break it on held-out runs",
+            hooks.study_honesty,
+            {
+                "scenarios": (100, "random scenarios"),
+                "runs": (100, "held-out runs of each"),
+                "seed": (1, "of the scenarios and of their searches"),
+            },
+            draws=False,
+        ),
+        Experiment(
+            "capacity-saving",
+            "VMs by `guarantee = p95` beside those of the estimates, and beside an oracle",
+            hooks.study_saving,
+            {
+                "promise": ("p95", "the percentile"),
+                "runs": (60, "held-out runs of each plan"),
+                "seed": (1, "of the searches"),
+            },
+            draws=False,
+        ),
     ),
     targets=TARGETS,
     deployments=hooks.deployments,

@@ -103,6 +103,20 @@ def study_reservations(output: Path, bench: Bench, **options: Any) -> Iterable[T
     return reservations(output, bench, **options)
 
 
+def study_honesty(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``capacity-honesty``."""
+    from mrdsl.families.capacity.studies.promised import honesty
+
+    return honesty(output, bench, **options)
+
+
+def study_saving(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
+    """The study ``capacity-saving``."""
+    from mrdsl.families.capacity.studies.promised import saving
+
+    return saving(output, bench, **options)
+
+
 def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
     """The Pyomo model of ``P2``."""
     from mrdsl.families.capacity.models.linear import build

@@ -15,7 +15,9 @@ from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
 from mrdsl.families.capacity.methods import direct
+from mrdsl.families.capacity.methods.calibration import at_plan
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
+from mrdsl.families.capacity.promises import is_about_runs
 from mrdsl.families.capacity.wholeness import as_planned, shared
 from mrdsl.families.capacity.why_mix import why_mix
 from mrdsl.families.capacity.why_whole import costs_of_wholeness
@@ -45,6 +47,8 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     if not isinstance(plan, CapacityPlan):
         return ("There is no plan to explain.",)
     spec = as_planned(spec, plan.wholeness)
+    if is_about_runs(spec):
+        return (_of_runs(plan), *_reasons_of(at_plan(spec, plan), plan))
     costs = costs_of_wholeness(spec, plan)
     tables: list[Table | str] = [] if costs is None else [costs]
     if plan.wholeness == MACHINES:
@@ -55,6 +59,15 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     if plan.mix is not None:
         return (*why_mix(spec, plan, plan.mix), *tables)
     return (*_reasons_of(spec, plan), *tables)
+
+
+def _of_runs(plan: CapacityPlan) -> str:
+    if plan.calibration is None:
+        return "No cheaper plan was shown to keep its promises about runs: this one keeps them by the upper estimate."
+    return (
+        "Promises about runs are kept in simulation: VMs and prices are those at the coefficients of the plan, which "
+        "were fitted to simulated times."
+    )
 
 
 def _reasons_of(spec: Spec, plan: CapacityPlan) -> Iterator[Table | str]:

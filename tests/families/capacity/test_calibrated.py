@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from math import ceil, log
 
 import pytest
 
@@ -13,11 +14,12 @@ from mrdsl.families.capacity.facts import JobClass
 from mrdsl.families.capacity.methods.calibration import Fit, Point, choosing, fitted
 from mrdsl.families.capacity.methods.search import aim
 from mrdsl.families.capacity.methods.trials import Cell, quantile
+from mrdsl.families.capacity.studies import promised as studies
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.schema import Range
-from mrdsl.spec.spec import Constraint
+from mrdsl.spec.spec import Constraint, Method
 from tests.families.capacity.capacity_specs import capacity
 
 CLICKS = JobClass(
@@ -203,3 +205,60 @@ def test_runs_of_such_a_plan_are_judged_by_what_was_promised() -> None:
     spec = promised(replace(CLICKS, guarantee="average"), constraints=(kept_at_least(0.5),))
     seen = mrdsl.simulate(spec, runs=4).plan.observed["clicks"].verdict
     assert (seen.what, seen.wanted) == ("share", 0.5)
+
+
+def maps_only(**more: object) -> JobClass:
+    return replace(CLICKS, shuffle=None, reduce=None, **more)
+
+
+def test_a_deadline_that_no_cluster_keeps_is_told_with_the_least_time() -> None:
+    result = mrdsl.solve(promised(maps_only(deadline=38.0)))
+    assert result.plan is None
+    (told,) = [one for one in result.diagnostics if one.code == "too-early-in-simulation"]
+    # The longest of 40 uniform times between 18 and 42 s: its 95 % quantile is 18 + 24 * 0.95^(1/40).
+    least = float(told.message.partition("take up to ")[2].split()[0])
+    assert least == pytest.approx(18.0 + 24.0 * 0.95 ** (1.0 / 40.0), abs=0.05)
+
+
+def test_a_system_that_no_slots_hold_stable_is_an_error() -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.solve(promised(maps_only(arrivals=1.0)))
+    assert [told.code for told in refused.value.diagnostics] == ["overloaded-cluster"]
+
+
+def test_runs_that_cannot_show_a_share_are_refused_with_how_many_can() -> None:
+    method = Method("calibrated", {"runs": 3.0})
+    spec = replace(promised(CLICKS, constraints=(kept_at_least(0.999),)), method=method)
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.solve(spec)
+    (told,) = refused.value.diagnostics
+    assert told.code == "too-few-runs"
+    # Two promises at three looks: 1 - 0.05/6 each; a run sees 6 users' 20 jobs less the warm-up.
+    jobs = log(0.05 / 6) / log(0.999)
+    assert f"runs = {ceil(jobs / 108)} " in told.hint
+
+
+def test_a_class_whose_tasks_are_not_known_promises_no_share() -> None:
+    known = replace(
+        CLICKS, map=None, shuffle=None, reduce=None, coefficients=Coefficients(A=500.0, B=9.0, C=5.0), guarantee=None
+    )
+    with pytest.raises(mrdsl.MrdslError, match="cannot be seen"):
+        mrdsl.solve(promised(known, constraints=(kept_at_least(0.9),)))
+
+
+def test_why_reads_the_plan_at_its_coefficients() -> None:
+    from mrdsl.families.capacity.why import why
+
+    told, reasons, *_ = why(promised(CLICKS), solved())
+    assert "fitted to simulated times" in told
+    cell = solved().plan
+    assert reasons.rows[0][3] == pytest.approx((cell.map_slots[0] / 2 + cell.reduce_slots[0]) / cell.admitted[0])
+
+
+def test_the_oracle_finds_no_cluster_that_is_much_smaller() -> None:
+    node = studies.with_deadline(studies.a_class(8, 2, 30.0, 1.5, 2, "uniform", "p90"), 1.0)
+    spec = studies.spec_of(node, 1)
+    plan = mrdsl.solve(spec).plan
+    least = studies.least_cluster(spec, plan, 0.9, 20)
+    assert least <= plan.on_demand <= 1.5 * least + 1.0
+    assert studies.held_out(spec, plan, 20) >= 0.9

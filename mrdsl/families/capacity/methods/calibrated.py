@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.diagnostics import warning
+from mrdsl.core.diagnostics import MrdslError, has_errors, warning
 from mrdsl.core.result import Outcome, Termination
 from mrdsl.families.capacity.evidence import Calibration, Evidence, FittedWork
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.calibration import Fit, choosing, fitted, planned
+from mrdsl.families.capacity.methods.limits_of_search import never_kept, too_few_runs
 from mrdsl.families.capacity.methods.probing import Probe
 from mrdsl.families.capacity.methods.search import (
     OutOfTimeError,
@@ -51,6 +52,9 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0)
     search.wanted = wanted_of(spec, search.instance)
     if search.wanted:
         each = search.confidence_each
+        refused = list(too_few_runs(search.wanted, runs, each))
+        if refused:
+            raise MrdslError(refused)
         search.runs = runs or runs_of(search.wanted, each)
         search.wanted = tuple(sized(want, search.runs, each) for want in search.wanted)
     words = {want.index: safest(search, want) for want in search.wanted if not want.beside}
@@ -70,6 +74,11 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0)
     if not search.wanted:
         return replace(draft, state=search, plan=search.safe, value=value)
     search.trials = search.new_trials(search.safe, "search")
+    hopeless = tuple(never_kept(search))
+    if has_errors(hopeless):
+        raise MrdslError(hopeless)
+    if hopeless:
+        return replace(draft, diagnostics=(*draft.diagnostics, *hopeless))
     for want in search.wanted:
         work = coefficients_at(search.instance.estimates["average"], want.index)
         search.priors[want.index] = Fit(*(float(part[0]) for part in (work.map_work, work.reduce_work, work.constant)))

@@ -24,6 +24,7 @@ from mrdsl.families.capacity.promises import without_promises
 from mrdsl.solving.checked_answer import solve_model
 from mrdsl.spec.blocks import Coefficients, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Constraint, Spec
 
 NEAR = 0.35
@@ -132,9 +133,27 @@ def planned(
     return None if answer.solution is SolutionStatus.NONE else linear.decode(changed, model, relax)
 
 
+def at_plan(spec: Spec, plan: CapacityPlan) -> Spec:
+    """The spec for which a plan is one of P2: with its coefficients, and by the upper estimate where it has none."""
+    known = {} if plan.calibration is None else plan.calibration.coefficients
+    fits = {
+        index: Fit(known[name].A, known[name].B, known[name].C)
+        for index, name in enumerate(plan.names)
+        if name in known
+    }
+    return _with_fits(spec, fits, {})
+
+
 def _with_fits(spec: Spec, fits: Mapping[int, Fit], pinned: Mapping[int, int]) -> Spec:
     facts: CapacityFacts = spec.facts
-    classes = tuple(_given_by(node, fits[index]) if index in fits else node for index, node in enumerate(facts.classes))
+    classes = tuple(
+        _given_by(node, fits[index])
+        if index in fits
+        else replace(node, guarantee="upper")
+        if node.guarantee in PERCENTILES
+        else node
+        for index, node in enumerate(facts.classes)
+    )
     fixed = tuple(
         Constraint(PlanQuantity("admitted", classes[index].name), "=", Constant(float(jobs)))
         for index, jobs in pinned.items()

@@ -206,9 +206,17 @@ def runs_of(wanted: Sequence[Wanted], confidence: float) -> int:
 
 def _runs_of(want: Wanted, level: float, confidence: float) -> int:
     runs = ceil(ALIKE * jobs_needed(level, confidence) / want.jobs)
-    affordable = int(MOST_TASKS / (want.jobs * want.tasks))
-    least = ceil(2 * jobs_to_show(level, confidence) / want.jobs)
-    return max(FEWEST_RUNS, least, min(runs, affordable))
+    return max(FEWEST_RUNS, runs_to_show(want, level, confidence), min(runs, affordable_runs(want)))
+
+
+def runs_to_show(want: Wanted, level: float, confidence: float) -> int:
+    """The fewest runs that can show a share: were all jobs independent, and in time."""
+    return ceil(jobs_to_show(level, confidence) / want.jobs)
+
+
+def affordable_runs(want: Wanted) -> int:
+    """As many runs as :data:`MOST_TASKS` allow for."""
+    return int(MOST_TASKS / (want.jobs * want.tasks))
 
 
 def sized(want: Wanted, runs: int, confidence: float) -> Wanted:

@@ -55,14 +55,14 @@ class Trials:
         group = self._group(placement, index)
         scenario = scenario_of(group, self.rules, Settings())
         place = [each.name for each in group].index(self.held[index].name)
-        if max(load_of(scenario)) >= 1.0:
+        if self.overload(placement, index) >= 1.0:
             return [(float("inf"),)] * runs
         key = tuple((each.name, each.users, each.slots) for each in group)
         return [self._run(key, scenario, run).times[place] for run in range(runs)]
 
-    def quantile(self, placement: Placement, index: int, level: float, runs: int) -> float:
-        """The time within which the share ``level`` of a class's jobs ends [s]; infinite where too many never do."""
-        return quantile(self.times(placement, index, runs), level)
+    def overload(self, placement: Placement, index: int) -> float:
+        """The work that random arrivals bring over what the slots of a class can do; see :func:`load_of`."""
+        return max(load_of(scenario_of(self._group(placement, index), self.rules, Settings())))
 
     def _run(self, key: tuple[object, ...], scenario: Scenario, run: int) -> Seen:
         known = (*key, run)

@@ -1,0 +1,202 @@
+"""Promises kept in simulation: how often plans break them on runs that no search saw, and what they save.
+
+Scenarios are ours: one class of jobs with few tasks, so that a hundred searches take minutes. Held-out runs have seeds
+of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from mrdsl.contracts.study import Bench
+from mrdsl.core.result import Result, Table
+from mrdsl.core.units import HOUR
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
+from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.methods.trials import Cell, Trials
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.simulate import held_of, simulate_plan
+from mrdsl.formulas import mapreduce
+from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.settings import Settings
+from mrdsl.spec.blocks import GUARANTEES, MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.schema import PERCENTILES, Range
+from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.spec import Goal, Spec
+
+PRICE = 0.2 / HOUR
+SLACK = (0.6, 1.4)
+"""Deadlines, as multiples of what the average estimate gives a job with so many slots as tasks, shared by three."""
+VARIABILITY = (("fixed", 1.0), ("uniform", 1.2), ("uniform", 2.0), ("exponential", 3.0))
+"""Distributions of task times, with the longest over the average."""
+LOADS = (2, 6, 18)
+
+
+def scenario(seed: int, number: int) -> Spec:
+    """A random class: 8 to 30 map tasks, in two of three up to 6 reduce tasks, 2 to 8 jobs, p80, p90 or p95."""
+    random = stream(seed, "promised", number)
+    average, longest = float(random.uniform(5.0, 60.0)), float(random.uniform(1.05, 2.5))
+    word = ("p80", "p90", "p95")[int(random.randint(3))]
+    jobs = int(random.randint(2, 9))
+    distribution = ("uniform", "uniform", "lognormal", "exponential")[int(random.randint(4))]
+    reduces = int(random.randint(1, 7)) if random.random_sample() < 2.0 / 3.0 else 0
+    node = a_class(int(random.randint(8, 31)), reduces, average, longest, jobs, distribution, word)
+    return spec_of(with_deadline(node, float(random.uniform(*SLACK))), seed)
+
+
+def a_class(
+    maps: int, reduces: int, average: float, longest: float, jobs: int, distribution: str, word: str
+) -> JobClass:
+    """A class whose reduce tasks take as long as its map tasks, and fetch for a fifth of that."""
+    fetch = average / 5.0
+    return JobClass(
+        name="jobs",
+        map=MapPhase(tasks=maps, avg=average, max=longest * average),
+        shuffle=ShufflePhase(first_max=fetch, avg=fetch, max=longest * fetch) if reduces else None,
+        reduce=ReducePhase(tasks=reduces, avg=average, max=longest * average) if reduces else None,
+        slots=Slots(map=2, reduce=1),
+        jobs=Range(float(jobs), float(jobs)),
+        deadline=HOUR,
+        penalty=100.0,
+        guarantee=word,
+        distribution=distribution,
+    )
+
+
+def with_deadline(node: JobClass, slack: float) -> JobClass:
+    """The class with a deadline: a multiple of the average estimate of a job with a third of a slot for each task."""
+    instance = instance_of(spec_of(node, 0))
+    most = instance.limits.map_most, instance.limits.reduce_most
+    time = mapreduce.completion(instance.estimates["average"], np.array([3.0]), *most)
+    return replace(node, deadline=slack * float(time[0]))
+
+
+def spec_of(node: JobClass, seed: int) -> Spec:
+    """The class on VMs on demand."""
+    vm = VmType(name="vm", on_demand=OnDemand(price=PRICE))
+    facts = CapacityFacts(vms=(vm,), classes=(node,))
+    return Spec(problem="capacity", title="promised", facts=facts, goal=Goal("minimize", "cost"), seed=seed)
+
+
+def held_out(spec: Spec, plan: CapacityPlan, runs: int) -> float:
+    """The share of jobs in time in runs whose seed no search has."""
+    seed = int(stream(spec.seed or 0, "held out").randint(0, 2**31 - 1))
+    seen, _ = simulate_plan(spec, plan, Settings(runs, seed))
+    kept = seen.observed["jobs"].kept
+    assert kept is not None
+    return kept.share
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a scenario: what was promised, what held-out runs showed, VMs beside those of the upper estimate."""
+
+    level: float
+    share: float
+    vms: float
+    upper: float
+    looks: int
+
+
+def honesty(output: Path, bench: Bench, scenarios: int = 100, runs: int = 100, seed: int = 1) -> Iterator[Table]:
+    """How often plans break their promise on held-out runs, beside how often they may."""
+    found: list[Outcome] = []
+    none = 0
+    for number in range(scenarios):
+        spec = scenario(seed + number, number)
+        outcome = _outcome(bench, spec, runs)
+        if outcome is None:
+            none += 1
+        else:
+            found.append(outcome)
+    rows = []
+    for name, level in (("p80", 0.8), ("p90", 0.9), ("p95", 0.95), ("all", None)):
+        mine = [one for one in found if level in (None, one.level)]
+        broken = sum(one.share < one.level for one in mine)
+        least = min((one.share - one.level for one in mine), default=0.0)
+        saved = [100.0 * (1.0 - one.vms / one.upper) for one in mine if one.upper]
+        looks = float(np.mean([one.looks for one in mine])) if mine else 0.0
+        rows.append((name, len(mine), broken, 100.0 * least, looks, float(np.mean(saved)) if saved else 0.0))
+    heads = ("promise", "plans", "broken", "worst [points]", "full evaluations", "VMs saved against upper [%]")
+    title = f"Broken on held-out runs, at most 5 % are stated; no plan shown: {none}"
+    yield Table(title, heads, rows)
+
+
+def _outcome(bench: Bench, spec: Spec, runs: int) -> Outcome | None:
+    solved = bench.solve(spec)
+    plan = solved.plan
+    if not isinstance(plan, CapacityPlan) or plan.calibration is None:
+        return None
+    (promise,) = plan.calibration.promises
+    upper = plan.calibration.formula_vms or 0.0
+    return Outcome(promise.level, held_out(spec, plan, runs), _vms(solved), upper, plan.calibration.looks)
+
+
+def _vms(result: Result) -> float:
+    plan = result.plan
+    assert isinstance(plan, CapacityPlan)
+    return plan.on_demand + plan.reserved
+
+
+def saving(output: Path, bench: Bench, promise: str = "p95", runs: int = 60, seed: int = 1) -> Iterator[Table]:
+    """VMs of the plan that keeps a percentile beside those of the estimates, and what share those keep."""
+    rows = []
+    for jobs in LOADS:
+        for distribution, longest in VARIABILITY:
+            node = with_deadline(a_class(24, 6, 30.0, longest, jobs, distribution, promise), 1.0)
+            spec = spec_of(node, seed)
+            solved = bench.solve(spec)
+            cells: list[float | None] = []
+            for word in reversed(GUARANTEES):
+                formula = spec_of(replace(node, guarantee=word), seed)
+                plan = bench.solve(formula).plan
+                assert plan is None or isinstance(plan, CapacityPlan)
+                vms = None if plan is None else plan.on_demand + plan.reserved
+                cells += [vms, None if plan is None else 100.0 * held_out(formula, plan, runs)]
+            mine = solved.plan
+            assert isinstance(mine, CapacityPlan)
+            rows.append((jobs, f"{distribution} {longest:g}", *cells, _vms(solved), 100.0 * held_out(spec, mine, runs)))
+    heads = ["jobs", "task times"]
+    for name in (*reversed(GUARANTEES), promise):
+        heads += [f"{name} [VMs]", "in time [%]"]
+    yield Table(f"VMs by estimates and by {promise} in simulation, and the share of jobs in time", tuple(heads), rows)
+    yield _oracle(bench, promise, runs, seed)
+
+
+def _oracle(bench: Bench, promise: str, runs: int, seed: int) -> Table:
+    """Small classes on which every cluster is tried, on the held-out runs themselves."""
+    rows = []
+    for jobs, longest in ((2, 1.2), (2, 2.0), (3, 1.2), (3, 2.0)):
+        spec = spec_of(with_deadline(a_class(10, 3, 30.0, longest, jobs, "uniform", promise), 1.0), seed)
+        solved = bench.solve(spec)
+        plan = solved.plan
+        assert isinstance(plan, CapacityPlan)
+        least = least_cluster(spec, plan, PERCENTILES[promise] / 100.0, runs)
+        rows.append((jobs, longest, _vms(solved), float(least), 100.0 * (_vms(solved) / least - 1.0)))
+    heads = ("jobs", "longest over average", "calibrated [VMs]", "oracle [VMs]", "more [%]")
+    return Table("Beside an oracle that tries every cluster on the held-out runs", heads, rows)
+
+
+def least_cluster(spec: Spec, plan: CapacityPlan, level: float, runs: int) -> int:
+    """The fewest whole VMs that keep a share of jobs in time in held-out runs, whatever they hold."""
+    facts: CapacityFacts = spec.facts
+    node = facts.classes[0]
+    trials = Trials(held_of(spec, plan), Simulation(), int(stream(spec.seed or 0, "held out").randint(0, 2**31 - 1)))
+    assert node.slots is not None
+    assert node.map is not None
+    assert node.reduce is not None
+    map_per_vm, reduce_per_vm = node.slots.map or 1, node.slots.reduce or 1
+    jobs = int(node.jobs.high)
+    vms = 1
+    while True:
+        for reduces in range(jobs, min(vms * reduce_per_vm, node.reduce.tasks * jobs) + 1):
+            maps = min(int((vms - reduces / reduce_per_vm) * map_per_vm), node.map.tasks * jobs)
+            if maps >= jobs:
+                times = np.concatenate(trials.times((Cell(jobs, maps, reduces),), 0, runs))
+                if float((times <= node.deadline).mean()) >= level:
+                    return vms
+        vms += 1
