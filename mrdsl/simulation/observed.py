@@ -23,7 +23,8 @@ class Observed:
 
     ``failed`` were given up. ``half_width`` is half the 95 % confidence interval of the mean, None where there is too
     little to tell; all times are None where every job was given up. ``kept`` is the share of all jobs within the
-    deadline, None where there is none, and ``utilisation`` the share of slot seconds at work, over the whole run.
+    deadline, None where there is none, and ``utilisation`` the share of slot seconds at work, over the whole run; None
+    where there are no slots.
     ``verdict`` is on what was promised of the class, None where nothing was.
     """
 
@@ -35,7 +36,7 @@ class Observed:
     p99: float | None
     half_width: float | None
     kept: Kept | None
-    utilisation: float
+    utilisation: float | None
     verdict: Verdict | None = None
 
     def beside(self) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def observed_classes(
 
 
 def observed_of(
-    runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float, promise: Promised | None = None
+    runs: Sequence[Sequence[float]], deadline: float | None, utilisation: float | None, promise: Promised | None = None
 ) -> Observed | None:
     """What independent runs saw of a class, each after its warm-up, infinite for given-up jobs; None where none ran."""
     from mrdsl.simulation.statistics import kept_within, summarize
@@ -120,9 +121,9 @@ def outcomes_of(observed: Mapping[str, Observed], promising: Iterable[str]) -> d
     return {name: Outcome.UNDECIDED if each is None else each.outcome for name, each in verdicts.items()}
 
 
-def table_of(observed: Sequence[tuple[str, Observed]]) -> Table:
-    """The classes that ran, one a row."""
-    head = ("class", "jobs", "given up", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "p99 [s]")
+def table_of(observed: Sequence[tuple[str, Observed]], what: str = "class") -> Table:
+    """The classes that ran, or what else did, one a row."""
+    head = (what, "jobs", "given up", "mean [s]", "+- [s]", "p50 [s]", "p95 [s]", "p99 [s]")
     rows = [
         (
             name,

@@ -147,7 +147,8 @@ def observed_of_classes(
         classes[name] = mine[0][1]
         if len(mine) > 1:
             slots = [sum(each.slots) for each, _, _ in mine]
-            use = sum(count * found.utilisation for count, (_, found, _) in zip(slots, mine, strict=True)) / sum(slots)
+            uses = [found.utilisation or 0.0 for _, found, _ in mine]
+            use = sum(count * each for count, each in zip(slots, uses, strict=True)) / sum(slots)
             together = [sum(times, ()) for times in zip(*(runs for _, _, runs in mine), strict=True)]
             every = observed_of(together, mine[0][0].node.deadline, use, mine[0][0].promise)
             assert every is not None

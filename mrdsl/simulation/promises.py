@@ -18,6 +18,23 @@ HARDLY_ANY = 0.01
 
 
 @dataclass(frozen=True)
+class Words:
+    """How what was seen is told: ``mean`` and ``share`` are what it is a mean and a share of, ``kind`` its unit's."""
+
+    mean: str
+    share: str
+    seen: str
+    kind: str = "time"
+    currency: str = ""
+
+    def shown(self, value: float | None) -> str:
+        return "anything" if value is None else show(float(f"{value:.4g}"), self.kind, self.currency)
+
+
+JOBS_TAKE = Words("jobs take", "of the jobs are in time", "job")
+
+
+@dataclass(frozen=True)
 class Promised:
     """That at least the share ``level`` of jobs takes at most ``limit`` seconds; on average, where it is None."""
 
@@ -45,18 +62,25 @@ def promised(deadline: float | None, guarantee: str | None) -> Promised | None:
     return Promised(deadline, HARDLY_ANY if guarantee == "lower" else None)
 
 
-def told_of(verdict: Verdict | None, whose: str, node: Any, item: str = "deadline") -> Iterator[Diagnostic]:
+def told_of(
+    verdict: Verdict | None,
+    whose: str,
+    node: Any,
+    item: str = "deadline",
+    words: Words = JOBS_TAKE,
+) -> Iterator[Diagnostic]:
     """A warning where a promise is broken or undecided; ``node`` is the block whose ``item`` promises it."""
     if verdict is None or verdict.outcome is Outcome.KEPT:
         return
-    seen = f"{_many(verdict.jobs, 'job')} in {_many(verdict.runs, 'run')}"
-    how = f"at {100.0 * verdict.confidence:.4g} % confidence, by {seen}"
+    runs = _many(verdict.runs, "run")
+    by = runs if words.seen == "run" else f"{_many(verdict.jobs, words.seen)} in {runs}"
+    how = f"at {100.0 * verdict.confidence:.4g} % confidence, by {by}"
     if verdict.outcome is Outcome.BROKEN:
         yield warning(
             "promise-broken",
-            f"{whose}: {_seen(verdict)}, and {_wanted(verdict)}: that is broken, {how}",
+            f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: that is broken, {how}",
             node.span_of(item),
-            "promise a later deadline, or ask for more slots: a safer guarantee, or fewer jobs at once",
+            "promise less, or leave more room: a safer guarantee, more slots or VMs, more delay",
         )
         return
     hint = "what was seen lies too near to what is promised to say how many runs would tell; try ten times as many"
@@ -64,26 +88,26 @@ def told_of(verdict: Verdict | None, whose: str, node: Any, item: str = "deadlin
         hint = f"write --runs {verdict.enough}, which decide it where they show what these did"
     yield warning(
         "promise-undecided",
-        f"{whose}: {_seen(verdict)}, and {_wanted(verdict)}: whether that is kept is open, {how}",
+        f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: whether that is kept is open, {how}",
         node.span_of(item),
         hint,
     )
 
 
-def _seen(verdict: Verdict) -> str:
+def _seen(verdict: Verdict, words: Words) -> str:
     if verdict.seen is None:
         return "some job is given up and never ends"
     if verdict.what == "mean":
-        between = f"{_time(verdict.low)} to {_time(verdict.high)}"
-        return f"jobs take {_time(verdict.seen)} on average ({between})"
+        between = f"{words.shown(verdict.low)} to {words.shown(verdict.high)}"
+        return f"{words.mean} {words.shown(verdict.seen)} on average ({between})"
     assert verdict.low is not None
     assert verdict.high is not None
-    return f"{_share(verdict.seen)} of the jobs are in time ({_share(verdict.low)} to {_share(verdict.high)})"
+    return f"{_share(verdict.seen)} {words.share} ({_share(verdict.low)} to {_share(verdict.high)})"
 
 
-def _wanted(verdict: Verdict) -> str:
+def _wanted(verdict: Verdict, words: Words) -> str:
     if verdict.what == "mean":
-        return f"{_time(verdict.wanted)} on average are promised"
+        return f"{words.shown(verdict.wanted)} on average are promised"
     return f"{_share(verdict.wanted)} are promised"
 
 
@@ -93,7 +117,3 @@ def _many(count: int, what: str) -> str:
 
 def _share(value: float) -> str:
     return f"{100.0 * value:.4g} %"
-
-
-def _time(value: float | None) -> str:
-    return "any time" if value is None else show(float(f"{value:.4g}"), "time")

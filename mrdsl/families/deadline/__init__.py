@@ -54,6 +54,7 @@ FAMILY = Family(
     verify=hooks.verify,
     measure=hooks.measure,
     quantity=hooks.quantity,
+    simulate_plan=hooks.simulate_plan,
     plans=hooks.plans,
     operated=hooks.operated,
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mrdsl.exchange.registry import WORKFLOWS, names
 from mrdsl.spec.schema import Node, Source, blocks, quantity, references
+from mrdsl.spec.spread import Spread, spread_block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,7 @@ class DeadlineFacts(Node):
         required=True,
         sources=names(WORKFLOWS),
     )
+    simulation: Spread | None = spread_block()
 
     @property
     def tasks(self) -> Sequence[Node]:

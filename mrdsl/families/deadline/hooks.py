@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mrdsl.core.result import Limits, Plan, Result
     from mrdsl.families.deadline.plan import DeadlinePlan
     from mrdsl.reporting.report import Shown
+    from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
 
 
@@ -86,3 +87,10 @@ def operated(spec: Spec, plan: DeadlinePlan) -> Operated:
     from mrdsl.families.deadline.operated import operated as answer
 
     return answer(spec, plan)
+
+
+def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[DeadlinePlan, Iterable[Diagnostic]]:
+    """The plan with what independent runs showed."""
+    from mrdsl.families.deadline.simulate import simulate_plan as answer
+
+    return answer(spec, plan, settings)

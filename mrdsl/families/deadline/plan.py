@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mrdsl.core.result import Plan, Table
+from mrdsl.core.result import Outcome, Plan, Table, plain
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of
+from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class DeadlinePlan(Plan):
     leaves. ``latest_finish`` is the time after the submission at which it has ended where every task before it takes
     its whole delay, and it too; ``latest_start`` is its duration earlier. All in seconds. ``follows`` holds the numbers
     of two tasks of which the second waits for the first, ``members`` the number behind each name that a spec may
-    mention.
+    mention. Where the plan was run, ``observed`` is what was seen of how long each DAG takes, and ``in_time`` in which
+    share of the runs each task took no longer than its delay.
     """
 
     names: Sequence[str]
@@ -44,6 +46,13 @@ class DeadlinePlan(Plan):
     latest_finish: Floats
     follows: Sequence[tuple[int, int]] = ()
     members: Mapping[str, int] = field(default_factory=dict, repr=False)
+    observed: Mapping[str, Observed] = field(default_factory=dict)
+    in_time: Floats | None = None
+    simulated: Simulated | None = None
+
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """What runs say of the allowable delays."""
+        return outcomes_of(self.observed, self.observed)
 
     def document(self) -> dict[str, Any]:
         """The object under ``plan`` in the JSON result."""
@@ -57,7 +66,13 @@ class DeadlinePlan(Plan):
         )
         keys = ("count", "duration", "delay", "slack", "latest_start", "latest_finish")
         rows = zip(*columns, strict=True)
-        return {"tasks": {name: dict(zip(keys, row, strict=True)) for name, row in zip(self.names, rows, strict=True)}}
+        tasks = {name: dict(zip(keys, row, strict=True)) for name, row in zip(self.names, rows, strict=True)}
+        if self.simulated is None or self.in_time is None:
+            return {"tasks": tasks}
+        for name, share in zip(self.names, self.in_time.tolist(), strict=True):
+            tasks[name]["kept"] = share
+        dags = {name: seen.beside() for name, seen in self.observed.items()}
+        return {"tasks": tasks, "dags": dags, "simulation": plain(self.simulated)}
 
     def tables(self) -> tuple[Table, ...]:
         """The first 40 tasks in the order of the spec."""
@@ -74,13 +89,21 @@ class DeadlinePlan(Plan):
         ]
         if len(self.names) > SHOWN:
             rows.append((f"... and {len(self.names) - SHOWN:,} more", *([None] * 6)))
-        return (
-            Table(
-                "Tasks",
-                ("task", "count", "duration [s]", "delay [s]", "slack [s]", "latest start [s]", "latest finish [s]"),
-                rows,
-            ),
+        tasks = Table(
+            "Tasks",
+            ("task", "count", "duration [s]", "delay [s]", "slack [s]", "latest start [s]", "latest finish [s]"),
+            rows,
         )
+        return (tasks, *self._seen()) if self.observed else (tasks,)
+
+    def _seen(self) -> Iterator[Table]:
+        """What was seen of the DAGs, and of the first 40 tasks that did not always keep their delays."""
+        yield table_of(list(self.observed.items()), "dag")
+        assert self.in_time is not None
+        late = np.flatnonzero(self.in_time < 1.0)[:SHOWN].tolist()
+        if late:
+            rows = [(self.names[i], float(self.delay[i]), float(self.in_time[i])) for i in late]
+            yield Table("Tasks beyond their delays", ("task", "delay [s]", "share of runs in time"), rows)
 
     def bars(self) -> tuple[Bar, ...]:
         """Per task its delay up to the latest finish: the slack first, then the duration; the first 400 tasks."""

@@ -85,6 +85,7 @@ FAMILY = Family(
     why=hooks.why,
     targets=(EMR, DATAPROC),
     deployments=hooks.deployments,
+    simulate_plan=hooks.simulate_plan,
     plans=hooks.plans,
     operated=hooks.operated,
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import Node, block, blocks, quantity
+from mrdsl.spec.spread import Spread, spread_block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,3 +96,4 @@ class EnergyFacts(Node):
     vms: Sequence[Vm] = blocks(Vm, "vm", "a VM type", required=True)
     network: Network = block(Network, "the network", required=True)
     jobs: Sequence[Job] = blocks(Job, "job", "a job", required=True)
+    simulation: Spread | None = spread_block()

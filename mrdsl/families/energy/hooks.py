@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.energy.plan import EnergyPlan
     from mrdsl.reporting.report import Shown
+    from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
 
 
@@ -139,3 +140,10 @@ def deployments(spec: Spec, plan: EnergyPlan) -> tuple[Deployment, ...]:
     from mrdsl.families.energy.deployment import deployments as answer
 
     return answer(spec, plan)
+
+
+def simulate_plan(spec: Spec, plan: EnergyPlan, settings: Settings) -> tuple[EnergyPlan, Iterable[Diagnostic]]:
+    """The plan with what independent runs showed."""
+    from mrdsl.families.energy.simulate import simulate_plan as answer
+
+    return answer(spec, plan, settings)

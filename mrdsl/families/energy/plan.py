@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.result import MONEY, Plan, Table
+from mrdsl.core.result import MONEY, Outcome, Plan, Table, plain
+from mrdsl.simulation.kept import Verdict
+from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar
@@ -78,13 +80,24 @@ class JobUse:
 
 
 @dataclass(frozen=True)
+class Bill:
+    """What runs saw of a job's energy above idle, J, and of what its VMs cost; ``verdict`` is on its budget."""
+
+    energy: float
+    cost: float
+    cost_p95: float
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
 class EnergyPlan(Plan):
     """Who takes which VM, and what it costs.
 
     Each job has VMs of its own; the jobs start together. ``energy`` and ``cost`` are sums over the jobs; ``phases``
     and ``uptime`` are those of the job that ends last; ``machines`` is the number of VMs. In a relaxed plan tasks and
     VMs are taken in part: phases, uptime, cost and machines are then those of the relaxation, not what the VMs listed
-    would take and cost.
+    would take and cost. Where the plan was run, ``observed`` is what was seen of each job's uptime, ``bills`` of its
+    energy and cost.
     """
 
     vms: tuple[VmUse, ...]
@@ -95,6 +108,24 @@ class EnergyPlan(Plan):
     jobs: Mapping[str, JobUse]
     machines: float = field(default=0.0, metadata={"document": False})
     relaxed: bool = field(default=False, metadata={"document": False})
+    observed: Mapping[str, Observed] = field(default_factory=dict, metadata={"document": False})
+    bills: Mapping[str, Bill] = field(default_factory=dict, metadata={"document": False})
+    simulated: Simulated | None = field(default=None, metadata={"document": False})
+
+    def document(self) -> dict[str, Any]:
+        """The object under ``plan`` in the JSON result."""
+        document = super().document()
+        if self.simulated is not None:
+            document["simulation"] = plain(self.simulated)
+            for name, seen in self.observed.items():
+                document["jobs"][name] |= seen.beside() | {"bill": plain(self.bills[name])}
+        return document
+
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """What runs say of deadlines and budgets."""
+        late = outcomes_of(self.observed, (name for name, seen in self.observed.items() if seen.verdict is not None))
+        dear = {f"{name} (budget)": bill.verdict for name, bill in self.bills.items()}
+        return late | {name: verdict.outcome for name, verdict in dear.items() if verdict is not None}
 
     def tables(self) -> tuple[Table, ...]:
         vms = [(use.job, use.label, use.map_tasks, use.reduce_tasks, _per_slot(use)) for use in self.vms]
@@ -133,7 +164,19 @@ class EnergyPlan(Plan):
                 ),
                 parts,
             ),
+            *self._seen(),
         )
+
+    def _seen(self) -> Iterator[Table]:
+        if self.simulated is None:
+            return
+        yield table_of(list(self.observed.items()), "job")
+        rows = [
+            (name, bill.energy, bill.cost, bill.cost_p95, None if bill.verdict is None else str(bill.verdict.outcome))
+            for name, bill in self.bills.items()
+        ]
+        head = ("job", "mean energy [J]", f"mean cost {MONEY}", f"p95 of cost {MONEY}", "budget")
+        yield Table("Simulated bills", head, rows)
 
     def bars(self) -> tuple[Bar, ...]:
         """Figure 8: the four phases of every VM, with the number of tasks in the map and reduce bars."""

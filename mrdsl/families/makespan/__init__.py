@@ -69,6 +69,7 @@ FAMILY = Family(
             ),
         ),
     ),
+    simulate_plan=hooks.simulate_plan,
     plans=hooks.plans,
     operated=hooks.operated,
 )

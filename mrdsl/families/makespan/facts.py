@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mrdsl.spec.blocks import MapReduceSlots, ShufflePhase
 from mrdsl.spec.schema import Node, block, blocks, quantity
+from mrdsl.spec.spread import Spread, spread_block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,3 +70,4 @@ class MakespanFacts(Node):
     classes: Sequence[JobClass] = blocks(
         JobClass, "class", "profiles of which the batch holds `jobs` each", plural="classes"
     )
+    simulation: Spread | None = spread_block()

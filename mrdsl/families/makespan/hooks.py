@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mrdsl.core.result import Plan, Result, Table
     from mrdsl.families.makespan.plan import MakespanPlan
     from mrdsl.reporting.report import Shown
+    from mrdsl.simulation.settings import Settings
     from mrdsl.spec.spec import Spec
 
 
@@ -102,3 +103,10 @@ def operated(spec: Spec, plan: MakespanPlan) -> Operated:
     from mrdsl.families.makespan.operated import operated as answer
 
     return answer(spec, plan)
+
+
+def simulate_plan(spec: Spec, plan: MakespanPlan, settings: Settings) -> tuple[MakespanPlan, Iterable[Diagnostic]]:
+    """The plan with what independent runs showed."""
+    from mrdsl.families.makespan.simulate import simulate_plan as answer
+
+    return answer(spec, plan, settings)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.result import Plan, Table
+from mrdsl.core.result import Outcome, Plan, Table, plain
+from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar
 
 BARS = 400
+SHOWN = 20
+"""How many jobs the table of what runs showed has."""
 
 
 @dataclass(frozen=True)
@@ -47,20 +50,44 @@ class TaskWave:
 
 @dataclass(frozen=True)
 class MakespanPlan(Plan):
-    """What the scheduler is told, when each job runs, and a proven lower bound on any makespan, in seconds."""
+    """What the scheduler is told, when each job runs, and a proven lower bound on any makespan, in seconds.
+
+    Where the plan was run, ``observed`` is what was seen of when each job ends, ``whole`` of when the last one does.
+    """
 
     pools: tuple[Pool, ...]
     jobs: Mapping[str, JobTimes]
     lower_bound: float
     waves: tuple[TaskWave, ...] = field(default=(), repr=False, metadata={"document": False})
+    observed: Mapping[str, Observed] = field(default_factory=dict, metadata={"document": False})
+    whole: Observed | None = field(default=None, metadata={"document": False})
+    simulated: Simulated | None = field(default=None, metadata={"document": False})
 
     @property
     def makespan(self) -> float:
         """When the last job finishes."""
         return max((times.finish for times in self.jobs.values()), default=0.0)
 
+    def document(self) -> dict[str, Any]:
+        """The object under ``plan`` in the JSON result."""
+        document = super().document()
+        if self.whole is not None:
+            document["makespan"] = self.whole.beside()
+            document["simulation"] = plain(self.simulated)
+            for name, seen in self.observed.items():
+                document["jobs"][name] |= seen.beside()
+        return document
+
+    def outcomes(self) -> Mapping[str, Outcome]:
+        """What runs say of the limits on the makespan and on when jobs finish."""
+        return outcomes_of(self._seen, (name for name, seen in self._seen.items() if seen.verdict is not None))
+
+    @property
+    def _seen(self) -> dict[str, Observed]:
+        return ({} if self.whole is None else {"the batch": self.whole}) | dict(self.observed)
+
     def tables(self) -> tuple[Table, ...]:
-        """Pools with their orders, and jobs with their times."""
+        """Pools with their orders, jobs with their times, and what was seen of the first 20 of them in runs."""
         pools = Table(
             "Pools",
             ("pool", "map slots", "reduce slots", "order"),
@@ -71,7 +98,8 @@ class MakespanPlan(Plan):
             ("job", "pool", "start [s]", "map end [s]", "finish [s]"),
             [(name, times.pool, times.start, times.map_end, times.finish) for name, times in self.jobs.items()],
         )
-        return (pools, jobs)
+        seen = list(self._seen.items())[: 1 + SHOWN]
+        return (pools, jobs, *((table_of(seen, "what ends"),) if seen else ()))
 
     def bars(self) -> tuple[Bar, ...]:
         """A bar per wave, lanes by pool and phase; a bar per phase where that would be more than ``BARS``."""

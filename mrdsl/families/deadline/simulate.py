@@ -1,0 +1,71 @@
+"""A deadline plan run: every task as soon as those before it have ended, with drawn durations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.families.deadline.levels import Floats
+from mrdsl.families.deadline.network import Network, network_of
+from mrdsl.families.deadline.plan import DeadlinePlan
+from mrdsl.families.deadline.workload import tasks_of
+from mrdsl.simulation.drawn import (
+    Factors,
+    factors_of,
+    once_a_run,
+    require_meaning,
+    rules_of,
+    simulated,
+    told_of_spread,
+)
+from mrdsl.simulation.promises import Words, told_of
+from mrdsl.simulation.settings import Settings
+from mrdsl.spec.spec import Spec
+
+MEANINGLESS = {
+    "slowstart": "a task starts when those before it have ended, map and reduce are not told apart",
+    "lose": "delays are promises, and say nothing of machines",
+    "burst": "every DAG is submitted once in every run",
+    "jobs": "every DAG is submitted once in every run",
+}
+ENDS = Words("it takes", "of the runs end in time", "run")
+
+
+def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[DeadlinePlan, tuple[Diagnostic, ...]]:
+    """The plan with what independent runs showed: how long each DAG takes, and which tasks keep their delays.
+
+    A task starts when all before it have ended and a machine is there for it; a group of alike tasks takes as long as
+    the longest of them. The allowable delay of a DAG is a promise. Without a spread every DAG takes its critical path.
+    Raises MrdslError for options that mean nothing here.
+    """
+    require_meaning(spec, settings, sum(plan.count), MEANINGLESS)
+    rules, network = rules_of(spec, settings), network_of(tasks_of(spec))
+    factors = factors_of(rules, settings)
+    ends = np.empty((settings.runs, len(spec.facts.dags)))
+    kept = np.zeros(len(plan.names))
+    for run in range(settings.runs):
+        lengths = _lengths(network, plan, factors, run)
+        ends[run] = network.earliest(lengths)[1 : network.fixed]
+        kept += lengths <= plan.delay * (1 + ROUNDING)
+    observed = {
+        dag.name: once_a_run(ends[:, number], dag.allowable_delay, rules) for number, dag in enumerate(spec.facts.dags)
+    }
+    ran = replace(plan, observed=observed, in_time=kept / settings.runs, simulated=simulated(settings))
+    return ran, (*_told(spec, ran), *told_of_spread(spec, rules, settings))
+
+
+def _told(spec: Spec, plan: DeadlinePlan) -> Iterator[Diagnostic]:
+    for dag in spec.facts.dags:
+        yield from told_of(plan.observed[dag.name].verdict, f"dag {dag.name}", dag, "allowable_delay", ENDS)
+
+
+def _lengths(network: Network, plan: DeadlinePlan, factors: Factors, run: int) -> Floats:
+    """How long each task takes in a run, of a group the longest of its members."""
+    counts = np.asarray(plan.count, dtype=np.int64)
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    drawn = factors.of(run, int(counts.sum()), "tasks")
+    return np.asarray(network.duration * np.maximum.reduceat(drawn, first))

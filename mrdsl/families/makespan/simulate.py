@@ -1,0 +1,154 @@
+"""A makespan plan run: its pools and orders on the cluster's slots, with drawn times of tasks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapreplace
+
+import numpy as np
+
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.families.makespan.batch import Batch, Floats, batch_of
+from mrdsl.families.makespan.plan import MakespanPlan, Pool, TaskWave
+from mrdsl.families.makespan.schedule import PoolOrder, simulate
+from mrdsl.simulation.drawn import (
+    Factors,
+    factors_of,
+    limits_in,
+    once_a_run,
+    require_meaning,
+    rules_of,
+    simulated,
+    told_of_spread,
+)
+from mrdsl.simulation.promises import Words, told_of
+from mrdsl.simulation.settings import Settings
+from mrdsl.spec.spec import Spec
+
+MEANINGLESS = {
+    "slowstart": "in the plan a job's reduces start when its maps have ended",
+    "lose": "a makespan spec says how many slots there are, not on which machines",
+    "burst": "the whole batch is there from the start",
+    "jobs": "the batch is run once in every run",
+}
+ENDS = Words("it ends after", "of the runs end in time", "run")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """When each job finished in one run, and the slot time at work, in ticks."""
+
+    finish: Floats
+    busy: float
+
+
+def simulate_plan(spec: Spec, plan: MakespanPlan, settings: Settings) -> tuple[MakespanPlan, tuple[Diagnostic, ...]]:
+    """The plan with what independent runs of the batch showed: when each job and the last one ends.
+
+    Slots that fall free take tasks as the plan says: by its pools' orders, or, where its tasks start otherwise, in the
+    sequence of their starts. Without a spread every run is the plan, to the last tick. Limits of ``subject to`` on the
+    makespan and on jobs are promises. Raises MrdslError for options that mean nothing here.
+    """
+    batch, rules = batch_of(spec), rules_of(spec, settings)
+    require_meaning(spec, settings, int(batch.map_tasks.sum() + batch.reduce_tasks.sum()), MEANINGLESS)
+    factors, sequence = factors_of(rules, settings), _Sequence(batch, plan)
+    runs = [sequence.run(factors, run) for run in range(settings.runs)]
+    finish = np.array([ran.finish for ran in runs]) * batch.tick
+    last = finish.max(axis=1, initial=0.0)
+    slots = batch.map_slots + batch.reduce_slots
+    use = sum(ran.busy for ran in runs) * batch.tick / (slots * max(float(last.sum()), batch.tick))
+    limits: dict[tuple[str, str], float] = {}
+    for _, quantity, most in limits_in(spec):
+        limits[quantity] = min(most, limits.get(quantity, most))
+    whole = once_a_run(last, limits.get(("makespan", "")), rules, use)
+    observed = {
+        name: once_a_run(finish[:, j], limits.get(("finish", name)), rules) for j, name in enumerate(batch.names)
+    }
+    ran = replace(plan, observed=observed, whole=whole, simulated=simulated(settings))
+    return ran, (*_told(spec, ran), *told_of_spread(spec, rules, settings))
+
+
+def _told(spec: Spec, plan: MakespanPlan) -> Iterator[Diagnostic]:
+    for constraint, (name, job), _ in limits_in(spec):
+        seen = plan.whole if name == "makespan" else plan.observed.get(job)
+        verdict = seen.verdict if seen is not None else None
+        for warned in told_of(verdict, f"job {job}" if job else "the batch", spec.facts, words=ENDS):
+            yield replace(warned, span=constraint.span)
+
+
+class _Sequence:
+    """In which sequence the slots of each pool take tasks: runs of it, all in ticks."""
+
+    def __init__(self, batch: Batch, plan: MakespanPlan) -> None:
+        self.batch = batch
+        self.number = {name: j for j, name in enumerate(batch.names)}
+        self.pools = plan.pools
+        self.waves: dict[tuple[int, str], list[TaskWave]] = defaultdict(list)
+        if plan.waves and not self._by_rule(plan):
+            for wave in sorted(plan.waves, key=lambda w: (w.start, plan.pools[w.pool].order.index(w.job))):
+                self.waves[wave.pool, wave.phase].append(wave)
+
+    def _by_rule(self, plan: MakespanPlan) -> bool:
+        """Whether the plan's times are those that its orders make."""
+        order = [PoolOrder(p.map_slots, p.reduce_slots, tuple(self.number[j] for j in p.order)) for p in plan.pools]
+        made = simulate(self.batch, order).waves
+        tick = self.batch.tick
+        wanted = sorted((self.batch.names[w.job], w.phase, w.count, round(w.start)) for w in made)
+        return wanted == sorted((w.job, w.phase, w.count, round(w.start / tick)) for w in plan.waves)
+
+    def run(self, factors: Factors, run: int) -> Ran:
+        """One run."""
+        batch = self.batch
+        maps = [self._times(factors, run, j, "map") for j in range(len(batch))]
+        reduces = [self._times(factors, run, j, "reduce") for j in range(len(batch))]
+        finish = np.zeros(len(batch))
+        for index, pool in enumerate(self.pools):
+            mapped = self._phase(index, pool, "map", maps, {})
+            ended = self._phase(index, pool, "reduce", reduces, mapped)
+            for j, end in (mapped | ended).items():
+                finish[j] = end
+        return Ran(finish, float(sum(each.sum() for each in (*maps, *reduces))))
+
+    def _times(self, factors: Factors, run: int, j: int, phase: str) -> Floats:
+        tasks = int((self.batch.map_tasks if phase == "map" else self.batch.reduce_tasks)[j])
+        time = float((self.batch.map_time if phase == "map" else self.batch.reduce_time)[j])
+        return np.maximum(np.rint(time * factors.of(run, tasks, self.batch.names[j], phase)), 1.0)
+
+    def _phase(
+        self, index: int, pool: Pool, phase: str, times: Sequence[Floats], release: dict[int, float]
+    ) -> dict[int, float]:
+        """When each job of a pool ends its phase."""
+        slots = pool.map_slots if phase == "map" else pool.reduce_slots
+        if self.waves:
+            return in_turn(self._as_planned(index, phase, times, release), slots)
+        order = [self.number[name] for name in pool.order]
+        turn = sorted(order, key=lambda j: release.get(j, 0.0))
+        return in_turn(((j, times[j], release.get(j, 0.0)) for j in turn if len(times[j])), slots)
+
+    def _as_planned(
+        self, index: int, phase: str, times: Sequence[Floats], release: dict[int, float]
+    ) -> Iterator[tuple[int, Floats, float]]:
+        begun: dict[int, int] = defaultdict(int)
+        for wave in self.waves[index, phase]:
+            j = self.number[wave.job]
+            yield j, times[j][begun[j] : begun[j] + wave.count], release.get(j, 0.0)
+            begun[j] += wave.count
+
+
+def in_turn(tasks: Iterable[tuple[int, Floats, float]], slots: int) -> dict[int, float]:
+    """When the last task of each job ends where each task in turn takes the slot that falls free first.
+
+    ``tasks``: a job, the times of some tasks of it, and the moment before which none of them starts.
+    """
+    free = [0.0] * slots
+    ends: dict[int, float] = {}
+    for job, times, release in tasks:
+        last = ends.get(job, 0.0)
+        for time in times.tolist():
+            end = max(free[0], release) + time
+            heapreplace(free, end)
+            last = max(last, end)
+        ends[job] = last
+    return ends

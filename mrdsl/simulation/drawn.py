@@ -1,0 +1,119 @@
+"""Plans that say when every task runs, run with drawn times: there is no queue in them for an engine to decide.
+
+Every task takes what is stated times a factor of its own, whose mean is 1 without stragglers. The factors of a job in
+a run depend on the seed, the run, and the job alone, so that two plans are compared on the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
+from mrdsl.simulation.engine.draws import Sampler
+from mrdsl.simulation.engine.samplers import Straggling, sampler
+from mrdsl.simulation.observed import Observed, Simulated, observed_of
+from mrdsl.simulation.planned import asked_for
+from mrdsl.simulation.promises import Promised
+from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.settings import Settings
+from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.simulated import Stragglers
+from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.spread import Spread
+
+Floats = NDArray[np.float64]
+RANKED = 99
+"""`longest` of a lognormal time is what the longest of so many tasks is expected to rank at."""
+MOST_TASKS = 10_000_000
+"""So many times are drawn in one run at most."""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What the stated times of tasks are multiplied by, drawn for a job in a run."""
+
+    draw: Sampler | None
+    seed: int
+
+    def of(self, run: int, count: int, *place: object) -> Floats:
+        """``count`` factors of what ``place`` names, in the order of its tasks."""
+        if self.draw is None:
+            return np.ones(count)
+        return self.draw(stream(self.seed, run, "times", *place), count)
+
+
+def rules_of(spec: Spec, settings: Settings) -> Spread:
+    """What the spec says of how times spread, with what a command says in its place."""
+    rules: Spread = spec.facts.simulation or Spread()
+    slow = settings.what_if.stragglers
+    return rules if slow is None else replace(rules, stragglers=Stragglers(share=slow[0], factor=slow[1]))
+
+
+def factors_of(rules: Spread, settings: Settings) -> Factors:
+    """The factors by the rules."""
+    if not rules.spreads:
+        return Factors(None, settings.seed)
+    drawn = sampler(rules.distribution, max(0.0, 2.0 - rules.longest), 1.0, rules.longest, RANKED)
+    if rules.stragglers is not None:
+        drawn = Straggling(drawn, rules.stragglers.share, rules.stragglers.factor)
+    return Factors(drawn, settings.seed)
+
+
+def require_meaning(spec: Spec, settings: Settings, tasks: int, meaningless: Mapping[str, str]) -> None:
+    """Raises MrdslError for options that mean nothing in a family, each with its reason, and for too many tasks."""
+    said = settings.what_if.said() | ({} if settings.jobs is None else {"jobs": settings.jobs})
+    wrong = [
+        error("wrong-option", f"--{name} means nothing here: {why}", spec.span, f"leave out --{name}")
+        for name, why in meaningless.items()
+        if name in said
+    ]
+    if tasks > MOST_TASKS:
+        message = f"the plan has {tasks:,} tasks, and no more than {MOST_TASKS:,} are drawn in a run"
+        wrong.append(error("too-large", message, spec.span, "simulate a part of it"))
+    if wrong:
+        raise MrdslError(wrong)
+
+
+def simulated(settings: Settings) -> Simulated:
+    """How the plan was run: every run is the plan once, and none of it is warm-up."""
+    return Simulated(settings.runs, settings.seed, 1, 0.0, settings.what_if.said())
+
+
+def once_a_run(
+    times: Sequence[float] | Floats, limit: float | None, rules: Spread, utilisation: float | None = None
+) -> Observed:
+    """What runs saw of something that happens once in each; a ``limit`` on it is a promise, as the rules say."""
+    promise = None if limit is None else Promised(limit, rules.kept)
+    found = observed_of([[float(time)] for time in times], limit, utilisation, promise)
+    assert found is not None
+    return found
+
+
+def limits_in(spec: Spec) -> Iterator[tuple[Constraint, tuple[str, str], float]]:
+    """The comparisons of ``subject to`` that hold one quantity below a number: those runs can tell of."""
+    for constraint in spec.constraints:
+        left, right = constraint.left, constraint.right
+        if constraint.comparison == "<=" and isinstance(left, PlanQuantity) and isinstance(right, Constant):
+            yield constraint, (left.name, left.argument), right.value
+
+
+def told_of_spread(spec: Spec, rules: Spread, settings: Settings) -> Iterator[Diagnostic]:
+    """What is told of every such run: that nothing spreads, and what the command says in the spec's place."""
+    if not rules.spreads:
+        yield note(
+            "nothing-spreads",
+            "all times are as they are stated, so every run is the plan itself",
+            spec.span,
+            "write simulation { distribution = lognormal, longest = 2 }, or --stragglers 2%:4",
+        )
+    yield from asked_for(settings)
+
+
+def named(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """What was seen, by whose it is, without what there is nothing of."""
+    return {name: item for name, item in items if item is not None}
