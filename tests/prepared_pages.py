@@ -53,6 +53,13 @@ def _imports(depth: int) -> dict[str, str]:
     }
 
 
+def _run_of_another_seed() -> str:
+    """A saved run that names another seed than it had, sealed again."""
+    seen = mrdsl.simulate(mrdsl.load(ROOT / "models" / "capacity" / "quickstart.mrspec"), runs=2, jobs=2, seed=1)
+    plan: Any = seen.plan
+    return replace(seen, plan=replace(plan, simulated=replace(plan.simulated, seed=2))).to_json()
+
+
 def _without_pygls(folder: Path, patch: Patch) -> None:
     """As where the extra is not installed, whatever has been imported in this process before."""
     for name in [name for name in sys.modules if name.startswith("pygls.") or name == "mrdsl.editor.server"]:
@@ -97,6 +104,7 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     },
     "malformed-plan": lambda bad: {"cut.json": '{"format": 1,', "nightly.mrspec": model("joint/reference.mrspec")},
     "edited-plan": lambda bad: {"edited.json": _edited_plan(), "nightly.mrspec": model(REFERENCE)},
+    "other-runs": lambda bad: {"run.json": _run_of_another_seed()} if bad else {},
     "file-changed": lambda bad: {"nightly.mrspec": "\n\n" + model(REFERENCE)},
     "broken-log": lambda bad: {"broken.jhist": _log("MAP_ATTEMPT_STARTED", '{"type":"MAP_ATT\n')},
     "cut-log": lambda bad: {"cut.jhist": _log("JOB_FINISHED", "")},

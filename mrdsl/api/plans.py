@@ -51,14 +51,20 @@ def load_plan(path: str | Path) -> Result:
     return open_plan(path).require()
 
 
-def verify(path: str | Path) -> Verified:
+def verify(path: str | Path, *, again: bool = False) -> Verified:
     """What may be believed of a saved plan: the result, what is wrong with it, and which files behind it have changed.
 
-    Raises MrdslError where the file is none.
+    ``again`` makes its runs once more. Raises MrdslError where the file is none, and where there are no
+    such runs.
     """
-    from mrdsl.planning.opening import open_plan
+    from mrdsl.planning.opening import open_plan, read_file
+    from mrdsl.planning.verified_plans import run_again
+    from mrdsl.planning.verified_plans import verify as check
 
-    return open_plan(path)
+    if not again:
+        return open_plan(path)
+    saved = read_file(path)
+    return run_again(saved, check(saved))
 
 
 def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:

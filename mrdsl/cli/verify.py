@@ -17,15 +17,17 @@ from mrdsl.core.regular_files import is_json_object
 
 @click.command()
 @shared.file_argument
+@click.option("--again", is_flag=True, help="Make the runs that it tells of once more, and compare.")
 @shared.as_json
-def verify(file: Path, as_json: bool) -> int:
+def verify(file: Path, again: bool, as_json: bool) -> int:
     """Check the saved plan in FILE against the spec in it, and tell which files behind it have changed since.
 
-    Exit code 2 where it breaks a promise, or is worth something else than it says; else that of the solve.
+    Exit code 2 where it breaks a promise, is worth something else than it says, or its runs show something else; else
+    that of the command that wrote it.
     """
     from mrdsl.planning.opening import read_file
     from mrdsl.planning.saved_plans import read_saved
-    from mrdsl.planning.verified_plans import document, tables
+    from mrdsl.planning.verified_plans import document, run_again, tables
     from mrdsl.planning.verified_plans import verify as check
     from mrdsl.reporting.document import to_json
     from mrdsl.reporting.text import print_tables
@@ -34,7 +36,7 @@ def verify(file: Path, as_json: bool) -> int:
         hint = f"`mrdsl solve {file} -o plan.json` makes one"
         raise MrdslError([error("malformed-plan", f"`{file}` is no saved plan", None, hint)])
     saved = read_saved(standard_input(), STANDARD_INPUT_NAME) if file == STANDARD_INPUT else read_file(file)
-    verified = check(saved)
+    verified = run_again(saved, check(saved)) if again else check(saved)
     if as_json:
         say(to_json(document(verified, saved)), nl=False)
     else:

@@ -12,6 +12,7 @@ from mrdsl.core.result import Result, Table, plain
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.data_files import CHANGED, MISSING, SAME, UNKNOWN
 from mrdsl.planning.ended_results import goal_of
+from mrdsl.planning.evidence import doubts, evidence_of, said_of, seen_again
 from mrdsl.planning.saved_plans import Saved
 from mrdsl.planning.solve_spec import unproven, violations
 from mrdsl.reporting.diagnostics import as_document
@@ -27,11 +28,13 @@ class Verified:
 
     ``result`` is the file's, but that its bound and its claim to be optimal are withdrawn where the file is not as it
     was written. ``found`` says what is wrong: errors where the plan is not one of its spec, warnings for the rest.
+    ``again``: whether the same runs were made once more, and showed the same.
     """
 
     result: Result
     found: tuple[Diagnostic, ...]
     files: tuple[tuple[str, str], ...]
+    again: bool = False
 
     @property
     def kept(self) -> bool:
@@ -62,6 +65,24 @@ def verify(saved: Saved) -> Verified:
         message = f"the parts of its plan do not fit together ({type(misfit).__name__}: {misfit})"
         found = (_told(saved, error("malformed-plan", message, None, "solve the spec again")),)
     return Verified(result, (*found, *told), tuple((file.path, state) for file, state in states))
+
+
+def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
+    """Makes the runs that the file tells of once more: an error where they show anything else now.
+
+    Raises MrdslError where the plan was not run. A plan that is refused already is not run.
+    """
+    if not verified.kept:
+        return verified
+    before, now = saved.result.plan, seen_again(saved.result, processes).plan
+    assert before is not None
+    assert now is not None
+    path = next(_differences(plain(before.document()), plain(now.document()), "plan", lacking=True), None)
+    if path is None:
+        return replace(verified, again=True)
+    hint = f"the file is of mrdsl {saved.document.get('mrdsl')}; `mrdsl simulate` says what runs show now"
+    wrong = _told(saved, error("other-runs", f"the same runs show another `{path}` now", None, hint))
+    return replace(verified, found=(*verified.found, wrong))
 
 
 def _changed(saved: Saved, name: str, state: str) -> Diagnostic:
@@ -101,6 +122,8 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
     if checked:
         yield from (d for d in violations(spec, family, plan, result.relaxed) if d.severity == "error")
     yield from _view_mistakes(saved, plan)
+    for path, doubt in doubts(plan):
+        yield _differs(saved, path, doubt)
     measured = family.measure(spec, plan) if family.measure is not None and checked else None
     if measured is None:
         return
@@ -174,16 +197,24 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
     if result.plan is not None:
         worth = f"{_number(result.value)} {result.unit}".strip()
         rows += [(result.quantity, worth), ("bound", _number(result.bound))]
+    simulated = evidence_of(result.plan)
+    if result.plan is not None and simulated is not None:
+        rows.append(("runs", f"{simulated.runs:,} from seed {simulated.seed}"))
+        rows += [("promises in runs", said)] if (said := said_of(result.plan)) else []
+        rows += [("the same runs now", "show the same")] if verified.again else []
     files = Table("Files behind it", ("file", "is now"), [(name, state) for name, state in verified.files])
     return (Table("Saved plan", ("what", "value"), rows), *((files,) if verified.files else ()))
 
 
 def document(verified: Verified, saved: Saved) -> dict[str, Any]:
     """What ``mrdsl verify --json`` prints."""
+    result = verified.result
     return {
         "format": 1,
         "kept": verified.kept if verified.result.plan is not None else None,
         "intact": saved.intact,
+        "again": verified.again,
+        "outcomes": {name: str(one) for name, one in result.plan.outcomes().items()} if result.plan is not None else {},
         "termination": str(verified.result.termination),
         "solution": str(verified.result.solution),
         "objective": plain(verified.result.objective),

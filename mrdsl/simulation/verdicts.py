@@ -20,6 +20,8 @@ from mrdsl.simulation.statistics import CONFIDENCE, few, share_bounds, units_of,
 
 RESOLUTION = 0.01
 """The share of jobs that counts as none: that all jobs are in time, or none, is told to within so much."""
+UNITS = ("mean", "share")
+"""What a verdict may be of."""
 MOST_RUNS = 1_000_000
 
 
@@ -103,12 +105,7 @@ def _of_share(
     share: float, independent: float, level: float, confidence: float, runs: int, jobs: int, decided: bool = True
 ) -> Verdict:
     def outcome_at(count: float) -> Outcome:
-        low, high = share_bounds(share, count, confidence)
-        if level >= 1.0:
-            return Outcome.BROKEN if share < 1.0 else _below(1.0 - RESOLUTION, low, high)
-        if level <= 0.0:
-            return Outcome.KEPT if share > 0.0 else _below(RESOLUTION, low, high)
-        return _below(level, low, high)
+        return _outcome_of_share(level, share, *share_bounds(share, count, confidence))
 
     low, high = share_bounds(share, independent, confidence)
     outcome = outcome_at(independent) if decided else Outcome.UNDECIDED
@@ -119,6 +116,37 @@ def _of_share(
             times *= 1.1
         enough = _within_reach(runs * times)
     return Verdict(outcome, "share", level, share, low, high, confidence, runs, jobs, enough)
+
+
+def doubt_about(verdict: Verdict) -> str:
+    """Why a verdict that somebody wrote cannot be one of what stands in it; nothing where it may."""
+    if not 0.5 < verdict.confidence < 1.0 or not 0 < verdict.runs <= verdict.jobs or verdict.what not in UNITS:
+        return "rests on numbers that no runs give"
+    if verdict.seen is None or verdict.low is None:
+        known = verdict.seen is not None or verdict.low is not None or verdict.outcome is not Outcome.BROKEN
+        return "does not say what was seen" if known else ""
+    high = inf if verdict.high is None else verdict.high
+    if not verdict.low <= verdict.seen * (1.0 + ROUNDING) or not verdict.seen <= high * (1.0 + ROUNDING):
+        return "has bounds on one side of what was seen"
+    if verdict.what == "share" and not (verdict.low >= 0.0 and high <= 1.0):
+        return "has shares that are none"
+    if verdict.what == "mean":
+        follows = _above(verdict.wanted * (1.0 + ROUNDING), verdict.low, high)
+    else:
+        widest = share_bounds(verdict.seen, verdict.jobs, verdict.confidence)
+        if verdict.low > widest[0] + ROUNDING or high < widest[1] - ROUNDING:
+            return "has bounds closer than so many jobs allow"
+        follows = _outcome_of_share(verdict.wanted, verdict.seen, verdict.low, high)
+    one_run = verdict.runs == 1 and verdict.outcome is Outcome.UNDECIDED
+    return "" if follows is verdict.outcome or one_run else f"is `{verdict.outcome}`, but its bounds say `{follows}`"
+
+
+def _outcome_of_share(level: float, share: float, low: float, high: float) -> Outcome:
+    if level >= 1.0:
+        return Outcome.BROKEN if share < 1.0 else _below(1.0 - RESOLUTION, low, high)
+    if level <= 0.0:
+        return Outcome.KEPT if share > 0.0 else _below(RESOLUTION, low, high)
+    return _below(level, low, high)
 
 
 def _below(wanted: float, low: float, high: float) -> Outcome:
