@@ -529,3 +529,26 @@ def test_comparisons_that_direct_does_not_know_are_refused_with_what_does(limit:
     assert limit in refused.value.diagnostics[0].message
     assert "--solver highs" in refused.value.diagnostics[0].hint
     assert solve(spec).solver["name"] == "highs"
+
+
+def test_jobs_beside_spot_go_where_they_cost_less_though_no_whole_vm_shows_it() -> None:
+    """Alike classes: the plan comes within half a percent of HiGHS's, which begins there; it was 0.85 % off before."""
+    random = np.random.RandomState(3)
+    vms = []
+    for number in range(20):
+        price = round(0.05 * random.uniform(1, 8), 4)
+        cores, memory = int(random.choice([4, 8, 16])), int(random.choice([16, 32, 64]))
+        there, rate = random.randint(0, 200), random.choice([0.01, 0.05, 0.1])
+        vms.append(
+            f"vm t{number} {{ cores = {cores}, memory = {memory} GiB, on_demand {{ price = {price} USD/h }}, "
+            f"reserved {{ price = {0.6 * price:.5f} USD/h, available = {there} }}, "
+            f"spot {{ price = {0.35 * price:.5f} USD/h, interruptions = {rate}/h }} }}"
+        )
+    node = MACHINES[MACHINES.index("class clicks {") : MACHINES.index("class sort")]
+    node = node.replace("class clicks {", "class c[1..60] {\n  spot = 40%").replace("8..10", "5..20")
+    spec = mrdsl.loads("problem capacity\n" + "\n".join(vms) + "\n" + node + "minimize cost\n")
+    found = solve(spec, solver="direct")
+    better = solve(spec, solver="highs", limits=Limits(gap=0.0, nodes=50))
+    assert better.objective.value <= found.objective.value <= better.objective.value * 1.005
+    assert found.objective.gap <= 0.009
+    assert not has_errors(tuple(verify(spec, found.plan, relax=False)))

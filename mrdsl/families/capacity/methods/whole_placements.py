@@ -22,6 +22,8 @@ EFFORT = 30_000_000
 """So many moves are looked at in all, at most ``MOST_MOVES`` of them made."""
 MOST_MOVES = 400
 NOWHERE = -1
+PASSES = 3
+"""So often every class with a part on spot is looked at, one move each time."""
 FEW = 400
 """With so few pairs of lanes and classes, whole classes are placed anew too."""
 
@@ -32,7 +34,9 @@ def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | N
     Stops at a cost of ``enough``, at ``until`` on the monotonic clock, or where no move of one job pays.
     """
     jobs = rounded(task, relaxed)
-    _Moves(task, jobs).run(enough, until)
+    moves = _Moves(task, jobs)
+    moves.settle(until)
+    moves.run(enough, until)
     bought = task.market.buy(np.asarray(ceiling(vms_of(task.mix, jobs))))
     if bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
         return None
@@ -114,6 +118,56 @@ class _Moves:
                 return
             if not (self._move() or (few and self._place_anew())):
                 return
+
+    def settle(self, until: float | None) -> None:
+        """Jobs of classes with a part on spot go where they cost less on parts of VMs.
+
+        What one job saves there is less than the VM that whole numbers begin for it, so that no single move shows it.
+        """
+        mix = self.task.mix
+        share = mix.spot_share
+        limited = np.flatnonzero(
+            (share > 0.0) & (share < 1.0) & self.task.market.spot.any() & (self.jobs.sum(axis=0) > 0.0)
+        )
+        for _ in range(PASSES):
+            moved = False
+            for index in limited.tolist():
+                if until is not None and time.monotonic() > until:
+                    return
+                moved |= self._settle_class(index)
+            if not moved:
+                return
+
+    def _settle_class(self, index: int) -> bool:
+        """Makes the move of one job that saves most at the prices of the last and the next part of a VM, if it does."""
+        mix, spot = self.task.mix, self.task.market.spot
+        gamma, jobs = self.gamma[:, index], self.jobs[:, index]
+        used = np.flatnonzero(jobs > 0.0)
+        weight = gamma * (spot - float(mix.spot_share[index]))
+        room = ROUNDING * max(1.0, float(gamma @ jobs)) - float(weight @ jobs)
+        allowed = mix.possible[:, index][None, :] & (weight[None, :] - weight[used, None] <= room)
+        allowed &= used[:, None] != np.arange(len(jobs))[None, :]
+        if mix.together[index]:
+            vms = self.task.market.vm_of_lane
+            allowed &= vms[used][:, None] == vms[None, :]
+        less, more = self._parts(index, -1.0), self._parts(index, 1.0)
+        change = np.where(allowed, less[used, None] + more[None, :], np.inf)
+        source, target = np.unravel_index(int(change.argmin()), change.shape)
+        if change[source, target] >= -ROUNDING * max(1.0, float(np.abs(less).max())):
+            return False
+        self._shift(int(used[source]), int(target), index, 1.0)
+        return True
+
+    def _parts(self, index: int, sign: float) -> Floats:
+        """What one job less, or one more, of a class changes of the cost of each lane, on parts of VMs."""
+        market, available = self.task.market, self.task.available
+        after = np.maximum(self.needed + sign * self.gamma[:, index], 0.0)
+        by_vm = np.bincount(market.vm_of_lane, weights=self.needed, minlength=len(available))
+        there = np.maximum(by_vm - available, 0.0)[market.vm_of_lane]
+        beyond = (by_vm - available)[market.vm_of_lane] + after - self.needed
+        both = zip(self.offers, after.tolist(), self.needed.tolist(), strict=True)
+        change = [_cost_of(offers, then) - _cost_of(offers, now) for offers, then, now in both]
+        return np.array(change) + self.lacking * (np.maximum(beyond, 0.0) - there)
 
     def cost(self) -> float:
         """The cost of the plan, and far more for VMs that there are not."""
@@ -241,6 +295,18 @@ class _Moves:
             return False
         types = np.unique(mix.market.vm_of_lane[self.jobs[:, index] > 0.0])
         return not (mix.together[index] and len(types) > 1)
+
+
+def _cost_of(offers: list[tuple[float, float]], vms: float) -> float:
+    """What so many VMs, or parts of them, cost by offers of which the cheapest come first."""
+    cost = 0.0
+    for price, available in offers:
+        part = min(vms, available)
+        cost += price * part
+        vms -= part
+        if vms <= 0.0:
+            break
+    return cost
 
 
 def _least(changes: Floats, named: object) -> list[tuple[float, int, int, int]]:
