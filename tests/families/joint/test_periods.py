@@ -60,7 +60,7 @@ def test_every_period_is_as_if_alone(tmp_path: Path) -> None:
     assert result.plan is not None
     document = result.plan.document()
     assert document["cost"]["total"] == pytest.approx(sum(p["cost"]["total"] for p in document["periods"]))
-    assert list(document) == ["periods", "cost"]
+    assert list(document) == ["periods", "cost", "whole"]
     assert list(document["periods"][0]) == ["classes", "services", "vms", "utilization", "cost"]
     for solver in ("highs", "scip"):
         assert solve(spec, solver).objective.value == pytest.approx(result.objective.value, rel=1e-7)
