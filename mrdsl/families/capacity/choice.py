@@ -11,6 +11,8 @@ from mrdsl.spec.spec import Spec
 
 LARGE = 2_000
 """From so many classes on, ``direct`` is far faster than a solver, and within one in a million of the optimum."""
+LARGE_OF_A_CATALOGUE = 250
+"""The same of pairs of classes and lanes where a spec has many VM types: whole VMs of many sizes are hard to prove."""
 
 
 def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
@@ -27,8 +29,10 @@ def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
     if wholeness_of(spec.facts) == MACHINES:
         return "highs"
     if not is_plain(spec.facts):
-        lanes = sum(1 + (vm.spot is not None) for vm in spec.facts.vms)
-        few = len(spec.facts.classes) * lanes < LARGE
+        from mrdsl.families.capacity.dominated_lanes import lanes_to_solve
+
+        lanes, pruned = lanes_to_solve(spec)
+        few = len(spec.facts.classes) * lanes < (LARGE_OF_A_CATALOGUE if pruned else LARGE)
         return "highs" if quotas_in(class_bounds_of(spec).others)[1] or (few and not relax) else "direct"
     if class_bounds_of(spec).others:
         return "highs"

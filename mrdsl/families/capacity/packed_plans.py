@@ -136,11 +136,13 @@ def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> Capacity
         vms = plan.on_demand + lacking - reserved, plan.reserved + reserved
         return replace(plan, on_demand=vms[0], reserved=vms[1], vm_cost=prices.cost(*vms)) if lacking else plan
     market = market_of(spec.facts)
-    bought = np.array([each.vms for each in plan.mix.bought])
+    there = {(each.vm, each.way, each.term): each.vms for each in plan.mix.bought}
+    keys = [(market.names[market.lanes[offer.lane].vm], offer.way, offer.term) for offer in market.offers]
+    bought = np.array([there.get(key, 0.0) for key in keys])
     more = _bought_more(market, bought, lanes)
     if more is None or bool((more == bought).all()):
         return None if more is None else plan
-    rented = tuple(replace(each, vms=vms) for each, vms in zip(plan.mix.bought, more.tolist(), strict=True))
+    rented = tuple(Bought(*key, vms) for key, vms in zip(keys, more.tolist(), strict=True))
     return _with_bought(replace(plan, vm_cost=float(market.prices @ more)), rented)
 
 

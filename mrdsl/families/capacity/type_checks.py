@@ -36,8 +36,9 @@ def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
             if facts.classes[index].slots is None:
                 yield at_path(_no_slots(facts.classes[index]), f"classes[{index}].slots")
         return
+    vms = tuple(facts.vms)
     for index, node in distinct_classes(facts):
-        for found in _hosting(facts, node):
+        for found in _hosting(vms, node):
             yield at_path(found, f"classes[{index}]")
 
 
@@ -141,7 +142,7 @@ def _no_slots(node: JobClass) -> Diagnostic:
     )
 
 
-def _hosting(facts: CapacityFacts, node: JobClass) -> Iterator[Diagnostic]:
+def _hosting(vms: Sequence[VmType], node: JobClass) -> Iterator[Diagnostic]:
     """What one class says of what a VM hosts."""
     if node.slots is not None and node.container is not None:
         yield error(
@@ -154,7 +155,7 @@ def _hosting(facts: CapacityFacts, node: JobClass) -> Iterator[Diagnostic]:
     kinds = _kinds(node)
     if node.slots is None and node.container is None:
         said = {row.name for row in node.on if row.slots is not None}
-        if not all(vm.name in said for vm in facts.vms if may_use(node, vm)):
+        if not all(vm.name in said for vm in vms if may_use(node, vm)):
             yield _no_slots(node)
         return
     if node.container is None:
@@ -172,7 +173,7 @@ def _hosting(facts: CapacityFacts, node: JobClass) -> Iterator[Diagnostic]:
         for resource in ("cores", "memory"):
             if getattr(taken, resource) is None:
                 continue
-            for vm in facts.vms:
+            for vm in vms:
                 if may_use(node, vm) and getattr(vm, resource) is None and not _said_on(node, vm):
                     example = "cores = 4" if resource == "cores" else "memory = 16 GiB"
                     yield error(

@@ -12,10 +12,11 @@ from mrdsl.core.result import Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import ClassBounds, quotas_in
+from mrdsl.families.capacity.dominated_lanes import solved_mix
+from mrdsl.families.capacity.methods.few_lanes import on_few_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, never_fits, relaxed
 from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse
 from mrdsl.families.capacity.methods.whole_placements import whole_placement
-from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.mix_plan import mix_plan_of
 
 
@@ -35,7 +36,7 @@ def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
     spec, relax = draft.spec, draft.relax
     quotas, others = quotas_in(class_bounds.others)
     refuse(others, "admitted(c), completion(c) and from above on vms(TYPE)")
-    mix = mix_of(spec)
+    mix = solved_mix(spec)
     low = class_bounds.tighten(mix.names, "admitted", mix.low, at_most=False)
     high = class_bounds.tighten(mix.names, "admitted", mix.expected, at_most=True)
     available = mix.market.available.copy()
@@ -78,7 +79,9 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
     task, bound = placement.task, placement.relaxed.bound
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
     until = None if draft.limits.time is None else draft.started + draft.limits.time
-    found = whole_placement(task, placement.relaxed.jobs, bound + gap * abs(bound - draft.fixed), until)
+    enough = bound + gap * abs(bound - draft.fixed)
+    jobs = on_few_lanes(task, placement.relaxed.jobs, enough, until)
+    found = whole_placement(task, jobs, enough, until)
     if found is None:
         told = warning(
             "no-plan-found",

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.families.capacity.class_bounds import refuse_completion
+from mrdsl.families.capacity.dominated_lanes import leaves_lanes_out, solved_mix
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
-from mrdsl.families.capacity.mix import Mix, mix_of
+from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.mix_plan import places_of, rented_plan
 from mrdsl.families.capacity.models.patterns import add_patterns, lanes_of, packing_in
 from mrdsl.families.capacity.plan import CapacityPlan
@@ -33,7 +34,7 @@ def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
     ``packing`` as in :func:`mrdsl.families.capacity.models.patterns.add_patterns`.
     """
     refuse_completion(spec, "P2")
-    mix = mix_of(spec)
+    mix = solved_mix(spec)
     model = pyo.ConcreteModel("capacity_P2_types")
     model.spans = MixedSpans(spec.facts)
     _add_vms(model, mix.market, relax)
@@ -47,13 +48,14 @@ def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
     model.fixed_part = mix.market.of_masters
     _add_quantities(model, spec, mix, jobs)
     placed = zip(jobs.of_class.tolist(), jobs.of_lane.tolist(), jobs.variables, strict=True)
-    add_patterns(model, lambda: lanes_of(model, mix, placed), mix.wholeness, packing)
+    if not leaves_lanes_out(spec):
+        add_patterns(model, lambda: lanes_of(model, mix, placed), mix.wholeness, packing)
     return model
 
 
 def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     """The plan behind a solution."""
-    mix = mix_of(spec)
+    mix = solved_mix(spec)
     jobs = np.zeros_like(mix.gamma)
     of_class, of_lane = places_of(mix)
     jobs[of_lane, of_class] = _values(model.jobs)

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.families.capacity.dominated_lanes import solved_mix
 from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.mix import Mix, mix_of
+from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.mix_plan import places_of, rented_plan
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.wholeness import as_solved
@@ -32,7 +33,7 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     More are comparisons, and classes that share no VMs. Columns are the VMs of each offer, the jobs of each pair, and
     the types that classes of ``types = one`` take. A coefficient of 0 would have Pyomo leave its variable out of a sum.
     """
-    mix = mix_of(as_solved(spec, relax))
+    mix = solved_mix(as_solved(spec, relax))
     of_class, of_lane = places_of(mix)
     gamma = mix.gamma[of_lane, of_class]
     costs = np.concatenate([mix.market.prices, -mix.penalty[of_class]])
@@ -165,9 +166,12 @@ def _point(pairs: _Pairs, taken: NDArray[np.int64], plan: CapacityPlan) -> Array
         return None
     bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
     market = mix.market
-    vms = [bought[market.names[market.lanes[o.lane].vm], o.way, o.term] for o in market.offers]
+    vms = [bought.get((market.names[market.lanes[o.lane].vm], o.way, o.term), 0.0) for o in market.offers]
+    lanes = market.lanes_at(mixture.of_vm, mixture.spot)
+    if (lanes < 0).any():
+        return None
     jobs = np.zeros_like(mix.gamma)
-    jobs[market.lanes_at(mixture.of_vm, mixture.spot), mixture.of_class] = mixture.jobs
+    jobs[lanes, mixture.of_class] = mixture.jobs
     used = np.zeros((len(mix), len(market.names)))
     np.add.at(used, (mixture.of_class, mixture.of_vm), mixture.jobs)
     takes = (used[taken[:, 0], taken[:, 1]] > 0.0).astype(float)

@@ -1,0 +1,152 @@
+"""Lanes of which some optimal plan uses none, found before anything is solved: catalogues have hundreds of them.
+
+Lane k *dominates* lane l where one VM of l can always be replaced by m VMs of k: m of them cost no more than the
+cheapest one of l, every class that can run on l takes on k at most m times its VMs of l, k is to be had in any number,
+and it is firm where l is. Then jobs that take V whole VMs of l take at most m V whole ones of k, at no greater cost,
+whatever the other jobs do; so some optimum, whole or relaxed, leaves l empty. Where a class stays on one type, both
+lanes of a type are replaced by lanes of one other type or none is. Comparisons of ``subject to`` other than bounds on
+jobs of single classes and from above on VMs of single types might forbid the replacement: with them nothing is left
+out, nor where no VM is shared between classes: then their slots have to fit VMs piece by piece, which this does not
+say. Lanes of types with contracts, quotas or masters stay, whether dominated or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.kept_values import kept
+from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
+from mrdsl.families.capacity.facts import MACHINES
+from mrdsl.families.capacity.market import Floats, Market
+from mrdsl.families.capacity.mix import Mix, mix_of
+from mrdsl.spec.spec import Spec
+
+Flags = NDArray[np.bool_]
+FEW = 32
+"""So many lanes are kept as the spec has them: its model is that of the paper, summed over types."""
+MANY = 4_000
+"""Each lane is held against each other; a provider's catalogue has some 2,500."""
+SAMPLE = 16
+"""Classes that are compared first: most lanes differ in one of them."""
+
+
+def lanes_to_solve(spec: Spec) -> tuple[int, bool]:
+    """How many lanes are solved, and whether the spec has so many that dominated ones are left out."""
+    lanes = sum(1 + (vm.spot is not None) for vm in spec.facts.vms)
+    return (len(solved_mix(spec).market.lanes), True) if lanes > FEW else (lanes, False)
+
+
+def leaves_lanes_out(spec: Spec) -> bool:
+    """Whether some lanes are left out: what VMs hold piece by piece is then not proven by the others."""
+    return len(solved_mix(spec).market.lanes) < sum(1 + (vm.spot is not None) for vm in spec.facts.vms)
+
+
+def solved_mix(spec: Spec) -> Mix:
+    """The arrays of a spec as they are solved: without dominated lanes, where there are many lanes."""
+    return kept(spec, "solved_mix", lambda: without_dominated(mix_of(spec), spec))
+
+
+def without_dominated(mix: Mix, spec: Spec) -> Mix:
+    """The mix without dominated lanes; all VM types keep their numbers."""
+    quotas, others = quotas_in(class_bounds_of(spec).others)
+    if not FEW < len(mix.market.lanes) <= MANY or others or mix.wholeness == MACHINES:
+        return mix
+    limited = np.array([name in quotas for name in mix.market.names], dtype=bool)
+    return _of_lanes(mix, np.flatnonzero(~dominated(mix, limited)))
+
+
+def _of_lanes(mix: Mix, lanes: NDArray[np.int64]) -> Mix:
+    """The mix of some of its lanes."""
+    market = mix.market
+    number = {lane: place for place, lane in enumerate(lanes.tolist())}
+    offers = tuple(replace(offer, lane=number[offer.lane]) for offer in market.offers if offer.lane in number)
+    return replace(
+        mix,
+        market=replace(market, lanes=tuple(market.lanes[lane] for lane in lanes.tolist()), offers=offers),
+        map_slots=mix.map_slots[lanes],
+        reduce_slots=mix.reduce_slots[lanes],
+        map_kept=mix.map_kept[lanes],
+        reduce_kept=mix.reduce_kept[lanes],
+        gamma=mix.gamma[lanes],
+    )
+
+
+def dominated(mix: Mix, limited: Flags) -> Flags:
+    """The lanes that others dominate, of lanes that dominate each other all but one, and that need not stay.
+
+    ``limited``: types with a quota besides those of the market.
+    """
+    market = mix.market
+    cheapest, endless = _prices(market)
+    scarce = (limited | np.isfinite(market.available))[market.vm_of_lane]
+    endless = np.where(scarce, np.inf, endless)
+    contracts = np.zeros(len(market.lanes), dtype=bool)
+    contracts[[offer.lane for offer in market.offers if np.isfinite(offer.available)]] = True
+    stay = scarce | contracts | (market.masters[market.vm_of_lane] > 0.0)
+    gamma = np.where(mix.possible, mix.gamma, np.inf)
+    lanes = _Lanes(market, gamma, cheapest, endless, stay)
+    return _by_type(lanes) if mix.together.any() else _by_lane(lanes)
+
+
+def _prices(market: Market) -> tuple[Floats, Floats]:
+    """Of each lane the price of its cheapest VMs, and of those that are to be had in any number."""
+    cheapest = np.full(len(market.lanes), np.inf)
+    endless = cheapest.copy()
+    for offer in market.offers:
+        cheapest[offer.lane] = min(cheapest[offer.lane], offer.price)
+        if np.isinf(offer.available):
+            endless[offer.lane] = min(endless[offer.lane], offer.price)
+    return cheapest, endless
+
+
+@dataclass(frozen=True)
+class _Lanes:
+    """What decides which lanes dominate which: VMs of one job (infinite where there are none), prices of VMs, and the
+    lanes that stay in any case."""
+
+    market: Market
+    gamma: Floats
+    cheapest: Floats
+    endless: Floats
+    stay: Flags
+
+    def dominating(self, lane: int, there: Flags) -> list[int]:
+        """The lanes that dominate a lane, of those that are there."""
+        times = self._times(lane)
+        may = there & (times >= 1.0) & (~self.market.spot | self.market.spot[lane])
+        may[lane] = False
+        others = np.flatnonzero(may)
+        runs = np.flatnonzero(np.isfinite(self.gamma[lane]))
+        for part in (runs[:SAMPLE], runs):
+            room = (times[others] * (1.0 + SAME_SUM))[:, None] * self.gamma[lane, part]
+            others = others[(self.gamma[np.ix_(others, part)] <= room).all(axis=1)]
+        found: list[int] = others.tolist()
+        return found
+
+    def _times(self, lane: int) -> Floats:
+        """How many VMs of each lane cost no more than one of this; of those that cost nothing, one."""
+        free = self.endless <= 0.0
+        price = np.where(free, 1.0, self.endless)
+        return np.where(free, 1.0, np.floor(self.cheapest[lane] * (1.0 + SAME_SUM) / price))
+
+
+def _by_lane(lanes: _Lanes) -> Flags:
+    """Marks lanes, the last first, that a lane dominates which is not marked yet."""
+    out = np.zeros(len(lanes.gamma), dtype=bool)
+    for lane in reversed(range(len(out))):
+        out[lane] = not lanes.stay[lane] and bool(lanes.dominating(lane, ~out))
+    return out
+
+
+def _by_type(lanes: _Lanes) -> Flags:
+    """The same of types: each lane of one is dominated by a lane of one and the same other type."""
+    out, vms = np.zeros(len(lanes.gamma), dtype=bool), lanes.market.vm_of_lane
+    for vm in reversed(range(len(lanes.market.names))):
+        mine = np.flatnonzero(vms == vm).tolist()
+        found = [{int(vms[other]) for other in lanes.dominating(lane, ~out)} - {vm} for lane in mine]
+        out[mine] = not lanes.stay[mine].any() and bool(set.intersection(*found))
+    return out
