@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         solve,
         sweep,
         verify,
+        vm_types,
         why,
     )
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
@@ -56,7 +57,7 @@ _HOMES = {
             *("asolve", "check", "compare", "compile", "diff", "dumps", "experiment", "experiments", "explain"),
             *("export", "fmt"),
             *("load", "load_plan", "loads", "profile", "quantity", "read", "report", "simulate"),
-            *("solve", "sweep", "verify", "why"),
+            *("solve", "sweep", "verify", "vm_types", "why"),
         ),
         "mrdsl.api",
     ),
@@ -111,6 +112,7 @@ __all__ = [
     "solve",
     "sweep",
     "verify",
+    "vm_types",
     "why",
 ]
 

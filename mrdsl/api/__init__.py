@@ -1,5 +1,6 @@
 """The Python API: what an embedding program calls. Everything that the command line does is here, by the same names."""
 
+from mrdsl.api.catalogues import vm_types
 from mrdsl.api.exports import export
 from mrdsl.api.plans import (
     asolve,
@@ -44,5 +45,6 @@ __all__ = [
     "solve",
     "sweep",
     "verify",
+    "vm_types",
     "why",
 ]

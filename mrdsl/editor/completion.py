@@ -17,10 +17,12 @@ from mrdsl.language import tree
 from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import FUNCTIONS
 from mrdsl.language.printing import name_text
+from mrdsl.language.requirements import WORD
+from mrdsl.language.vocabulary import vocabulary
 from mrdsl.solving import registry
 from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
-from mrdsl.spec.schema import Item
+from mrdsl.spec.schema import Block, Item
 
 _GOAL = re.compile(r"^\s*(minimize|maximize|estimate)\s+$")
 _EXTENDS = re.compile(r"(?:^|[,{}])\s*([^\W\d]\w*)\s+(.*\S)\s+extends\s+$")
@@ -83,6 +85,8 @@ def _proposals(written: Written, line: int, column: int, head: str) -> list[Comp
 def _statements(context: Context) -> list[Completion]:
     if context.block == "solve":
         return [Completion(word, "item", item.doc, f"{word} = ") for word, item in OPTIONS.items()]
+    if context.block == WORD and len(context.blocks) > 1:
+        return _required(context)
     if context.words is None:
         problem = Completion("problem", "block", "what kind of problem this is", "problem ")
         return [problem] if context.family is None and not context.blocks else []
@@ -94,6 +98,13 @@ def _statements(context: Context) -> list[Completion]:
         Completion(word, "block", block.doc, f"{word} ${{1:NAME}} {{ $0 }}")
         for word, (_, block) in words.repeated.items()
     ]
+    listed = _listed(context) if len(context.blocks) == 1 else None
+    if listed is not None:
+        out.append(Completion(WORD, "block", "which rows count", f"{WORD} {{ $0 }}"))
+        if set(context.blocks[0].words) & set(listed.catalogues):
+            from mrdsl.language.catalogues import OWN_ITEMS
+
+            out += [Completion(w, "item", i.doc, f"{w} = ") for w, i in OWN_ITEMS.items() if w not in written]
     if not context.blocks:
         out += [Completion(word, "block", "statement", f"{word} ") for word in TOP_LEVEL_WORDS]
         if context.family is not None:
@@ -102,6 +113,29 @@ def _statements(context: Context) -> list[Completion]:
                 for g in context.family.goals
             ]
     return out
+
+
+def _listed(context: Context) -> Block | None:
+    """The blocks that the outermost one reads from a file; None where it reads none."""
+    words = context.blocks[0].words
+    if context.family is None or "from" not in words:
+        return None
+    plurals = vocabulary(context.family.facts).plurals
+    return plurals[words[0]][1] if words[0] in plurals else None
+
+
+def _required(context: Context) -> list[Completion]:
+    """Inside ``require`` of a table: its name and the attributes that a row may have."""
+    listed = _listed(context)
+    if listed is None:
+        return []
+    words = vocabulary(listed.node)
+    numbers = {word: item for word, (_, item) in words.items.items() if item.form == "quantity"}
+    return [
+        Completion("name", "item", "names, `*` for any characters", 'name = "$0"'),
+        *(Completion(word, "item", item.doc, f"{word} >= ") for word, item in numbers.items()),
+        *(Completion(word, "block", block.doc, f"{word} {{ $0 }}") for word, (_, block) in words.singles.items()),
+    ]
 
 
 def _goals(family: Family | None, sense: str) -> list[Completion]:
@@ -128,8 +162,6 @@ def _in_comparison(written: Written, context: Context, head: str) -> list[Comple
 
 def _arguments(written: Written, family: Family | None, quantity: str) -> Iterator[tuple[str, str]]:
     """The names of the blocks that a quantity is asked of, each with its block's word."""
-    from mrdsl.language.vocabulary import vocabulary
-
     if family is None:
         return
     over = {one.over for one in family.quantities if one.name == quantity}

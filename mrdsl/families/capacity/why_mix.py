@@ -12,7 +12,16 @@ from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
-from mrdsl.families.capacity.methods.lane_prices import NONE, Relaxed, Task, Ways, by_type, cheapest, relaxed
+from mrdsl.families.capacity.methods.lane_prices import (
+    NONE,
+    Relaxed,
+    Task,
+    Ways,
+    by_type,
+    cheapest,
+    costs_on_types,
+    relaxed,
+)
 from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
@@ -56,14 +65,15 @@ def task_of(spec: Spec) -> Task:
     return Task(mix, mix.low, mix.expected, available, True)
 
 
-def runners_up(spec: Spec, task: Task, prices: Floats) -> list[RunnerUp]:
-    """What each class takes and what comes next, where VMs of each lane cost ``prices`` for a period."""
+def runners_up(spec: Spec, task: Task, prices: Floats, classes: int | None = None) -> list[RunnerUp]:
+    """What each class, or each of the first ``classes``, takes and what comes next, where VMs of lanes cost ``prices``
+    for a period."""
     market = task.market
-    ways = [_ways_on(task, prices, vm) for vm in range(len(market.names))]
-    cost = np.array([each.cost for each in ways])
+    cost = costs_on_types(task, prices, len(task.mix) if classes is None else classes)
     order = np.argsort(cost, axis=0, kind="stable")
+    ways = {vm: _ways_on(task, prices, vm) for vm in np.unique(order[1:2]).tolist()}
     found = []
-    for index in range(len(task.mix)):
+    for index in range(cost.shape[1]):
         first = int(order[0, index])
         least = float(cost[first, index])
         if len(order) == 1 or not np.isfinite(cost[order[1, index], index]):
@@ -108,7 +118,7 @@ def _endless(market: Market, lane: int) -> float:
 def _places(spec: Spec, plan: CapacityPlan, mixture: Mixture, task: Task, prices: Floats) -> Table:
     money, mix = spec.currency, task.mix
     rows: list[tuple[object, ...]] = []
-    places = runners_up(spec, task, prices)
+    places = runners_up(spec, task, prices, SHOWN)
     for index, name in enumerate(mix.names[:SHOWN]):
         found = places[index]
         mine = np.flatnonzero(mixture.of_class == index)

@@ -173,8 +173,8 @@ def cheapest(task: Task, prices: Floats) -> Ways:
     return found
 
 
-def _mixed(task: Task, cost: Floats, at: Places, firm: Places, spot: Places, found: Ways) -> None:
-    """Where a firm lane with a spot lane beside it is cheaper than one alone, that way instead."""
+def _mixed_cost(task: Task, cost: Floats, at: Places, firm: Places, spot: Places) -> tuple[Floats, Floats]:
+    """Of one job in a firm lane with its class's part in a spot lane, (firm, spot, classes); and that part of jobs."""
     mix = task.mix
     share = mix.spot_share[at]
     gamma = np.where(mix.possible, mix.gamma, 1.0)
@@ -185,6 +185,12 @@ def _mixed(task: Task, cost: Floats, at: Places, firm: Places, spot: Places, fou
         vms = mix.market.vm_of_lane
         apart = vms[firm][:, None] != vms[spot][None, :]
         total = np.where(apart[:, :, None] & mix.together[at], np.inf, total)
+    return total, part
+
+
+def _mixed(task: Task, cost: Floats, at: Places, firm: Places, spot: Places, found: Ways) -> None:
+    """Where a firm lane with a spot lane beside it is cheaper than one alone, that way instead."""
+    total, part = _mixed_cost(task, cost, at, firm, spot)
     flat = total.reshape(-1, len(at))
     best = flat.argmin(axis=0)
     each = np.arange(len(at))
@@ -194,6 +200,26 @@ def _mixed(task: Task, cost: Floats, at: Places, firm: Places, spot: Places, fou
     found.spot[places] = spot[kind % len(spot)]
     found.part[places] = part.reshape(-1, len(at))[kind, each[better]]
     found.cost[places] = flat[kind, each[better]]
+
+
+def costs_on_types(task: Task, prices: Floats, classes: int) -> Floats:
+    """What one job of each of the first classes costs at least on each VM type, (types, classes).
+
+    A part on spot beside firm VMs, where a class may have one, may be of any type.
+    """
+    mix, market = task.mix, task.market
+    at = np.arange(min(classes, len(mix)))
+    with np.errstate(invalid="ignore"):
+        cost = np.where(mix.possible, prices[:, None] * mix.gamma, np.inf)
+    free = ~market.spot[:, None] | (mix.spot_share >= 1.0)[None, :]
+    best = np.full((len(market.names), len(at)), np.inf)
+    np.minimum.at(best, market.vm_of_lane, np.where(free, cost, np.inf)[:, at])
+    firm, spot = np.flatnonzero(~market.spot), np.flatnonzero(market.spot)
+    sold: NDArray[np.bool_] = np.asarray((mix.possible & market.spot[:, None]).any(axis=0))
+    for index in at[(mix.spot_share[at] < 1.0) & sold[at]].tolist():
+        total, _ = _mixed_cost(task, cost, np.array([index]), firm, spot)
+        np.minimum.at(best[:, index], market.vm_of_lane[firm], total.min(axis=1)[:, 0])
+    return best
 
 
 def _by_master(task: Task, gap: float, dear: float) -> Relaxed:
