@@ -93,7 +93,7 @@ def held_out(spec: Spec, plan: CapacityPlan, runs: int) -> float:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a scenario: what was promised, what held-out runs showed, VMs beside those of the upper estimate."""
+    """What was promised, what held-out runs showed, and VMs beside those of the upper estimate (0: it has no plan)."""
 
     level: float
     share: float
@@ -132,7 +132,7 @@ def _outcome(bench: Bench, spec: Spec, runs: int) -> Outcome | None:
     if not isinstance(plan, CapacityPlan) or plan.calibration is None:
         return None
     (promise,) = plan.calibration.promises
-    upper = plan.calibration.formula_vms or 0.0
+    upper = (plan.calibration.formula_vms or 0.0) if plan.calibration.formula == "upper" else 0.0
     return Outcome(promise.level, held_out(spec, plan, runs), _vms(solved), upper, plan.calibration.looks)
 
 
