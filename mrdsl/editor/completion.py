@@ -165,7 +165,12 @@ def _arguments(written: Written, family: Family | None, quantity: str) -> Iterat
     if family is None:
         return
     over = {one.over for one in family.quantities if one.name == quantity}
-    words = {word for word, (name, _) in vocabulary(family.facts).repeated.items() if name in over}
+    outer = vocabulary(family.facts).repeated
+    words = {word for word, (name, _) in outer.items() if name in over}
+    if not words and sum(one.word in outer for one in written.definitions()) == 1:
+        # blocks within others, such as the tasks of a dag; of several dags they bear its name besides
+        inner = [vocabulary(block.node).repeated for _, block in outer.values()]
+        words = {word for each in inner for word, (name, _) in each.items() if name in over}
     yield from ((one.name, one.word) for one in written.definitions() if one.word in words)
     for kind in family.quantities:
         if kind.name == quantity:
