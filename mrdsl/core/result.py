@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mrdsl.core import saving
-from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.equality import same
 from mrdsl.core.tables import Table as Table
 from mrdsl.core.tolerances import ROUNDING
@@ -129,6 +129,7 @@ class Objective:
 
 Q = TypeVar("Q", bound=Plan)
 if TYPE_CHECKING:  # a default is known to type checkers before Python 3.13
+    import pandas
     import typing_extensions
 
     P = typing_extensions.TypeVar("P", bound=Plan, default=Plan, covariant=True)
@@ -203,6 +204,20 @@ class Result(Generic[P]):
         """The goal, its value, its bound and the gap between them."""
         gap = relative_gap(self.value, self.bound, self.fixed)
         return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap)
+
+    def to_dataframe(self, title: str = "") -> pandas.DataFrame:
+        """One of the plan's tables as a pandas frame: that of the title, else the one with the most rows.
+
+        Raises MrdslError where there is no such table (``unknown-name``), or no pandas (``missing-extra``).
+        """
+        tables = self.tables()
+        found = max(
+            (each for each in tables if title in ("", each.title)), key=lambda each: len(each.rows), default=None
+        )
+        if found is None:
+            hint = "tables: " + (", ".join(each.title for each in tables) or "none, as there is no plan")
+            raise MrdslError([error("unknown-name", f"the result has no table `{title}`", None, hint)])
+        return found.to_dataframe()
 
     def tables(self) -> tuple[Table, ...]:
         """The plan's tables with the spec's currency in them; none without a plan."""

@@ -12,14 +12,18 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.tables import frame_of
 from mrdsl.core.writer import refusals
 from mrdsl.sweeping.axes import Axis
 from mrdsl.sweeping.cells import Cell, Setting, cells
 from mrdsl.sweeping.journal import journal_of, opened
 from mrdsl.sweeping.table import write_table
+
+if TYPE_CHECKING:
+    import pandas
 
 Progress = Callable[[int, int], None]
 
@@ -36,6 +40,11 @@ class Summary:
     resumed: int
     interrupted: bool
     table: tuple[Mapping[str, Any], ...] = ()
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        columns = tuple(dict.fromkeys(name for row in self.table for name in row))
+        return frame_of(columns, [[row.get(name) for name in columns] for row in self.table])
 
 
 def sweep(
