@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.guarded import scratch_folder
 from mrdsl.language.loading import load_text
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def vm_types(
         return _loaded(path.parent, path.name, braces, reader)
     rows = [dict(row) for row in source]
     heads = list(dict.fromkeys(head for row in rows for head in row))
-    with TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         text = csv_text(heads, ([row.get(head) for head in heads] for row in rows))
-        Path(folder, _ROWS).write_text(text, encoding="utf-8")
-        return _loaded(Path(folder), _ROWS, braces, reader)
+        (folder / _ROWS).write_text(text, encoding="utf-8")
+        return _loaded(folder, _ROWS, braces, reader)
 
 
 def _loaded(folder: Path, name: str, braces: str, reader: str | None) -> tuple[VmType, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.spec.spec import Spec
 
@@ -67,8 +67,8 @@ def sweep(
 
     axes = [axis_of(name, values) for name, values in (over or {}).items()]
     setting = Setting(str(spec), solver, formulation, relax, limits or Limits(), allow_outside, dict(parameters or {}))
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "sweep.jsonl") if output is None else Path(output)
+    with scratch_folder() as folder:
+        path = folder / "sweep.jsonl" if output is None else Path(output)
         return run(
             setting,
             axes,

@@ -16,6 +16,7 @@ from mrdsl.reporting.study_tables import written
 ROOT = Path(__file__).resolve().parents[2]
 WRITER = "core/writer.py"
 SCRATCH = {
+    "api/catalogues.py": "rows as a table in a temporary folder",
     "solving/backends/program.py": "a solver's files in a temporary folder",
     "solving/nonlinear_file.py": "a solver's files in a temporary folder",
     "solving/backends/scip.py": "a solver's file in the temporary folder",

@@ -191,8 +191,7 @@ def test_what_is_not_known_of_a_plan_is_a_risk(shipped: tuple[Report, Result]) -
     risks = [part for part in parts(whole, "Risks and warnings") if isinstance(part, str)]
     unproven = result.objective.value is not None and result.solution != "optimal"
     assert any("not proven" in risk for risk in risks) == unproven
-    simulated = result.problem in ("bounds", "capacity", "joint", "schedule", "hybrid")
-    assert any("--simulate" in risk for risk in risks) == simulated
+    assert any("--simulate" in risk for risk in risks)
 
 
 def test_markdown_of_every_family_is_whole(shipped: tuple[Report, Result]) -> None:

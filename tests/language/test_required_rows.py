@@ -95,7 +95,7 @@ REST = "emr = [yes, no], network >= 0 bit/s"
             "nearest is big.16: its `memory` is 128 GiB (`memory >= 1 TiB`)",
         ),
         ('name = "x*"', "nothing-left", "nearest is small.2: its `name` is `small.2`"),
-        ("interruptions <= 0.00001/h", "nothing-left", "nearest is big.8: its `spot.interruptions` is 2.77778e-08/s"),
+        ("interruptions <= 0.00001/h", "nothing-left", "nearest is big.8: its `spot.interruptions` is 0.0001/h"),
     ],
 )
 def test_what_is_wrong_is_told(require: str, code: str, said: str) -> None:

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families import SHIPPED, family
+from mrdsl.families.capacity.studies import promised
 from mrdsl.families.energy.studies import random_plans
 from mrdsl.families.makespan.studies import quality
 
@@ -78,7 +79,12 @@ QUICK = {
     "reservations": "periods=2",
 }
 """Studies that draw nothing, in small."""
-SLOW = {"energy-random": random_plans, "makespan-quality": quality}
+SLOW = {
+    "capacity-honesty": promised,
+    "capacity-saving": promised,
+    "energy-random": random_plans,
+    "makespan-quality": quality,
+}
 """The others, which take seconds even so: their modules."""
 
 

@@ -74,9 +74,10 @@ def traced(runs: Iterator[Run], hold: bool) -> tuple[int, int]:
 
 @pytest.mark.parametrize("kind", ["rumen", "history", "spark"])
 def test_what_is_not_kept_needs_no_memory(kind: str) -> None:
-    """Four times as many jobs, the same peak."""
+    """Four times as many jobs, the same peak: the lower of two, for when garbage is collected is no matter of jobs."""
     traced(read(kind, 2), hold=False)
-    assert traced(read(kind, 40), hold=False)[1] <= 1.1 * traced(read(kind, 10), hold=False)[1]
+    many, few = (min(traced(read(kind, jobs), hold=False)[1] for _ in range(2)) for jobs in (40, 10))
+    assert many <= 1.1 * few
 
 
 @pytest.mark.parametrize("kind", ["rumen", "history", "spark"])

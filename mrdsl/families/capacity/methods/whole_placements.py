@@ -31,12 +31,17 @@ FEW = 400
 def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | None) -> tuple[Floats, Floats] | None:
     """Whole jobs by lane and whole VMs by offer; None where none was found that the quotas leave room for.
 
-    Stops at a cost of ``enough``, at ``until`` on the monotonic clock, or where no move of one job pays.
+    Stops at a cost of ``enough``, at ``until`` on the monotonic clock, or where no move of one job pays. Jobs settle
+    first where they cost less on parts of VMs, and do not: what settles spreads over more lanes, which may cost more.
     """
-    jobs = rounded(task, relaxed)
-    moves = _Moves(task, jobs)
-    moves.settle(until)
-    moves.run(enough, until)
+    start = rounded(task, relaxed)
+    best = _Moves(task, start.copy())
+    best.run(enough, until)
+    other = _Moves(task, start)
+    if best.cost() > enough and other.settle(until):
+        other.run(enough, until)
+        best = min(best, other, key=_Moves.cost)
+    jobs = best.jobs
     bought = task.market.buy(np.asarray(ceiling(vms_of(task.mix, jobs))))
     if bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
         return None
@@ -119,8 +124,8 @@ class _Moves:
             if not (self._move() or (few and self._place_anew())):
                 return
 
-    def settle(self, until: float | None) -> None:
-        """Jobs of classes with a part on spot go where they cost less on parts of VMs.
+    def settle(self, until: float | None) -> bool:
+        """Whether jobs of classes with a part on spot went where they cost less on parts of VMs.
 
         What one job saves there is less than the VM that whole numbers begin for it, so that no single move shows it.
         """
@@ -129,14 +134,17 @@ class _Moves:
         limited = np.flatnonzero(
             (share > 0.0) & (share < 1.0) & self.task.market.spot.any() & (self.jobs.sum(axis=0) > 0.0)
         )
+        settled = False
         for _ in range(PASSES):
             moved = False
             for index in limited.tolist():
                 if until is not None and time.monotonic() > until:
-                    return
+                    return settled
                 moved |= self._settle_class(index)
+            settled |= moved
             if not moved:
-                return
+                break
+        return settled
 
     def _settle_class(self, index: int) -> bool:
         """Makes the move of one job that saves most at the prices of the last and the next part of a VM, if it does."""
