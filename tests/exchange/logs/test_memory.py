@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import tracemalloc
 from collections.abc import Iterable, Iterator
@@ -65,7 +66,9 @@ def traced(runs: Iterator[Run], hold: bool) -> tuple[int, int]:
             if hold:
                 held.append(run)
         used = sort_out((run, "a") for run in held if hasattr(run, "job"))
-        now, most = tracemalloc.get_traced_memory()
+        most = tracemalloc.get_traced_memory()[1]
+        gc.collect()
+        now = tracemalloc.get_traced_memory()[0]
         del used
         return now, most
     finally:
