@@ -52,21 +52,13 @@ if TYPE_CHECKING:
 
 _PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "makespan", "schedule")
 _HOMES = {
-    **dict.fromkeys(
-        (
-            *("asolve", "check", "compare", "compile", "diff", "dumps", "experiment", "experiments", "explain"),
-            *("export", "fmt"),
-            *("load", "load_plan", "loads", "profile", "quantity", "read", "report", "simulate"),
-            *("solve", "sweep", "verify", "vm_types", "why"),
-        ),
-        "mrdsl.api",
-    ),
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
     "Progress": "mrdsl.core.watching",
     **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
     **{f"{family.title()}Plan": f"mrdsl.families.{family}.plan" for family in _PLANNING},
     **dict.fromkeys(("Constraint", "Goal", "Method", "Spec"), "mrdsl.spec.spec"),
 }
+"""Where public names are that are not in ``mrdsl.api``, which has the rest."""
 
 __all__ = [
     "BoundsPlan",
@@ -137,8 +129,8 @@ saving.register("spec", _form("mrdsl.planning.saved_specs", "SpecForm"))
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return getattr(import_module(_HOMES.get(name, "mrdsl.api")), name)
     raise AttributeError(f"module 'mrdsl' has no attribute {name!r}")
 
 

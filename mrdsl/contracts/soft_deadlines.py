@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY, SAME_SUM
 from mrdsl.core.units import show
 from mrdsl.spec.columns import Columns, Joined, column, parts_of, words
 from mrdsl.spec.spec import Spec
@@ -62,3 +62,12 @@ def _firm(part: Sequence[Any], soft: NDArray[np.bool_]) -> Sequence[Any]:
     said = np.array([word or None for word in words(part, "guarantee").tolist()], dtype=object)
     values = {**part.values, "guarantee": np.where(soft, "upper", said)}
     return Columns(part.node_type, part.names, values, part.span_at, part.group)
+
+
+def priced(value: float, now: float, currency: str, most: str = "") -> str:
+    """What a plan that keeps the bound costs beside the one there is, in words; ``most`` before an unproven one."""
+    if value <= now * (1.0 + SAME_SUM):
+        return f"costs no more than these {now:.2f} {currency}"
+    if f"{value:.2f}" == f"{now:.2f}":
+        return f"would cost {most}{value:.6g} {currency} instead of {now:.6g}"
+    return f"would cost {most}{value:.2f} {currency} instead of {now:.2f}"

@@ -7,6 +7,7 @@ import re
 import pytest
 
 import mrdsl
+from mrdsl.contracts.soft_deadlines import priced
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.resources import resource
 
@@ -79,3 +80,17 @@ def test_a_bound_that_no_slots_keep() -> None:
     """With a slot for each of its 168 tasks grep takes 74 s on average, 114 s by the upper estimate."""
     (warned,), _ = soft(SLOTS.replace("deadline = 10 min", "deadline = 80 s"), "formulas")
     assert "more than any cluster keeps" in warned.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "now", "said"),
+    [
+        (39.13, 31.84, "would cost 39.13 USD instead of 31.84"),
+        (0.6, 0.6, "costs no more than these 0.60 USD"),
+        (0.5, 0.6, "costs no more than these 0.60 USD"),
+        (0.6042, 0.6, "would cost 0.6042 USD instead of 0.6"),
+        (0.0, 0.0, "costs no more than these 0.00 USD"),
+    ],
+)
+def test_two_prices_are_told_as_two_only_where_they_differ(value: float, now: float, said: str) -> None:
+    assert priced(value, now, "USD") == said

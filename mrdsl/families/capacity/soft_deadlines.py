@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm
+from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, priced
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import SolutionStatus
 from mrdsl.families.capacity.instance import instance_of
@@ -35,4 +35,4 @@ def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) 
     if found is None or found.value is None:
         return UNPRICED
     most = "" if found.solution is SolutionStatus.OPTIMAL else "at most "
-    return f"would cost {most}{found.value:.2f} {spec.currency} instead of {plan.total:.2f}"
+    return priced(found.value, plan.total, spec.currency, most)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.contracts.pipeline import Draft, last_draft
-from mrdsl.contracts.soft_deadlines import UNPRICED, firm
+from mrdsl.contracts.soft_deadlines import UNPRICED, firm, priced
 from mrdsl.families.joint.checks import find_impossible
 from mrdsl.families.joint.methods.greedy import fill_by_penalty, recover, serve_least
 from mrdsl.families.joint.plan import JointPlan
@@ -43,4 +43,4 @@ def price(spec: Spec, plan: JointPlan, relax: bool, soft: NDArray[np.bool_]) -> 
     found = last_draft([(serve_least, {}), (fill_by_penalty, {}), (recover, {})], Draft(firmer, relax))
     if found.value is None:
         return BEYOND
-    return f"would cost {found.value:.2f} {spec.currency} instead of {plan.total:.2f}"
+    return priced(found.value, plan.total, spec.currency)
