@@ -126,3 +126,11 @@ def sampler(distribution: str, least: float, avg: float, longest: float, tasks: 
 def mean_of(times: Sampler) -> float:
     """The mean of what a sampler of this module draws."""
     return float(getattr(times, "mean"))  # noqa: B009
+
+
+def spreads(times: Sampler) -> bool:
+    """Whether two tasks hardly ever take the same time; not so of recorded times, nor of those without a spread."""
+    inner = getattr(times, "times", times)
+    return not isinstance(inner, Samples) and not (
+        isinstance(inner, Spread) and not inner.least < inner.avg < inner.longest
+    )

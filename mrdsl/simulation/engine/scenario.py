@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from mrdsl.simulation.engine.alone import AloneEngine
 from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission
-from mrdsl.simulation.engine.samplers import mean_of
+from mrdsl.simulation.engine.samplers import mean_of, spreads
 from mrdsl.simulation.engine.state import Job
 from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Loss, Machines, Sharing, count_vms
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
@@ -114,6 +115,18 @@ class Scenario:
         return self.losses is not None or any(each.interruptions > 0.0 for each in self.machines)
 
     @property
+    def alone(self) -> bool:
+        """Whether one class has alike slots to itself, and its tasks have times that hardly ever are the same."""
+        return (
+            len(self.classes) == 1
+            and not self.masters
+            and all(len(rules) == 1 and rules[0].limit == inf for rules in self.queues)
+            and len({each.speed for each in self.machines}) == 1
+            and all(stage.slowstart >= 1.0 and stage.limit == inf for stage in self.classes[0].kind.stages)
+            and all(spreads(times.work) for times in self.classes[0].times)
+        )
+
+    @property
     def vms(self) -> int:
         """Machines of all groups."""
         return count_vms(self.machines)
@@ -159,6 +172,7 @@ def attempts_of(scenario: Scenario, seed: int, run: int) -> Iterator[Attempt]:
     """Every attempt of one run in the order of ends, as the run goes: only those of one stretch of time are held."""
     held: list[Attempt] = []
     engine = _Run(scenario, seed, run, held.append).engine
+    assert isinstance(engine, Engine)
     engine.run(0.0)
     while engine.events:
         engine.run(engine.events[0][0] + STRETCH)
@@ -180,7 +194,7 @@ class _Run:
         if not self.to_warm:
             self._lose_some()
 
-    def _engine(self, record: Record | None) -> Engine:
+    def _engine(self, record: Record | None) -> Engine | AloneEngine:
         s = self.scenario
         draws = StreamDraws(
             [each.times for each in s.classes],
@@ -201,8 +215,19 @@ class _Run:
             s.masters,
         )
         if s.faults == Faults() and not s.machines_go:
+            if record is None and s.alone:
+                return self._alone(draws)
             return Engine(*world)
         return FaultyEngine(*world, faults=s.faults, losses=self._losses())
+
+    def _alone(self, draws: StreamDraws) -> AloneEngine:
+        s = self.scenario
+        slots = [
+            (sum(each.vms * each.slots for each in s.machines if each.pool == pool), rules[0].fair)
+            for pool, rules in enumerate(s.queues)
+        ]
+        speed = s.machines[0].speed
+        return AloneEngine(s.classes[0].kind, slots, speed, self._arrivals(0), draws, self._completed)
 
     def seen(self) -> Seen:
         """Runs, and says what there was."""

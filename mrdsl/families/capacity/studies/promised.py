@@ -6,15 +6,17 @@ of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Result, Table
 from mrdsl.core.units import HOUR
+from mrdsl.core.writer import write_text
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.trials import Cell, Trials
@@ -23,6 +25,7 @@ from mrdsl.families.capacity.simulate import held_of, simulate_plan
 from mrdsl.formulas import mapreduce
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
+from mrdsl.simulation.statistics import TAIL, share_bounds
 from mrdsl.spec.blocks import GUARANTEES, MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import PERCENTILES, Range
 from mrdsl.spec.simulated_plan import Simulation
@@ -93,47 +96,84 @@ def held_out(spec: Spec, plan: CapacityPlan, runs: int) -> float:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was promised, what held-out runs showed, and VMs beside those of the upper estimate (0: it has no plan)."""
+    """What was promised and shown of a scenario's plan, and what held-out runs showed.
 
+    ``level`` is promised, ``low`` is what the runs of the search are sure of, ``share`` what held-out runs showed.
+    ``vms`` beside those of the upper estimate, 0 where it has no plan; ``looks`` full evaluations.
+    """
+
+    scenario: int
+    promise: str
     level: float
+    low: float
     share: float
     vms: float
     upper: float
     looks: int
 
 
+COLUMNS = tuple(each.name for each in fields(Outcome))
+ROWS = "scenarios.csv"
+
+
 def honesty(output: Path, bench: Bench, scenarios: int = 100, runs: int = 100, seed: int = 1) -> Iterator[Table]:
-    """How often plans break their promise on held-out runs, beside how often they may."""
+    """How often plans break their promise on held-out runs, beside how often they may.
+
+    ``scenarios.csv`` has a row for each scenario, from when it is known.
+    """
     found: list[Outcome] = []
-    none = 0
     for number in range(scenarios):
-        spec = scenario(seed + number, number)
-        outcome = _outcome(bench, spec, runs)
-        if outcome is None:
-            none += 1
-        else:
+        outcome = _outcome(bench, scenario(seed + number, number), number, runs)
+        if outcome is not None:
             found.append(outcome)
-    rows = []
-    for name, level in (("p80", 0.8), ("p90", 0.9), ("p95", 0.95), ("all", None)):
-        mine = [one for one in found if level in (None, one.level)]
-        broken = sum(one.share < one.level for one in mine)
-        least = min((one.share - one.level for one in mine), default=0.0)
-        saved = [100.0 * (1.0 - one.vms / one.upper) for one in mine if one.upper]
-        looks = float(np.mean([one.looks for one in mine])) if mine else 0.0
-        rows.append((name, len(mine), broken, 100.0 * least, looks, float(np.mean(saved)) if saved else 0.0))
-    heads = ("promise", "plans", "broken", "worst [points]", "full evaluations", "VMs saved against upper [%]")
-    title = f"Broken on held-out runs, at most 5 % are stated; no plan shown: {none}"
-    yield Table(title, heads, rows)
+            write_text(output / ROWS, csv_text(COLUMNS, map(astuple, found)), force=len(found) > 1)
+    names = sorted({each.promise for each in found})
+    rows = [_counted(name, [each for each in found if each.promise == name]) for name in names]
+    title = f"Broken on held-out runs, at most 5 % are stated; no plan shown: {scenarios - len(found)}"
+    yield Table(title, HEADS, [*rows, _counted("all", found)])
 
 
-def _outcome(bench: Bench, spec: Spec, runs: int) -> Outcome | None:
+HEADS = (
+    "promise",
+    "plans",
+    "broken",
+    "at least [%]",
+    "at most [%]",
+    "worst [points]",
+    "below what was sure",
+    "full evaluations",
+    "VMs saved against upper [%]",
+)
+
+
+def _counted(name: str, found: Sequence[Outcome]) -> tuple[object, ...]:
+    """A row: plans that broke their promise, bounds of their share at 97.5 % each, and what else was found."""
+    if not found:
+        return (name, 0, 0, *(0.0, 100.0, 0.0), 0, 0.0, 0.0)
+    broken = sum(one.share < one.level for one in found)
+    saved = [100.0 * (1.0 - one.vms / one.upper) for one in found if one.upper]
+    return (
+        name,
+        len(found),
+        broken,
+        *(100.0 * bound for bound in share_bounds(broken / len(found), len(found), TAIL)),
+        100.0 * min(one.share - one.level for one in found),
+        sum(one.share < one.low for one in found),
+        float(np.mean([one.looks for one in found])),
+        float(np.mean(saved)) if saved else 0.0,
+    )
+
+
+def _outcome(bench: Bench, spec: Spec, number: int, runs: int) -> Outcome | None:
     solved = bench.solve(spec)
     plan = solved.plan
     if not isinstance(plan, CapacityPlan) or plan.calibration is None:
         return None
     (promise,) = plan.calibration.promises
     upper = (plan.calibration.formula_vms or 0.0) if plan.calibration.formula == "upper" else 0.0
-    return Outcome(promise.level, held_out(spec, plan, runs), _vms(solved), upper, plan.calibration.looks)
+    word = str(spec.facts.classes[0].guarantee)
+    share = held_out(spec, plan, runs)
+    return Outcome(number, word, promise.level, promise.low, share, _vms(solved), upper, plan.calibration.looks)
 
 
 def _vms(result: Result) -> float:
