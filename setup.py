@@ -6,11 +6,11 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-FOLDERS = ("grammar", "models", "solvers")
+FOLDERS = ("extensions", "grammar", "models", "solvers")
 
 
 class BuildWithData(build_py):
-    """Copies grammar, models and solver files to ``mrdsl/data`` of a wheel; an editable install reads them in place."""
+    """Copies the data folders to ``mrdsl/data`` of a wheel; an editable install reads them in place."""
 
     def run(self) -> None:
         super().run()

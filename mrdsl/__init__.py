@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mrdsl.api import (
         asolve,
         check,
+        check_plugin,
         compare,
         compile,
         diff,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         why,
     )
     from mrdsl.core.diagnostics import Diagnostic, MrdslError
+    from mrdsl.core.plugins import PluginError
     from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
     from mrdsl.core.watching import Progress
     from mrdsl.families.bounds.plan import BoundsPlan
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 _PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "makespan", "schedule")
 _HOMES = {
     **dict.fromkeys(("Diagnostic", "MrdslError"), "mrdsl.core.diagnostics"),
+    "PluginError": "mrdsl.core.plugins",
     "Progress": "mrdsl.core.watching",
     **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
     **{f"{family.title()}Plan": f"mrdsl.families.{family}.plan" for family in _PLANNING},
@@ -75,6 +78,7 @@ __all__ = [
     "Method",
     "MrdslError",
     "Plan",
+    "PluginError",
     "Progress",
     "Result",
     "SchedulePlan",
@@ -84,6 +88,7 @@ __all__ = [
     "__version__",
     "asolve",
     "check",
+    "check_plugin",
     "compare",
     "compile",
     "diff",

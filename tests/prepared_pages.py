@@ -68,6 +68,7 @@ def _without_pygls(folder: Path, patch: Patch) -> None:
 
 
 FILES: dict[str, Callable[[bool], dict[str, str]]] = {
+    "broken-plugin": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "broken-plan": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "objective-differs": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "contradicted-claim": lambda bad: {"nightly.mrspec": model(REFERENCE)},
@@ -133,6 +134,11 @@ def too_few_vms(draft: Draft) -> Draft:
     """A step of a wrong method: a good plan with half its VMs."""
     found: Any = mrdsl.solve(draft.spec, "direct")
     return replace(draft, plan=replace(found.plan, on_demand=0.0, reserved=0.0), value=found.objective.value)
+
+
+def divides_by_zero(draft: Draft) -> Draft:
+    """A step of a method that fails."""
+    return replace(draft, value=1.0 / 0.0)
 
 
 def too_cheap(draft: Draft) -> Draft:
@@ -239,6 +245,7 @@ BAD: dict[str, Callable[[Path, Patch], None]] = {
     "broken-family": lambda folder, patch: install(
         folder / "site", patch, {"mrdsl.families": {"shop": "no_such_module:FAMILY"}}
     ),
+    "broken-plugin": _pipeline("divides_by_zero"),
     "broken-plan": _pipeline("too_few_vms"),
     "objective-differs": _pipeline("too_cheap"),
     "contradicted-claim": _refuting,

@@ -20,11 +20,13 @@ from mrdsl.api.plans import (
     solve,
     verify,
 )
+from mrdsl.api.plugins import check_plugin
 from mrdsl.api.studies import experiment, experiments, explain, read, sweep, why
 
 __all__ = [
     "asolve",
     "check",
+    "check_plugin",
     "compare",
     "compile",
     "diff",

@@ -27,6 +27,12 @@ def _new() -> click.Command:
     return new
 
 
+def _check_plugin() -> click.Command:
+    from mrdsl.cli.check_plugin import check_plugin
+
+    return check_plugin
+
+
 def _fmt() -> click.Command:
     from mrdsl.cli.fmt import fmt
 
@@ -163,6 +169,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "schema": _schema,
     "sweep": _sweep,
     "experiment": _experiment,
+    "check-plugin": _check_plugin,
 }
 
 

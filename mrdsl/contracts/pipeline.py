@@ -13,12 +13,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from inspect import signature
+from numbers import Real
+from typing import Any, get_args, get_type_hints
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.log import DEBUG, log
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.stopping import is_stopped
+from mrdsl.spec.declared import described
 from mrdsl.spec.spec import Spec
 
 
@@ -57,6 +60,51 @@ class Draft:
 
 
 Step = Callable[..., Draft]
+
+
+def draft_mistake(value: Any) -> str:
+    """What is wrong with what a step handed on, in words; "" where it is a draft that can be gone on with."""
+    if not isinstance(value, Draft):
+        return f"returned {described(value)} instead of a Draft"
+    numbers = {"value": value.value, "bound": value.bound, "fixed": value.fixed}
+    for name, number in numbers.items():
+        if number is not None and not isinstance(number, Real):
+            return f"left {described(number)} as the draft's `{name}`"
+    if value.plan is not None and not isinstance(value.plan, Plan):
+        return f"left {described(value.plan)} as the draft's `plan`"
+    if not isinstance(value.termination, Termination):
+        return f"left {described(value.termination)} as the draft's `termination`"
+    if not all(isinstance(each, Diagnostic) for each in value.diagnostics):
+        return "left something that is no Diagnostic among the draft's `diagnostics`"
+    return ""
+
+
+def parameters_mistake(step: Step, parameters: Mapping[str, Any]) -> str:
+    """What is wrong with the parameters that a file gives a step, in words; "" where it takes them."""
+    taken = signature(step)
+    try:
+        taken.bind(None, **parameters)
+    except TypeError as cause:
+        own = ", ".join(list(taken.parameters)[1:]) or "none"
+        return f"`{step.__name__}` is not called so: {cause}; its parameters: {own}"
+    try:
+        hints = get_type_hints(step)
+    except NameError:
+        return ""
+    for name, value in parameters.items():
+        kinds = get_args(hints.get(name)) or (hints.get(name),)
+        if all(kind in _NUMBERS for kind in kinds) and not any(_is_one(value, kind) for kind in kinds):
+            return f"`{step.__name__}` takes {name} as {_NUMBERS[kinds[0]]}, not {described(value)}"
+    return ""
+
+
+_NUMBERS = {bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def _is_one(value: object, kind: type) -> bool:
+    if kind is bool or isinstance(value, bool):
+        return kind is bool and isinstance(value, bool)
+    return isinstance(value, int) or (kind is float and isinstance(value, float))
 
 
 def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Draft:

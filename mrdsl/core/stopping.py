@@ -1,4 +1,4 @@
-"""Work that another thread may end: who waits for long looks from time to time whether it is wanted still."""
+"""Work that another thread, or a time limit, may end: who waits for long looks whether it is wanted still."""
 
 from __future__ import annotations
 
@@ -31,3 +31,27 @@ def is_stopped() -> bool:
     """Whether somebody has ended the work of this thread."""
     event = _STOP.get()
     return event is not None and event.is_set()
+
+
+_END: ContextVar[float | None] = ContextVar("_END", default=None)
+
+
+@contextmanager
+def ending(end: float | None) -> Iterator[None]:
+    """While it lasts, what is called is to end by ``end`` of the monotonic clock [s]; None: as before."""
+    token = _END.set(_END.get() if end is None else end)
+    try:
+        yield
+    finally:
+        _END.reset(token)
+
+
+@contextmanager
+def without_end() -> Iterator[float | None]:
+    """The end that there is, which what is called meanwhile does not see: who asked looks after it."""
+    end = _END.get()
+    token = _END.set(None)
+    try:
+        yield end
+    finally:
+        _END.reset(token)

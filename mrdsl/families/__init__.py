@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 
 from mrdsl.contracts.family import Family
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.entry_points import entry_points_of, load
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 SHIPPED = ("bounds", "capacity", "joint", "energy", "deadline", "makespan", "schedule", "hybrid")
 ENTRY_POINTS = "mrdsl.families"
+KITS = {
+    "pipeline": "heuristic steps for a family",
+}
+"""What `mrdsl new KIND NAME` writes a plug-in of, in a word; no family is called so."""
 
 
 @cache
@@ -55,7 +60,7 @@ def reference_text(name: str) -> str | None:
 
 def _loaded(point: EntryPoint) -> Family:
     try:
-        declared = point.load()
+        declared = load(point)
     except Exception as cause:  # whatever a foreign package raises is its own mistake
         raise _broken(point, f"cannot be loaded: {type(cause).__name__}: {cause}") from None
     if not isinstance(declared, Family):
@@ -71,6 +76,4 @@ def _broken(point: EntryPoint, what: str) -> MrdslError:
 
 
 def _installed() -> Iterable[EntryPoint]:
-    from importlib.metadata import entry_points
-
-    return entry_points(group=ENTRY_POINTS)
+    return entry_points_of(ENTRY_POINTS)

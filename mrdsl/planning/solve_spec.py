@@ -13,6 +13,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, wa
 from mrdsl.core.finiteness import finite
 from mrdsl.core.log import DEBUG, INFO, log
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination, relative_gap
+from mrdsl.core.stopping import ending
 from mrdsl.core.watching import of_the_goal
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
@@ -49,6 +50,21 @@ def solve(
     a spec or a request that is wrong (exit code 2) and for a solver that is missing (exit code 3).
     """
     began = time.monotonic()
+    seconds = None if limits is None else limits.time
+    with ending(began + seconds if isinstance(seconds, int | float) else None):
+        return _solved(spec, solver, formulation, relax, limits, memory, model, began)
+
+
+def _solved(
+    spec: Spec,
+    solver: str,
+    formulation: str | None,
+    relax: bool,
+    limits: Limits | None,
+    memory: Any,
+    model: Any,
+    began: float,
+) -> Result:
     family = find_family(spec)
     formulation, relax = asked(spec, formulation, relax, solver)
     seconds: dict[str, float] = {}
@@ -168,10 +184,15 @@ class _Run:
 
         assert self.choice.solver is not None
         limits, given = self.choice.limits, self.choice.parameters
-        steps = steps_of(self.choice.solver.pipelines[self.family.name], given)
+        steps = steps_of(self.choice.solver, self.family.name, given)
         seed = limits.seed if limits.seed is not None else self.spec.seed or 0
         draft = Draft(self.spec, self.relax, seed, limits, self.began)
-        return run_steps(steps, draft)
+        if self.choice.solver.foreign_file is None:
+            return run_steps(steps, draft)
+        from mrdsl.planning.plugin_results import run_foreign
+
+        end = None if limits.time is None else self.began + limits.time
+        return run_foreign(self.choice.solver, self.family, partial(run_steps, steps, draft), end)
 
     def _solve_part(self, model: Any, limits: Limits | None = None) -> Any:
         from mrdsl.planning.answers import doubts_of
@@ -275,7 +296,14 @@ class _Run:
         return compared(answer, self._verified(known), limits, maximize, method)
 
     def _verified(self, result: Result) -> Result:
-        return verified(self.spec, self.family, result, self.relax)
+        solver = self.choice.solver
+        if solver is None or not solver.is_pipeline or solver.foreign_file is None:
+            return verified(self.spec, self.family, result, self.relax)
+        from mrdsl.planning.plugin_results import held_to_the_spec
+
+        return held_to_the_spec(
+            solver, self.family, result, partial(verified, self.spec, self.family, relax=self.relax)
+        )
 
 
 def verified(spec: Spec, family: Family, result: Result, relax: bool) -> Result:

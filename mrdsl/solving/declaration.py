@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 
@@ -24,6 +24,8 @@ KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")
 OFFERS = ("duals", "start", "bound", "incumbents", "iis")
 SHIPPED = "shipped"
 """The origin of the solvers that come with mrdsl."""
+ENTRY_POINT = "entry point"
+"""The origin of those that an installed package declares, or a folder that counts as one."""
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -128,6 +130,16 @@ class SolverFile:
     def foreign_file(self) -> str | None:
         """The file or entry point that declared it, None for what comes with mrdsl."""
         return None if self.origin == SHIPPED else self.source
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the user named, whose modules its functions may be; None for what is installed."""
+        return Path(self.source).parent if self.origin not in (SHIPPED, ENTRY_POINT) else None
+
+    @property
+    def shown(self) -> str:
+        """What it is, in words, for a message."""
+        return f"the {self.kind} `{self.name}`"
 
     def distrusted(self, version: str | None, kind: str) -> tuple[Distrust, ...]:
         """What is known against a version on a kind of model; one that does not tell its version is under suspicion."""

@@ -4,7 +4,7 @@ The solvers that come with mrdsl keep their names. Any other name is looked up a
 first wins: those in ``MRDSL_SOLVERS`` (separated like ``PATH``; ``--solvers`` puts one in front), then the user's
 configuration folder; last come the entry points of the group ``mrdsl.solvers`` (each a mapping as a TOML file would
 give it, or the path of one). A spec's own folder is never searched. What a file may be is in
-:mod:`mrdsl.solving.trusted`.
+:mod:`mrdsl.core.trusted`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.entry_points import entry_points_of
+from mrdsl.core.entry_points import entry_points_of, load, named_folders
 from mrdsl.core.resources import resource
 from mrdsl.core.source import Span
-from mrdsl.solving.declaration import SHIPPED, SolverFile, declare
-from mrdsl.solving.trusted import read_trusted
+from mrdsl.core.trusted import read_trusted
+from mrdsl.solving.declaration import ENTRY_POINT, SHIPPED, SolverFile, declare
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 
 ENTRY_POINTS = "mrdsl.solvers"
+PROJECT = "pyproject.toml"
+"""A file of that name declares a package, not a solver."""
 EMBEDDED = "highs"
 """The solver that comes with mrdsl."""
 
@@ -56,7 +58,7 @@ def look_in(folder: Path | str) -> None:
 
 def solver_folders() -> tuple[SolverFolder, ...]:
     """The folders that are searched, in order."""
-    asked = (SolverFolder(Path(p), "MRDSL_SOLVERS") for p in os.environ.get("MRDSL_SOLVERS", "").split(os.pathsep) if p)
+    asked = (SolverFolder(folder, "MRDSL_SOLVERS") for folder in named_folders())
     user = _user_folder()
     return (
         SolverFolder(resource("solvers"), SHIPPED),
@@ -100,7 +102,7 @@ def every() -> Iterator[SolverFile]:
 def read(path: Path, origin: str) -> SolverFile:
     """One file; raises MrdslError ``bad-solver-file``."""
     try:
-        text = path.read_text(encoding="utf-8") if origin == SHIPPED else read_trusted(path)
+        text = path.read_text(encoding="utf-8") if origin in (SHIPPED, ENTRY_POINT) else read_trusted(path)
         data = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as cause:
         message = f"{path} cannot be read as TOML: {cause}"
@@ -115,9 +117,10 @@ def read(path: Path, origin: str) -> SolverFile:
 def _files(folder: Path) -> list[Path]:
     """The solver files of a folder; none where it cannot be read."""
     try:
-        return sorted(path for path in folder.glob("*.toml") if METHOD_NAME.fullmatch(path.stem))
+        found = sorted(path for path in folder.glob("*.toml") if METHOD_NAME.fullmatch(path.stem))
     except OSError:
         return []
+    return [path for path in found if path.name != PROJECT]
 
 
 def _shadowing(name: str, where: str) -> Any:
@@ -167,21 +170,28 @@ def _configuration() -> Path:
 
 
 def _entry_points() -> tuple[Any, ...]:
-    return _entry_points_on(tuple(sys.path))
+    return _entry_points_on(tuple(sys.path), named_folders())
 
 
 @cache
-def _entry_points_on(path: tuple[str, ...]) -> tuple[Any, ...]:
-    """Those of the packages on Python's path, looked for once."""
+def _entry_points_on(path: tuple[str, ...], named: tuple[Path, ...]) -> tuple[Any, ...]:
+    """Those of the packages on Python's path and of the folders that the user named, looked for once."""
     return entry_points_of(ENTRY_POINTS)
 
 
 def _from_entry_point(point: Any) -> SolverFile:
     try:
-        loaded = point.load()
-    except Exception as cause:
-        message = f"the solver `{point.name}` of the package `{point.value}` cannot be loaded: {cause}"
-        raise MrdslError([error("bad-solver-file", message)]) from None
+        loaded = load(point)
+        if not isinstance(loaded, Mapping):
+            loaded = Path(loaded)
+    except Exception as cause:  # whatever a foreign package raises is its own mistake
+        from mrdsl.core.plugins import plugin_of
+
+        plugin = plugin_of("", point.value.partition(":")[0])
+        place = plugin.place(cause) if plugin is not None else None
+        what = f"{type(cause).__name__}: {cause}"
+        message = f"the solver `{point.name}` of the package `{point.value}` cannot be loaded: {what}"
+        raise MrdslError([error("bad-solver-file", message, place)]) from cause
     if isinstance(loaded, Mapping):
-        return declare(loaded, point.value, "entry point")
-    return read(Path(loaded), "entry point")
+        return declare(loaded, point.value, ENTRY_POINT)
+    return read(loaded, ENTRY_POINT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import import_module
@@ -16,7 +15,7 @@ import pytest
 
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.result import Limits, Termination
+from mrdsl.extending import pipelines as contract
 from mrdsl.families import SHIPPED
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SHIPPED as COMES_WITH_MRDSL
@@ -25,9 +24,6 @@ from mrdsl.solving.references import function_named
 
 ROOT = Path(__file__).resolve().parents[2]
 FROM_A_FILE = (int, float, str, bool, type(None))
-SECONDS = 2.0
-PATIENCE = 60.0
-"""A step that minds its limit may end well after it on a machine with much else to do."""
 
 
 @cache
@@ -109,25 +105,24 @@ def test_the_methods_of_a_family_are_the_pipelines_that_serve_it(problem: str) -
 
 
 @every_pipeline
-def test_every_step_takes_its_parameters(problem: str, name: str) -> None:
+def test_every_step_is_the_familys_own_and_takes_its_parameters(problem: str, name: str) -> None:
     for step in pipelines()[problem, name].steps:
-        function = function_named(step["call"])
-        assert function.__module__.startswith(f"mrdsl.families.{problem}.methods.")
-        given = {key: value for key, value in step.items() if key != "call"}
-        inspect.signature(function).bind(Draft.__new__(Draft), **given)
+        assert function_named(step["call"]).__module__.startswith(f"mrdsl.families.{problem}.methods.")
+    assert contract.checked_steps(registry.find(name), problem).complaints == ()
+
+
+@cache
+def known(problem: str) -> mrdsl.Result:
+    return contract.by_the_familys_choice(reference(problem))
+
+
+def reference(problem: str) -> mrdsl.Spec:
+    return mrdsl.load(ROOT / "models" / problem / "reference.mrspec")
 
 
 @every_pipeline
 def test_every_pipeline_gives_a_plan_or_says_why_not(problem: str, name: str) -> None:
-    spec = mrdsl.load(ROOT / "models" / problem / "reference.mrspec")
-    started = time.monotonic()
-    result = mrdsl.solve(spec, name, limits=Limits(time=SECONDS))
-    assert time.monotonic() - started < PATIENCE
-    assert result.solver is not None
-    assert result.solver["name"] == name
-    if result.plan is None:
-        assert result.diagnostics
-        assert all(one.message for one in result.diagnostics)
-    else:
-        assert result.termination in (Termination.COMPLETED, Termination.OPTIMAL, Termination.TIME_LIMIT)
-        assert [one for one in result.diagnostics if one.severity == "error"] == []
+    """What `mrdsl check-plugin` asks of a plug-in, on one model of each family."""
+    spec = reference(problem)
+    ran = contract.checked_run(registry.find(name), problem, "reference", spec, lambda _: known(problem))
+    assert ran.complaints == ()

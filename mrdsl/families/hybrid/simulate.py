@@ -71,7 +71,7 @@ def _shortened(spec: Spec, jobs: int | None) -> Spec:
 
 
 def _run(spec: Spec, policy: str) -> HybridPlan:
-    steps = steps_of(registry.find(policy).pipelines["hybrid"], {})
+    steps = steps_of(registry.find(policy), "hybrid", {})
     result = run_steps(steps, Draft(spec, seed=spec.seed or 0))
     plan = result.plan
     broken = tuple(verify(spec, plan, False)) if isinstance(plan, HybridPlan) else ()

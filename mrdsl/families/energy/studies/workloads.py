@@ -69,7 +69,7 @@ def decide(spec: Spec, method: str) -> JobUse | None:
 
     None where it ends without having placed every task.
     """
-    steps = steps_of(registry.find(method).pipelines["energy"], {})
+    steps = steps_of(registry.find(method), "energy", {})
     draft = last_draft([one for one in steps if one[0] is not report], Draft(spec))
     if draft.termination is Termination.INFEASIBLE:
         return None

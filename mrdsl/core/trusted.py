@@ -1,9 +1,12 @@
-"""Which solver files may be read: what one declares is run as a program, so nobody else may have written it."""
+"""Which files that the user named may be read: what they say is run, so nobody else may have written them."""
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _LARGEST = 1 << 20
@@ -26,6 +29,42 @@ def read_trusted(path: Path) -> str:
             _refuse_strangers(status, "it", sticky=False)
             _refuse_strangers(path.resolve().parent.stat(), "its folder", sticky=True)
         return stream.read()
+
+
+def make_importable(folder: Path, module: str) -> None:
+    """Lets a module of a folder that the user named be imported, after everything that is installed.
+
+    The same rule as for files holds for all Python files of the folder itself and all that the module's package holds.
+    Does nothing where the folder has no such module. Raises PermissionError and OSError with the reason.
+    """
+    first = module.partition(".")[0]
+    package = folder / first
+    if not (package.is_dir() or (folder / f"{first}.py").is_file()):
+        return
+    if os.name == "posix":
+        for path in _code_of(folder, package):
+            _refuse_strangers(path.stat(), f"`{path}`", sticky=False)
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+@contextmanager
+def leaving_no_bytecode() -> Iterator[None]:
+    """While it lasts, what is imported leaves no ``__pycache__`` in folders that are the user's."""
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+
+
+def _code_of(folder: Path, package: Path) -> Iterator[Path]:
+    yield folder
+    yield from folder.glob("*.py")
+    yield from folder.glob("__pycache__/*")
+    if package.is_dir():
+        yield package
+        yield from package.rglob("*")
 
 
 def _refuse_strangers(status: os.stat_result, what: str, sticky: bool) -> None:

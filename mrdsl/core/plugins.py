@@ -1,0 +1,201 @@
+"""Code that is not mrdsl's: whatever it does wrong is told as its own, with its file and line.
+
+A plug-in's functions are called through :meth:`Plugin.guarded`. What they raise becomes a :class:`PluginError` at the
+innermost line of the plug-in's own files; so does a value that is not what was asked for, and a call that goes on long
+after the time limit under which it runs. A MrdslError is how a plug-in refuses a spec, and passes; so does what a
+caller of the Python API raises from inside (a signal handler, a callback).
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, wraps
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.source import Span
+from mrdsl.core.stopping import without_end
+from mrdsl.core.trusted import leaving_no_bytecode
+
+PATIENCE = 5.0
+"""Seconds after its time limit in which a plug-in's function may still end by itself."""
+_HINT = "this is a fault of that plug-in; `mrdsl check-plugin FOLDER` tries all that it claims"
+_MRDSL = str(Path(__file__).resolve().parents[1])
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+class PluginError(MrdslError):
+    """A plug-in did something wrong; what it raised is the ``__cause__``."""
+
+    def __init__(self, diagnostics: Any, exit_code: int = 3) -> None:
+        super().__init__(diagnostics, exit_code)
+
+
+class _OverrunError(BaseException):
+    """Raised inside a function that goes on after its time."""
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """Somebody else's code: ``what`` it is in words (the pipeline `patient`), and the files and folders it lies in."""
+
+    what: str
+    places: tuple[str, ...]
+
+    def told(self, message: str, place: Span | None) -> Diagnostic:
+        """The diagnostic of a fault."""
+        return error("broken-plugin", f"{self.what} {message}", place, _HINT)
+
+    def guarded(
+        self,
+        function: Callable[..., Any],
+        part: str,
+        mistake: Callable[[Any], str] = lambda _: "",
+        passes: tuple[type[Exception], ...] = (),
+    ) -> Callable[..., Any]:
+        """The function, whose faults are the plug-in's: ``part`` says which it is (step `improve`).
+
+        ``mistake`` says in words what is wrong with a value that it returned, "" where nothing is; ``passes`` are
+        exceptions that it may raise. What it yields is asked for at once.
+        """
+
+        @wraps(function)
+        def call(*values: Any, **named: Any) -> Any:
+            with self.blamed(f"in {part}", defined_at(function), passes):
+                value = _in_time(function, values, named)
+            wrong = mistake(value)
+            if wrong:
+                raise PluginError([self.told(f"{wrong}, in {part}", defined_at(function))])
+            return value
+
+        return call
+
+    @contextmanager
+    def blamed(
+        self, where: str, otherwise: Span | None = None, passes: tuple[type[Exception], ...] = ()
+    ) -> Iterator[None]:
+        """While it lasts, what is raised is the plug-in's fault, at ``otherwise`` where no frame is its own."""
+        try:
+            yield
+        except (MrdslError, MemoryError):
+            raise
+        except _OverrunError as late:
+            message = f"did not end within {PATIENCE:g} s after its time limit, {where}"
+            raise PluginError([self.told(message, self.place(late) or otherwise)]) from None
+        except (Exception, SystemExit) as cause:
+            if isinstance(cause, passes) or self._is_the_callers(cause):
+                raise
+            message = f"failed with {type(cause).__name__}: {cause}, {where}"
+            raise PluginError([self.told(message, self.place(cause) or otherwise)]) from cause
+
+    def place(self, cause: BaseException) -> Span | None:
+        """The innermost line of the plug-in's own files through which an exception came."""
+        if isinstance(cause, SyntaxError) and cause.filename and self._has(cause.filename):
+            return _line(cause.filename, cause.lineno or 1)
+        own = [_line(file, line) for file, line in _frames(cause.__traceback__) if self._has(file)]
+        return own[-1] if own else None
+
+    def _has(self, file: str) -> bool:
+        return _within(file, self.places)
+
+    def _is_the_callers(self, cause: BaseException) -> bool:
+        """Whether it was raised in code that is neither the plug-in's, nor mrdsl's, nor installed: a caller's own."""
+        file = [file for file, _ in _frames(cause.__traceback__)][-1]
+        known = file.startswith("<") or self._has(file) or _within(file, (_MRDSL, *_python()))
+        return not known and not any(part in Path(file).parts for part in _INSTALLED)
+
+
+def plugin_of(what: str, module: str) -> Plugin | None:
+    """The plug-in whose code a module is; None for mrdsl's own modules. Imports nothing of it."""
+    first = module.partition(".")[0]
+    if first == "mrdsl":
+        return None
+    try:
+        found = find_spec(first)
+    except (ImportError, ValueError):
+        found = None
+    places = [*(found.submodule_search_locations or ()), found.origin] if found is not None else []
+    return Plugin(what, tuple(os.path.realpath(place) for place in places if place))
+
+
+def _in_time(function: Callable[..., Any], values: Any, named: Any) -> Any:
+    """The function's value; within another plug-in's call, that one's time counts."""
+    with without_end() as end:
+        alarm = None if end is None else _Alarm(max(end - time.monotonic(), 0.0) + PATIENCE)
+        try:
+            with leaving_no_bytecode():
+                value = function(*values, **named)
+            return tuple(value) if isinstance(value, Iterator) else value
+        finally:
+            if alarm is not None:
+                alarm.stop()
+
+
+class _Alarm:
+    """Raises in the thread that made it, after so many seconds, and each second again, unless it is stopped."""
+
+    def __init__(self, seconds: float) -> None:
+        self._thread = threading.get_ident()
+        self._over = threading.Event()
+        self._turn = threading.Lock()
+        threading.Thread(target=self._wait, args=(seconds,), daemon=True).start()
+
+    def _wait(self, seconds: float) -> None:
+        while not self._over.wait(seconds):
+            with self._turn:
+                if not self._over.is_set():
+                    _raise_in(self._thread, _OverrunError)
+            seconds = 1.0
+
+    def stop(self) -> None:
+        """Nothing is raised from here on, not even what was about to be."""
+        while True:
+            try:
+                self._over.set()
+                with self._turn:
+                    _raise_in(self._thread, None)
+                return
+            except _OverrunError:
+                continue
+
+
+def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
+    import ctypes
+
+    raised = None if kind is None else ctypes.py_object(kind)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+def defined_at(function: Callable[..., Any]) -> Span | None:
+    """The line at which a function is defined."""
+    code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+    return None if code is None else _line(code.co_filename, code.co_firstlineno)
+
+
+@cache
+def _python() -> tuple[str, ...]:
+    return tuple(os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+
+
+def _line(file: str, line: int) -> Span:
+    return Span(file, line, 1, line, 1)
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
+    while traceback is not None:
+        yield traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        traceback = traceback.tb_next
+
+
+def _within(file: str, places: tuple[str, ...]) -> bool:
+    real = os.path.realpath(file)
+    return any(real == place or real.startswith(place + os.sep) for place in places)

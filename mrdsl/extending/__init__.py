@@ -1,0 +1,1 @@
+"""Plug-ins: folders to begin with, and the contracts that they and mrdsl's own parts pass."""

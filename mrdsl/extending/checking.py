@@ -1,0 +1,92 @@
+"""``mrdsl check-plugin``: everything in a folder that claims to be a part of mrdsl, held to its contract."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mrdsl import families
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.entry_points import declared_in
+from mrdsl.core.plugins import Plugin
+from mrdsl.core.watching import counted
+from mrdsl.extending.pipelines import checked_pipeline
+from mrdsl.extending.report import Checked, PluginReport, Trial
+from mrdsl.solving import registry
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.spec.spec import METHOD_NAME
+
+
+def check_plugin(folder: str | Path) -> PluginReport:
+    """Runs the contract of every solver, pipeline and family that a folder declares, on real models.
+
+    What it declares are the entry points in its ``pyproject.toml``, and the solver files that lie in it. Its code is
+    run. Raises MrdslError ``wrong-option`` where it declares nothing.
+    """
+    path = Path(folder).absolute()
+    with named(path):
+        solvers, own_families = _declared(path)
+        if not solvers and not own_families:
+            raise MrdslError([_nothing(path)])
+        checked = [one for name in own_families for one in _checked_family(name)]
+        return PluginReport((*checked, *(one for name in counted("checking", solvers) for one in _checked(name, path))))
+
+
+@contextmanager
+def named(folder: Path) -> Iterator[None]:
+    """While it lasts, a folder is one that the user named; afterwards nothing of its code is left."""
+    before, path, modules = os.environ.get("MRDSL_SOLVERS"), list(sys.path), set(sys.modules)
+    families.family.cache_clear()
+    try:
+        registry.look_in(folder)
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("MRDSL_SOLVERS", None)
+        else:
+            os.environ["MRDSL_SOLVERS"] = before
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).is_relative_to(folder):
+                del sys.modules[name]
+        families.family.cache_clear()
+
+
+def _declared(folder: Path) -> tuple[list[str], list[str]]:
+    """The names of the solvers and pipelines, and of the families, that a folder declares."""
+    points = declared_in(folder)
+    files = (path for path in sorted(folder.glob("*.toml")) if path.name != registry.PROJECT)
+    solvers = [
+        *points.get(registry.ENTRY_POINTS, {}),
+        *(path.stem for path in files if METHOD_NAME.fullmatch(path.stem)),
+    ]
+    return list(dict.fromkeys(solvers)), list(points.get(families.ENTRY_POINTS, {}))
+
+
+def _checked(name: str, folder: Path) -> Iterator[Checked]:
+    trial = Trial(f"`{name}` is declared")
+    declared: SolverFile | None = None
+    with trial.going():
+        declared = registry.find(name)
+        if not Path(declared.source).is_relative_to(folder) and Path(declared.source).exists():
+            message = f"is not the one in {folder}: {declared.source} is found first; uninstall that one"
+            trial.complaints.append(Plugin(declared.shown, ()).told(message, None))
+    yield trial.done()
+    if declared is not None and not trial.complaints:
+        yield from checked_pipeline(declared)
+
+
+def _checked_family(name: str) -> Iterator[Checked]:
+    trial = Trial(f"the family `{name}` is declared")
+    with trial.going():
+        families.family(name)
+    yield trial.done()
+
+
+def _nothing(folder: Path) -> Diagnostic:
+    hint = f"give a folder with solver files, or with entry points {registry.ENTRY_POINTS} or {families.ENTRY_POINTS}"
+    return error("wrong-option", f"{folder} declares no solver, pipeline or family", None, hint)

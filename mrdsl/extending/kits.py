@@ -1,0 +1,66 @@
+"""What ``mrdsl new KIND NAME`` writes: a plug-in that runs, from the folder of its kind in ``extensions/``."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.resources import resource
+from mrdsl.core.writer import Together, make_folder
+from mrdsl.families import KITS, family_names
+from mrdsl.solving import registry
+from mrdsl.spec.spec import METHOD_NAME
+
+_TOKENS = re.compile(r"\b(?:NAME|MODULE)\b")
+
+
+def kit(kind: str, name: str) -> Mapping[str, str]:
+    """The files of a plug-in to begin with, by their paths in its folder.
+
+    ``kind`` is one of :data:`mrdsl.families.KITS`. Raises MrdslError ``wrong-option`` for a name that is none or taken.
+    """
+    module = name.replace("-", "_")
+    reason = _refused(kind, name, module)
+    if reason:
+        raise MrdslError([error("wrong-option", f"`{name}` is no name for {kind_words(kind)}: {reason}")])
+    folder = resource(f"extensions/{kind}")
+    words = {"NAME": name, "MODULE": module}
+
+    def filled(text: str) -> str:
+        return _TOKENS.sub(lambda match: words[match[0]], text)
+
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {filled(path.relative_to(folder).as_posix()): filled(path.read_text(encoding="utf-8")) for path in files}
+
+
+def write(files: Mapping[str, str], folder: Path, *, force: bool = False) -> None:
+    """Writes the files into a folder, all or none. Raises MrdslError where one is there already, or cannot be."""
+    for path in sorted({(folder / name).parent for name in files}):
+        make_folder(path)
+    with Together(force=force) as together:
+        for name, text in files.items():
+            with together.text(folder / name) as stream:
+                stream.write(text)
+
+
+def kind_words(kind: str) -> str:
+    """The kind with its article."""
+    return f"a {kind}"
+
+
+def _refused(kind: str, name: str, module: str) -> str:
+    if not METHOD_NAME.fullmatch(name) or not module.isidentifier() or keyword.iskeyword(module):
+        return "write letters, digits, - and _, a letter first"
+    if name in KITS:
+        return f"that is what a {name} is called"
+    if kind == "family" and (name in family_names() or name != module):
+        return "a family of that name is there" if name in family_names() else "a spec names it: write _ for -"
+    if kind != "family" and name in registry.names():
+        return "a solver or pipeline of that name is there"
+    if find_spec(module) is not None:
+        return f"Python has a module `{module}`"
+    return ""

@@ -1,0 +1,146 @@
+"""What every pipeline must do, of mrdsl's own and of plug-ins.
+
+Its steps load and take what its file gives them. On the models of its families it gives a plan that keeps the spec, or
+says why not, in time; what it claims is true, and the same spec and seed give the same plan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core.resources import resource
+from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.extending.report import FAULTS, Checked, Trial
+from mrdsl.families import SHIPPED, family, reference_text
+from mrdsl.language.loading import load_file, load_text
+from mrdsl.planning.ended_results import goal_of
+from mrdsl.planning.solve_spec import solve
+from mrdsl.reporting.document import result_document
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.references import named_at, steps_of
+from mrdsl.spec.spec import Spec
+
+SECONDS = 2.0
+PATIENCE = 60.0
+"""A pipeline that minds its limit may end well after it on a machine with much else to do."""
+_ENDS = (Termination.COMPLETED, Termination.OPTIMAL, Termination.TIME_LIMIT)
+
+Known = Callable[[Spec], Result]
+"""What is held against a pipeline: the result of the family's own choice."""
+
+
+def checked_pipeline(declared: SolverFile) -> Iterator[Checked]:
+    """All trials of a pipeline: its steps, then each model of each family that it serves."""
+    for name in declared.pipelines:
+        trial = checked_steps(declared, name)
+        yield trial
+        if trial.complaints:
+            continue
+        for title, spec in models_of(name):
+            yield checked_run(declared, name, title, spec, by_the_familys_choice)
+
+
+def checked_steps(declared: SolverFile, name: str) -> Checked:
+    """The steps for a family: it is there, they load, and they take their parameters."""
+    trial = Trial(f"{declared.shown} has steps that run for {name}")
+    with trial.going():
+        if family(name) is None:
+            trial.wrong(f"{declared.shown} serves `{name}`, which is no problem family", named_at(declared, name))
+        steps_of(declared, name, {})
+    return trial.done()
+
+
+def models_of(name: str) -> Iterator[tuple[str, Spec]]:
+    """The specs that a family comes with, each with its name; that of a plug-in has its reference alone."""
+    folder = Path(str(resource("models"))) / name if name in SHIPPED else None
+    for path in sorted(folder.glob("*.mrspec")) if folder is not None else ():
+        spec = load_file(path).spec
+        if spec is not None:
+            yield path.stem, spec
+    text = reference_text(name) if folder is None else None
+    spec = load_text(text).spec if text is not None else None
+    if spec is not None:
+        yield "reference", spec
+
+
+def by_the_familys_choice(spec: Spec) -> Result:
+    """What the family itself takes, in a moment."""
+    return solve(replace(spec, method=None), limits=Limits(time=SECONDS))
+
+
+def checked_run(declared: SolverFile, name: str, title: str, spec: Spec, known: Known) -> Checked:
+    """A run on a spec: in time, a plan that keeps it or words that say why there is none, and no false claim."""
+    trial = Trial(f"{declared.shown} on {name} {title}")
+    spec = replace(spec, method=None)
+    if spec.constraints and not declared.pipelines[name].subject_to:
+        return trial.done()
+    with trial.going(refusing=title != "reference"):
+        began = time.monotonic()
+        result = solve(spec, declared.name, limits=Limits(time=SECONDS))
+        took = time.monotonic() - began
+        if took > PATIENCE:
+            trial.wrong(f"{trial.what}: it took {took:.0f} s under a limit of {SECONDS:g} s")
+        trial.complaints.extend(each for each in result.diagnostics if _is_fault(each, result))
+        wrong = [*_mistakes(declared, name, result), *_false_claims(spec, name, result, known)]
+        if title == "reference":
+            wrong += _repeated(spec, declared, name, result)
+        for message in wrong:
+            trial.wrong(f"{trial.what}: {message}")
+    return trial.done()
+
+
+def _is_fault(told: Diagnostic, result: Result) -> bool:
+    """Whether a diagnostic of a result is no reason why a spec has no plan."""
+    return told.code in FAULTS or (result.plan is not None and told.severity is Severity.ERROR)
+
+
+def _mistakes(declared: SolverFile, name: str, result: Result) -> Iterator[str]:
+    if result.solver is None or result.solver["name"] != declared.name:
+        yield "the result names another solver"
+    if result.plan is None:
+        if not any(one.message for one in result.diagnostics):
+            yield "it gives no plan and no diagnostic that says why"
+    else:
+        if result.termination not in _ENDS:
+            yield f"it ends with {result.termination} and a plan"
+        proven = result.termination is not Termination.COMPLETED or result.value is None
+        if declared.pipelines[name].exact and not proven:
+            yield "its file says `exact`, but its plan is not proven"
+
+
+def _false_claims(spec: Spec, name: str, result: Result, known: Known) -> Iterator[str]:
+    """A bound, or an infeasibility, that another plan contradicts."""
+    claims = result.bound is not None or result.termination is Termination.INFEASIBLE
+    best = known(spec) if claims else None
+    if best is None or best.plan is None:
+        return
+    if result.termination is Termination.INFEASIBLE:
+        yield "it says that there is no plan, but there is one"
+        return
+    declared = family(name)
+    bound, value = result.bound, best.value
+    if declared is None or bound is None or value is None:
+        return
+    sign = -1.0 if goal_of(spec, declared).sense == "maximize" else 1.0
+    if sign * (bound - value) > FEASIBILITY * max(1.0, abs(bound), abs(value)):
+        yield f"its bound {bound:g} is contradicted by a plan worth {value:g}"
+
+
+def _repeated(spec: Spec, declared: SolverFile, name: str, result: Result) -> Iterator[str]:
+    """The same spec and seed give the same plan, and the relaxation that a file promises is there."""
+    if result.termination is not Termination.TIME_LIMIT and result.plan is not None:
+        again = solve(spec, declared.name, limits=Limits(time=SECONDS))
+        if again.termination is result.termination and _plan(again) != _plan(result):
+            yield "a second run from the same seed gives another plan"
+    if declared.pipelines[name].relax:
+        relaxed = solve(spec, declared.name, relax=True, limits=Limits(time=SECONDS))
+        yield from (f"relaxed: {message}" for message in _mistakes(declared, name, relaxed))
+
+
+def _plan(result: Result) -> object:
+    return result_document(result)["plan"]

@@ -1,0 +1,106 @@
+"""What `mrdsl new KIND NAME` writes runs as it is, passes the contract, and overwrites nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mrdsl
+from mrdsl.extending.kits import kit, write
+from mrdsl.families import KITS
+from tests.command_lines import run_here
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("kind", KITS)
+def test_what_is_written_passes_the_contract_and_its_own_test(kind: str, tmp_path: Path) -> None:
+    """In a process of its own, as a user would."""
+    done = run_here(("new", kind, "first-try" if kind != "family" else "first_try"), tmp_path)
+    assert done.exit_code == 0, done.output
+    folder = next(path for path in tmp_path.iterdir() if path.is_dir())
+    checked = subprocess.run(
+        [sys.executable, "-m", "mrdsl", "check-plugin", folder.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.stdout.count("passes: ") > 2
+    assert "fails" not in checked.stdout
+    (test,) = (folder / "tests").glob("test_*.py")
+    assert "mrdsl.check_plugin(" in test.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", KITS)
+@pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
+def test_what_is_written_is_tidy(kind: str, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    assert run_here(("new", kind, "tidy"), tmp_path).exit_code == 0
+    for words in (("check",), ("format", "--check")):
+        done = subprocess.run(["ruff", *words, "tidy"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
+def test_names_that_are_none_or_taken_are_refused() -> None:
+    for kind, name, reason in (
+        ("pipeline", "greedy", "is there"),
+        ("pipeline", "json", "Python has a module"),
+        ("pipeline", "class", "write letters"),
+        ("pipeline", "1st", "write letters"),
+        ("pipeline", "../x", "write letters"),
+        ("pipeline", "solver", "is what a solver is called"),
+    ):
+        if name in ("solver",) and name not in KITS:
+            continue
+        with pytest.raises(mrdsl.MrdslError, match=reason):
+            kit(kind, name)
+
+
+def test_a_folder_that_is_there_is_kept(tmp_path: Path) -> None:
+    assert run_here(("new", "pipeline", "mine"), tmp_path).exit_code == 0
+    steps = tmp_path / "mine" / "mine" / "steps.py"
+    steps.write_text("changed", encoding="utf-8")
+    again = run_here(("new", "pipeline", "mine"), tmp_path)
+    assert (again.exit_code, "file-exists" in again.output) == (2, True)
+    assert steps.read_text(encoding="utf-8") == "changed"
+    assert run_here(("new", "pipeline", "mine", "--force"), tmp_path).exit_code == 0
+    assert steps.read_text(encoding="utf-8") != "changed"
+
+
+def test_a_checked_folder_is_forgotten(tmp_path: Path) -> None:
+    """Neither its solvers nor its modules are known after the check, and nothing has been written."""
+    write(kit("pipeline", "passing-by"), tmp_path / "here")
+    before, path = sorted(tmp_path.rglob("*")), list(sys.path)
+    report = mrdsl.check_plugin(tmp_path / "here")
+    assert report.passes, report.complaints
+    assert [one.what for one in report.checked][-1] == "the pipeline `passing-by` on makespan two-jobs"
+    assert sorted(tmp_path.rglob("*")) == before
+    assert sys.path == path
+    assert not [name for name in sys.modules if name.startswith("passing_by")]
+    with pytest.raises(mrdsl.MrdslError, match="no solver `passing-by`"):
+        mrdsl.solve(mrdsl.load(ROOT / "models" / "makespan" / "two-jobs.mrspec"), "passing-by")
+
+
+def test_kinds_and_families_are_told_apart(tmp_path: Path) -> None:
+    assert run_here(("new", "capacity"), tmp_path).output.startswith("# ")
+    for words, told in (
+        (("new", "pipeline"), "needs a name"),
+        (("new", "capacity", "mine"), "no plug-in of that kind"),
+        (("new", "pipelin"), "did you mean `pipeline`"),
+        (("new", "pipeline", "mine", "-o", "-"), "a plug-in is a folder"),
+        (("check-plugin", "."), "declares no solver"),
+        (("check-plugin", "nowhere"), "is no folder"),
+    ):
+        done = run_here(words, tmp_path)
+        assert done.exit_code == 2
+        assert told in done.output, done.output
+    assert list(tmp_path.iterdir()) == []
+    for kind in KITS:
+        assert f"{kind} NAME: " in run_here(("new",), tmp_path).output

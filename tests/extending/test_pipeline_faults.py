@@ -1,0 +1,181 @@
+"""A pipeline's faults are told as its own, with file and line; the kit's pipeline is broken in one place each time."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mrdsl
+from mrdsl.core import plugins
+from mrdsl.extending.checking import check_plugin, named
+from mrdsl.extending.kits import kit, write
+from tests.command_lines import run_here
+
+SPEC = Path(__file__).resolve().parents[2] / "models" / "makespan" / "two-jobs.mrspec"
+LAST = "    return offer(draft, progress, whole_cluster(batch, order))"
+AFTER = '  { call = "mrdsl.families.makespan.methods.orders:conclude" },\n'
+SPOILED = """
+
+def spoil(draft: Draft) -> Draft:
+    from dataclasses import replace
+
+    return replace(draft, plan=PLAN)
+"""
+
+FAULTS: dict[str, tuple[str, str, str, str, str]] = {
+    # what is wrong: the file, the text in it, what stands there instead, the message, the text of the line told
+    "it raises": ("steps.py", LAST, "    raise KeyError(7)", "failed with KeyError: 7, in step", "raise KeyError"),
+    "it ends Python": ("steps.py", LAST, "    raise SystemExit(0)", "failed with SystemExit: 0", "raise SystemExit"),
+    "it returns nothing": ("steps.py", LAST, "    offer(draft, progress, ())", "returned None", "def longest_first"),
+    "its module is not there": (
+        "steps.py",
+        "from __future__",
+        "import nothing_at_all\nfrom __future__",
+        "failed with",
+        "",
+    ),
+    "it imports what is not there": (
+        "steps.py",
+        "\n\ndef longest_first",
+        "\nimport nothing_at_all\n\ndef longest_first",
+        "No module named 'nothing_at_all'",
+        "import nothing_at_all",
+    ),
+    "it is no Python": ("steps.py", LAST, "    return offer(", "SyntaxError", "return offer("),
+    "its file names no function": ("broken.toml", ":longest_first", ":longest", "AttributeError", ":longest"),
+    "its file names another parameter": ("broken.toml", "rounds = 3", "round = 3", "its parameters: rounds", "round ="),
+    "its file gives a word": ("broken.toml", "rounds = 3", 'rounds = "3"', "takes rounds as a whole number", "rounds"),
+    "its draft means nothing to the next step": (
+        "steps.py",
+        LAST,
+        "    from dataclasses import replace\n\n    return replace(draft, state=5)",
+        "AttributeError: 'int' object has no attribute",
+        "",
+    ),
+    "its plan breaks the spec": ("steps.py", "", "replace(draft.plan, waves=())", "breaks the spec", "def spoil"),
+    "its plan is none": ("steps.py", "", "3.0", "left the float 3.0 as the draft's `plan`", "def spoil"),
+    "its plan is another family's": ("steps.py", "", "ELSE", "no MakespanPlan", "def spoil"),
+    "its plan cannot be read": ("steps.py", "", "replace(draft.plan, pools=5)", "was held to the spec", "def spoil"),
+}
+ELSE = "__import__('mrdsl').Plan()"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(kit("pipeline", "broken"), tmp_path / "broken")
+    return tmp_path / "broken"
+
+
+def break_it(folder: Path, fault: str) -> tuple[Path, str, str]:
+    """Breaks the plug-in; the file, the message and the text of the line that are to be told."""
+    name, text, instead, message, line = FAULTS[fault]
+    path = folder / "broken" / name
+    before = path.read_text(encoding="utf-8")
+    if not text:
+        declared = folder / "broken" / "broken.toml"
+        steps = declared.read_text(encoding="utf-8").replace(AFTER, AFTER + '  { call = "broken.steps:spoil" },\n')
+        declared.write_text(steps, encoding="utf-8")
+        path.write_text(before + SPOILED.replace("PLAN", instead.replace("ELSE", ELSE)), encoding="utf-8")
+    else:
+        assert text in before
+        path.write_text(before.replace(text, instead, 1), encoding="utf-8")
+    return path, message, line
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_told_with_its_line(fault: str, folder: Path) -> None:
+    path, message, line = break_it(folder, fault)
+    with named(folder):
+        try:
+            diagnostics = mrdsl.solve(mrdsl.load(SPEC), "broken").diagnostics
+        except mrdsl.PluginError as told:
+            diagnostics = told.diagnostics
+    found = next(each for each in diagnostics if each.code == "broken-plugin")
+    assert message in found.message
+    assert "the pipeline `broken`" in found.message
+    assert found.span is not None
+    assert Path(found.span.file) == path
+    assert line in path.read_text(encoding="utf-8").splitlines()[found.span.line - 1]
+    report = check_plugin(folder)
+    assert found in report.complaints
+    assert not report.passes
+
+
+def test_the_command_tells_it_as_the_plugins(folder: Path) -> None:
+    break_it(folder, "it raises")
+    with named(folder):
+        done = run_here(("solve", str(SPEC), "--solver", "broken"), folder)
+    assert done.exit_code == 3
+    assert "steps.py:16:1: error[broken-plugin]: the pipeline `broken` failed with KeyError: 7" in done.output
+    assert "a fault of mrdsl" not in done.output
+
+
+def test_the_cause_is_kept(folder: Path) -> None:
+    break_it(folder, "it raises")
+    with named(folder), pytest.raises(mrdsl.PluginError) as told:
+        mrdsl.solve(mrdsl.load(SPEC), "broken")
+    assert isinstance(told.value.__cause__, KeyError)
+    assert told.value.exit_code == 3
+
+
+LOOP = "    while True:\n        order.sort()"
+
+
+def test_a_step_that_does_not_end_is_told_under_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "PATIENCE", 0.1)
+    path = folder / "broken" / "steps.py"
+    path.write_text(path.read_text(encoding="utf-8").replace(LAST, LOOP), encoding="utf-8")
+    with named(folder), pytest.raises(mrdsl.PluginError, match="did not end within") as told:
+        mrdsl.solve(mrdsl.load(SPEC), "broken", limits=mrdsl.Limits(time=0.2))
+    (found,) = told.value.diagnostics
+    assert found.span is not None
+    assert Path(found.span.file) == path
+    assert path.read_text(encoding="utf-8").splitlines()[found.span.line - 1] in LOOP
+    assert mrdsl.solve(mrdsl.load(SPEC), "johnson", limits=mrdsl.Limits(time=10.0)).plan is not None
+
+
+class CallersError(Exception):
+    """What a caller of the API raises from a signal handler."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_what_the_caller_raises_passes(folder: Path) -> None:
+    path = folder / "broken" / "steps.py"
+    path.write_text(path.read_text(encoding="utf-8").replace(LAST, LOOP), encoding="utf-8")
+
+    def ring(*_: Any) -> None:
+        raise CallersError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with named(folder), pytest.raises(CallersError):
+            mrdsl.solve(mrdsl.load(SPEC), "broken")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_module_that_others_can_write_is_not_imported(folder: Path) -> None:
+    (folder / "broken" / "steps.py").chmod(0o666)
+    with named(folder), pytest.raises(mrdsl.MrdslError, match="can be written by others"):
+        mrdsl.solve(mrdsl.load(SPEC), "broken")
+
+
+def test_modules_beside_a_solver_file_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of steps beside the TOML in a folder that the user named needs no package."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    files = kit("pipeline", "flat")
+    steps = files["flat/steps.py"]
+    (tmp_path / "flatsteps.py").write_text(steps, encoding="utf-8")
+    declared = files["flat/flat.toml"].replace("flat.steps:", "flatsteps:")
+    (tmp_path / "flat.toml").write_text(declared, encoding="utf-8")
+    done = run_here(("solve", str(SPEC), "--solver", "flat", "--solvers", "."), tmp_path)
+    assert done.exit_code == 0, done.output
+    (tmp_path / "flatsteps.py").chmod(0o666)
+    with named(tmp_path), pytest.raises(mrdsl.MrdslError, match="can be written by others"):
+        mrdsl.solve(mrdsl.load(SPEC), "flat")
