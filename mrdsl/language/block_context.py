@@ -42,4 +42,4 @@ class BlockContext:
         )
 
 
-ReadRepeated = Callable[[str, Block, Sequence[tree.Block], BlockContext], Sequence[Node]]
+ReadRepeated = Callable[[str, Block, Sequence[tree.Block | tree.Alike], BlockContext], Sequence[Node]]

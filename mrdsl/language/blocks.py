@@ -55,12 +55,14 @@ def resolve_block(
     scope = context.scope
     values: dict[str, Any] = {}
     written: dict[str, Any] = {}
-    repeated: dict[str, list[tree.Block]] = {}
+    repeated: dict[str, list[tree.Block | tree.Alike]] = {}
     for statement in statements:
         if statement.__class__ is tree.Assignment:
             _resolve_item(words, statement, context, values, written)
         elif statement.__class__ is tree.Block:
             _sort_block(words, statement, context, values, written, repeated)
+        elif statement.__class__ is tree.Alike:
+            _sort_alike(words, statement, context, values, written, repeated)
         else:
             scope.report.add(
                 error(
@@ -195,7 +197,7 @@ def _sort_block(
     context: BlockContext,
     values: dict[str, Any],
     written: dict[str, Any],
-    repeated: dict[str, list[tree.Block]],
+    repeated: dict[str, list[tree.Block | tree.Alike]],
 ) -> None:
     word = tree.word_text(block.words[0])
     if words.is_single(block):
@@ -207,6 +209,21 @@ def _sort_block(
     else:
         context.scope.report.add(unknown_block(words, word, block, context))
         take_as_meant(words, word, block, written, values)
+
+
+def _sort_alike(
+    words: Vocabulary,
+    alike: tree.Alike,
+    context: BlockContext,
+    values: dict[str, Any],
+    written: dict[str, Any],
+    repeated: dict[str, list[tree.Block | tree.Alike]],
+) -> None:
+    if alike.word in words.repeated:
+        repeated.setdefault(alike.word, []).append(alike)
+        return
+    for block in alike.blocks():
+        _sort_block(words, block, context, values, written, repeated)
 
 
 def _resolve_single(
@@ -300,7 +317,7 @@ def _reader(block: tree.Block, words: tuple[Any, ...], context: BlockContext) ->
 
 def _resolve_repeated(
     words: Vocabulary,
-    repeated: dict[str, list[tree.Block]],
+    repeated: dict[str, list[tree.Block | tree.Alike]],
     context: BlockContext,
     values: dict[str, Any],
     written: dict[str, Any],
@@ -308,4 +325,4 @@ def _resolve_repeated(
     for word, blocks in repeated.items():
         field_name, declared = words.repeated[word]
         values[field_name] = context.repeated(word, declared, blocks, context)
-        written[field_name] = blocks[0]
+        written[field_name] = tree.first_block(blocks[0])

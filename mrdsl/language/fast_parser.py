@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lark import Lark, Token
+
+if TYPE_CHECKING:
+    from mrdsl.language.alike import Finder
 
 _BRACKETS = frozenset({"LPAREN", "RPAREN", "LBRACKET", "RBRACKET"})
 _BRACES = frozenset({"LBRACE", "RBRACE"})
@@ -38,6 +41,15 @@ class _Reduction(NamedTuple):
     kept: tuple[tuple[int, bool], ...] | None
     build: Callable[[list[Any]], Any]
     origin: str
+
+
+class Stretch(NamedTuple):
+    """A part of a text, the line that it begins on, and where that line starts."""
+
+    start: int
+    end: int
+    line: int
+    line_start: int
 
 
 class FastParser:
@@ -76,14 +88,19 @@ class FastParser:
         }
         thread: Any = interactive.lexer_thread
         lexer = getattr(thread.lexer, "lexer", thread.lexer)
-        self._next = _pattern(lexer.terminals, frozenset(lexer.ignore_types)).finditer
+        self.terminals = {terminal.name: terminal.pattern.to_regexp() for terminal in lexer.terminals}
+        self.pattern = _pattern(lexer.terminals, frozenset(lexer.ignore_types))
+        self._next = self.pattern.finditer
 
-    def parse(self, text: str) -> Any:
-        """What the builder makes of a text. Raises UnparsedError."""
+    def parse(self, text: str, stretch: Stretch | None = None, finder: Finder | None = None) -> Any:
+        """What the builder makes of a text, or of a stretch of it; ``finder`` may have blocks left out of it.
+
+        Raises UnparsedError.
+        """
         row = self._start
         rows: list[dict[str, Any]] = [row]
         values: list[Any] = []
-        for kind, token in self._tokens(text):
+        for kind, token in self._tokens(text, stretch or Stretch(0, len(text), 1, 0), finder):
             action = row.get(kind)
             while action.__class__ is _Reduction:
                 size, pick, kept, build, origin = action
@@ -103,46 +120,60 @@ class FastParser:
             values.append(token)
         raise UnparsedError
 
-    def _tokens(self, text: str) -> Iterator[tuple[str, Token | None]]:
+    def _tokens(self, text: str, stretch: Stretch, finder: Finder | None) -> Iterator[tuple[str, Token | None]]:
         """The kinds of the tokens in order, each with its token where the builder sees it. Raises UnparsedError."""
         dropped, new_token, token_class = self._dropped, str.__new__, Token
-        line, line_start, brackets, braces, ended = 1, 0, 0, 0, False
+        position, stop, line, line_start = stretch
+        brackets, braces, ended, closed = 0, 0, False, False
         signs, after_sign = 0, False
-        for match in self._next(text):
-            kind: Any = match.lastgroup
-            start, end = match.span(kind)
-            if kind == "_NEWLINE" or (kind == "COMMA" and not brackets):
-                if kind == "_NEWLINE":
-                    line, line_start = line + 1, end
-                if not ended and not brackets:
-                    ended, signs = True, 0
-                    yield "_NEWLINE", None
-                continue
-            ended = False
-            if kind in _BRACKETS:
-                brackets += 1 if kind[0] == "L" else -1 if brackets else 0
-            elif kind in _BRACES:
-                brackets, braces = 0, braces + (1 if kind == "LBRACE" else -1)
-            elif kind == _OTHER:
-                if start < len(text):
+        while True:
+            for match in self._next(text, position, stop):
+                kind: Any = match.lastgroup
+                start, end = match.span(kind)
+                if kind == "_NEWLINE" or (kind == "COMMA" and not brackets):
+                    if kind == "_NEWLINE":
+                        line, line_start = line + 1, end
+                    if not ended and not brackets:
+                        ended, signs = True, 0
+                        yield "_NEWLINE", None
+                    continue
+                ended = False
+                if kind in _BRACKETS:
+                    brackets += 1 if kind[0] == "L" else -1 if brackets else 0
+                elif kind in _BRACES:
+                    if finder is not None and not braces:
+                        finder.opened(text, line_start, end)
+                    brackets, braces = 0, braces + (1 if kind == "LBRACE" else -1)
+                    closed = not braces
+                elif kind == _OTHER:
+                    if start < stop:
+                        raise UnparsedError
+                    kind = "$END"
+                if kind == "SUM_SIGN":
+                    signs += after_sign
+                    after_sign = True
+                else:
+                    after_sign = False
+                if brackets > self._max_nesting or braces > self._max_nesting or signs > self._max_nesting:
                     raise UnparsedError
-                kind = "$END"
-            if kind == "SUM_SIGN":
-                signs += after_sign
-                after_sign = True
+                if kind in dropped:
+                    yield kind, None
+                    continue
+                written = text[start:end]
+                token = new_token(token_class, written)
+                token.type, token.value, token.start_pos, token.end_pos = kind, written, start, end
+                token.line = token.end_line = line
+                token.column, token.end_column = start - line_start + 1, end - line_start + 1
+                yield kind, token
+                if closed:
+                    closed = False
+                    if finder is not None:
+                        place = finder.closed(text, end, line, line_start)
+                        if place[0] > end:
+                            position, line, line_start = place
+                            break
             else:
-                after_sign = False
-            if brackets > self._max_nesting or braces > self._max_nesting or signs > self._max_nesting:
-                raise UnparsedError
-            if kind in dropped:
-                yield kind, None
-                continue
-            written = text[start:end]
-            token = new_token(token_class, written)
-            token.type, token.value, token.start_pos, token.end_pos = kind, written, start, end
-            token.line = token.end_line = line
-            token.column, token.end_column = start - line_start + 1, end - line_start + 1
-            yield kind, token
+                return
 
 
 def _keep(parts: list[Any], kept: tuple[tuple[int, bool], ...]) -> list[Any]:

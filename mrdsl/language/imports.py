@@ -34,7 +34,7 @@ class Importer:
     def expand(self, statements: tuple[Any, ...], folder: Path, chain: tuple[Path, ...]) -> list[Any]:
         """The statements with every import replaced by what it brings."""
         out: list[Any] = []
-        for statement in statements:
+        for statement in tree.unfolded(statements, ("import",)):
             if isinstance(statement, tree.Block) and statement.words[0] == "import":
                 out.extend(self._import(statement, folder, chain))
             else:

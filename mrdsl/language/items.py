@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -116,39 +117,41 @@ class Files:
             raise scope.mistake("unreadable-file", message, node, "name a regular file") from None
 
 
-_SHORT = 15
+SHORT = 15
 """Characters of a number that is told apart from its neighbours whatever its size."""
+
+
+def number_reader(item: Item, unit: Any, currency: str) -> Callable[[str], float] | None:
+    """What makes a number's text, with that unit's token behind it or None, SI; None where a closer look is due."""
+    wanted = units.KINDS[item.kind].dimension
+    if unit is None:
+        return float if wanted == units.NUMBER or units.is_count(wanted) else None
+    known = units.UNITS.get(unit)
+    if known is None or known.dimension != wanted or (known.currency and known.currency != currency):
+        return None
+    factor = known.factor
+    return lambda text: float(text) * factor
 
 
 def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
     """The value of the commonest item, a number with at most one unit; None where a closer look is due."""
     token, unit = node
-    if item.form != "quantity":
+    reader = number_reader(item, unit, currency) if item.form == "quantity" else None
+    if reader is None:
         return None
-    wanted = units.KINDS[item.kind].dimension
-    if unit is None:
-        if not (wanted == units.NUMBER or units.is_count(wanted)):
-            return None
-        number = float(token)
-    else:
-        unit_of_item = units.UNITS.get(unit)
-        if (
-            unit_of_item is None
-            or unit_of_item.dimension != wanted
-            or (unit_of_item.currency and unit_of_item.currency != currency)
-        ):
-            return None
-        number = float(token) * unit_of_item.factor
-    if not _within(item, number) or len(token) > _SHORT or abs(number) > LARGEST_WHOLE:
+    number = reader(token)
+    if len(token) > SHORT or not within(item, number):
         return None
     if not item.whole:
         return number
     return int(number) if number.is_integer() else None
 
 
-def _within(item: Item, number: float) -> bool:
+def within(item: Item, number: float) -> bool:
+    """Whether a number that is written is of a size that every item takes, and within the item's limits."""
     return (
-        (item.at_least is None or number >= item.at_least)
+        abs(number) <= LARGEST_WHOLE
+        and (item.at_least is None or number >= item.at_least)
         and (item.above is None or number > item.above)
         and (item.at_most is None or number <= item.at_most)
         and (item.below is None or number < item.below)

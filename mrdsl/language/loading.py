@@ -15,7 +15,7 @@ from mrdsl.core.regular_files import shown_name
 from mrdsl.core.source import Span
 from mrdsl.exchange.text import read_document, within_budget
 from mrdsl.families.diagnosis import diagnose
-from mrdsl.language.parsing import parse
+from mrdsl.language.parsing import parse_in_rows
 from mrdsl.language.resolving import resolve
 from mrdsl.spec.schema import mark_valid
 from mrdsl.spec.spec import Checked, Spec
@@ -101,7 +101,7 @@ def _load(
     outside: bool,
 ) -> Loaded:
     with _collection_paused():
-        document, syntax = parse(text, shown)
+        document, syntax = parse_in_rows(text, shown)
         resolved = resolve(document, folder, path, parameters, seed, outside)
     diagnostics = [*syntax, *_causes(resolved.diagnostics, syntax)]
     spec = resolved.spec

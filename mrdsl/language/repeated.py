@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -32,30 +33,78 @@ class Header:
     block: tree.Block
 
 
-def resolve_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], context: BlockContext) -> Sequence[Node]:
+def resolve_repeated(
+    word: str, declared: Block, blocks: Sequence[tree.Block | tree.Alike], context: BlockContext
+) -> Sequence[Node]:
     """The nodes of all blocks of one kind, in spec order: a tuple, or Columns of one table or generator."""
-    report = context.scope.report
-    headers: list[Header] = []
-    for block in blocks:
-        try:
-            headers.append(_header(word, declared, block, context))
-        except MistakeError as mistake:
-            report.add(mistake.diagnostic)
-    named = _by_name(headers, context)
+    headers: list[Header | tree.Alike] = []
+    for block in blocks if _stand_alone(blocks) else _each(blocks):
+        header = block if isinstance(block, tree.Alike) else _told_header(word, declared, block, context)
+        if header is not None:
+            headers.append(header)
+    named = _by_name([header for header in headers if isinstance(header, Header)], context)
     parts: list[Sequence[Node]] = []
     for header in headers:
-        try:
-            nodes_of_block = _resolve_one(word, declared, header, named, context)
-            if not nodes_of_block:
-                report.dropped.add(header.name)
+        if isinstance(header, tree.Alike):
+            from mrdsl.language.alike_nodes import nodes_of
+
+            parts.append(nodes_of(header, declared, context, partial(_resolve_alone, word, declared, context)))
+        elif (nodes_of_block := _told(word, declared, header, named, context)) is not None:
             parts.append(nodes_of_block)
-        except MistakeError as mistake:
-            report.add(mistake.diagnostic)
     if len(parts) == 1:
         return parts[0]
     nodes = _joined(parts)
     _no_duplicates(word, nodes, context)
     return nodes
+
+
+def _each(blocks: Sequence[tree.Block | tree.Alike]) -> Iterator[tree.Block]:
+    for block in blocks:
+        yield from block.blocks() if isinstance(block, tree.Alike) else (block,)
+
+
+def _stand_alone(blocks: Sequence[tree.Block | tree.Alike]) -> bool:
+    """Whether blocks that are written alike need no look at the others: none is extended, and each has its own name."""
+    alike = [row.name for block in blocks if isinstance(block, tree.Alike) for row in block.rows]
+    if not alike:
+        return True
+    others = {
+        tree.word_text(word)
+        for block in blocks
+        if isinstance(block, tree.Block)
+        for word in (*block.words[1:], *block.more)
+    }
+    names = set(alike)
+    return len(names) == len(alike) and names.isdisjoint(others) and "extends" not in others
+
+
+def _told_header(word: str, declared: Block, block: tree.Block, context: BlockContext) -> Header | None:
+    """A block's header; None where it is a mistake, which is reported."""
+    try:
+        return _header(word, declared, block, context)
+    except MistakeError as mistake:
+        context.scope.report.add(mistake.diagnostic)
+        return None
+
+
+def _told(
+    word: str, declared: Block, header: Header, named: dict[str, Header], context: BlockContext
+) -> Sequence[Node] | None:
+    """The nodes of a block, none where it is unusable; None where it is a mistake itself. Either is reported."""
+    try:
+        nodes = _resolve_one(word, declared, header, named, context)
+    except MistakeError as mistake:
+        context.scope.report.add(mistake.diagnostic)
+        return None
+    if not nodes:
+        context.scope.report.dropped.add(header.name)
+    return nodes
+
+
+def _resolve_alone(word: str, declared: Block, context: BlockContext, block: tree.Block) -> Sequence[Node]:
+    """The node of a block that extends none, none where it is unusable, which is reported."""
+    header = _told_header(word, declared, block, context)
+    return () if header is None else _told(word, declared, header, {}, context) or ()
 
 
 def _joined(parts: Sequence[Sequence[Node]]) -> Sequence[Node]:

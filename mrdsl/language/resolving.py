@@ -25,6 +25,7 @@ from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files
 from mrdsl.language.methods import resolve_method
 from mrdsl.language.parameters import Parameters
+from mrdsl.language.requirements import WORD as REQUIRE
 from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.language.single_statements import report_repeats
@@ -32,6 +33,7 @@ from mrdsl.spec.schema import Block, Node
 from mrdsl.spec.spec import FileRead, Goal, Spec
 
 SENSES = ("minimize", "maximize", "estimate")
+_OWN_WORDS = ("problem", *SENSES, REQUIRE, "subject", "solve")
 NO_SEED = -1
 
 
@@ -148,7 +150,9 @@ def _resolve(
     )
 
 
-def _read_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], context: BlockContext) -> Sequence[Node]:
+def _read_repeated(
+    word: str, declared: Block, blocks: Sequence[tree.Block | tree.Alike], context: BlockContext
+) -> Sequence[Node]:
     from mrdsl.language.repeated import resolve_repeated
 
     return resolve_repeated(word, declared, blocks, context)
@@ -156,7 +160,7 @@ def _read_repeated(word: str, declared: Block, blocks: Sequence[tree.Block], con
 
 def sort_statements(statements: list[Any]) -> _Sorted:
     parts = _Sorted()
-    for statement in statements:
+    for statement in tree.unfolded(statements, _OWN_WORDS):
         word = statement.words[0] if isinstance(statement, tree.Assignment | tree.Block) else ""
         if isinstance(statement, tree.Assignment):
             if word == "param" and len(statement.words) == 2:

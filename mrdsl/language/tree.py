@@ -5,12 +5,15 @@ Nodes are named tuples: immutable, and cheap enough for a spec of a hundred thou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lark import Token
 
 from mrdsl.core.source import Span
+
+if TYPE_CHECKING:
+    from mrdsl.language.alike import Row
 
 
 class Number(NamedTuple):
@@ -122,7 +125,48 @@ class Comparison(NamedTuple):
     right: Any
 
 
-Statement = Assignment | Block | Comparison
+class Alike:
+    """Braced blocks one after the other that are written alike, ``WORD NAME { ... }``: a tree only where asked for one.
+
+    ``rows`` says for each how it is written and where; ``parse`` makes the :class:`Block` of a row.
+    """
+
+    def __init__(self, rows: Sequence[Row], parse: Callable[[Row], Block]) -> None:
+        self.rows = rows
+        self._parse = parse
+        self._blocks: dict[int, Block] = {}
+
+    @property
+    def word(self) -> str:
+        """Their first word."""
+        return self.rows[0].shape.word
+
+    def block(self, index: int) -> Block:
+        """The tree of one of the blocks."""
+        if index not in self._blocks:
+            self._blocks[index] = self._parse(self.rows[index])
+        return self._blocks[index]
+
+    def blocks(self) -> Iterator[Block]:
+        """The trees of all of them."""
+        return map(self.block, range(len(self.rows)))
+
+
+Statement = Assignment | Block | Comparison | Alike
+
+
+def first_block(statement: Block | Alike) -> Block:
+    """A block, or the first of such that are written alike."""
+    return statement.block(0) if isinstance(statement, Alike) else statement
+
+
+def unfolded(statements: Iterable[Any], words: Container[str]) -> Iterator[Any]:
+    """The statements, with a tree of each block where such that are written alike begin with one of some words."""
+    for statement in statements:
+        if statement.__class__ is Alike and statement.word in words:
+            yield from statement.blocks()
+        else:
+            yield statement
 
 
 class Document(NamedTuple):

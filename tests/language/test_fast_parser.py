@@ -79,9 +79,9 @@ def _matches(text: str) -> int:
     matched = 0
     original = parser._next
 
-    def counting(text: str) -> Any:
+    def counting(*of: Any) -> Any:
         nonlocal matched
-        for match in original(text):
+        for match in original(*of):
             matched += 1
             yield match
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, priced
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.kept_values import kept
 from mrdsl.core.result import SolutionStatus
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.market import market_of
@@ -25,14 +26,19 @@ def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) 
     plain = is_plain(spec.facts)
     if len(spec.facts.classes) * (1 if plain else len(market_of(spec.facts).lanes)) > MOST_PRICED:
         return UNPRICED
+    found = kept(spec, f"upper estimates kept of {soft.tobytes().hex()}, {relax}", lambda: _bounded(spec, relax, soft))
+    return found if isinstance(found, str) else priced(found[0], plan.total, spec.currency, found[1])
+
+
+def _bounded(spec: Spec, relax: bool, soft: NDArray[np.bool_]) -> str | tuple[float, str]:
+    """What a plan costs that keeps the upper estimates, and what to say before that; or why no cost is known."""
     firmer = firm(spec, soft)
-    if not (instance_of(firmer).kept() if plain else mix_of(firmer).possible.any(axis=0)).all():
+    if not (instance_of(firmer).kept() if is_plain(spec.facts) else mix_of(firmer).possible.any(axis=0)).all():
         return IMPOSSIBLE
     try:
         found = direct(firmer, relax)
     except MrdslError:  # a comparison under `subject to` that takes a solver
-        found = None
+        return UNPRICED
     if found is None or found.value is None:
         return UNPRICED
-    most = "" if found.solution is SolutionStatus.OPTIMAL else "at most "
-    return priced(found.value, plan.total, spec.currency, most)
+    return found.value, "" if found.solution is SolutionStatus.OPTIMAL else "at most "
