@@ -123,7 +123,7 @@ class FewestRunning(Generic[C]):
         waits = job.pending > 0 and mine < job.limit
         while heap:
             running, number, stage, other = heap[0]
-            if other is job and waits:
+            if waits and other is job and mine <= running:
                 break
             if stage != other.stage or other.running != running or not other.pending:
                 if stage == other.stage:
@@ -176,6 +176,9 @@ class FewestRunning(Generic[C]):
             count = int(min(most, max(job.limit - job.running, 0)))
             job.running += count
             job.pending -= count
+            if count:
+                heap.clear()
+                job.queued.clear()
             if job.pending:
                 self.put(job)
             return count

@@ -109,11 +109,11 @@ class StreamDraws:
 
     def block(self, kind: int, number: int, stage: int) -> Block:
         """See :class:`Draws`."""
-        drawn = [None if series is None else series.block(number) for series in self.series[kind][stage]]
-        equal = all(values is None or bool((values == values[0]).all()) for values in drawn[:3])
-        work, first, shuffle, luck = (None if values is None else values.tolist() for values in drawn)
+        work, first, shuffle, luck = [
+            None if series is None else series.block(number).tolist() for series in self.series[kind][stage]
+        ]
         assert work is not None
-        return Block(work, first, shuffle, luck, equal)
+        return Block(work, first, shuffle, luck, _equal(work) and _equal(first) and _equal(shuffle))
 
     def again(self, kind: int, stage: int) -> tuple[float, float, float]:
         """See :class:`Draws`."""
@@ -134,3 +134,7 @@ class StreamDraws:
 
 def _uniform(random: np.random.RandomState, count: int) -> Floats:
     return random.random_sample(count)
+
+
+def _equal(values: list[float] | None) -> bool:
+    return values is None or (values[0] == values[-1] and values.count(values[0]) == len(values))

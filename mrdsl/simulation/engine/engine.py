@@ -7,8 +7,10 @@ jobs that are there and the tasks that run.
 
 from __future__ import annotations
 
-from heapq import heappop, heapreplace
+from functools import reduce
+from heapq import heappop, heappush, heapreplace
 from math import inf
+from operator import add
 
 from mrdsl.simulation.engine.flow import ARRIVAL, OTHER, TASK, Flow
 from mrdsl.simulation.engine.state import Pool, Presence, Running, StageRun
@@ -33,21 +35,26 @@ class Engine(Flow):
         if not self.begun:
             self.begun = True
             self._begin()
-        events, changed = self.events, self.changed
-        while events and events[0][0] <= until:
+        events, changed, plain, hand_on = self.events, self.changed, self.plain, self._hand_on
+        while events:
             now, _, code, thing = events[0]
-            if code == TASK and self.plain and not changed and self._hand_on(now, thing):
-                continue
-            heappop(events)
-            self.now = now
+            if now > until:
+                break
             if code == TASK:
-                self._end(thing)
-            elif code == OTHER:
-                thing()
+                if plain and not changed and hand_on(now, thing):
+                    continue
+                task = self._apart(thing) if thing.later else heappop(events)[3]
+                self.now = now
+                self._end(task)
             else:
-                if code == ARRIVAL:
-                    self._expect(next(self.arrivals, None), ARRIVAL)
-                self._arrive(thing)
+                heappop(events)
+                self.now = now
+                if code == OTHER:
+                    thing()
+                else:
+                    if code == ARRIVAL:
+                        self._expect(next(self.arrivals, None), ARRIVAL)
+                    self._arrive(thing)
             if changed and not (events and events[0][0] <= now):
                 self._dispatch_all()
 
@@ -56,6 +63,8 @@ class Engine(Flow):
         for time, _, code, thing in self.events:
             if code == TASK and not thing.dead:
                 self.busy[thing.run.job.kind] -= thing.count * (time - self.now)
+                for later, *_ in thing.later or ():
+                    self.busy[thing.run.job.kind] -= later - self.now
         self.events.clear()
         self.changed.clear()
         self.arrivals = iter(())
@@ -67,15 +76,18 @@ class Engine(Flow):
     def _hand_on(self, now: float, task: Running) -> bool:
         """The usual case at small cost: a task has ended, and its slot goes to the next one, of whatever job.
 
-        False, and nothing is changed, where anything is unusual: something else at the same moment, idle slots beside,
-        the end of a stage, or nobody who waits.
+        Where slots are idle, or nobody waits, it stays idle. False, and nothing is changed, where anything is unusual:
+        something else at the same moment, the end of a stage, or a job that waits at its own limit.
         """
         run, events = task.run, self.events
         presence = run.presence
-        if task.count > 1 or run.left == 1 or run.watched or presence.pool.idle:
+        if run.left <= task.count or run.watched:
             return False
-        count = len(events)
-        if (count > 1 and events[1][0] <= now) or (count > 2 and events[2][0] <= now):
+        if presence.pool.idle:
+            return not presence.pending and self._leave(now, task)
+        if task.count > 1 or len(events) < 3 or events[1][0] <= now or events[2][0] <= now:
+            return False
+        if task.later and task.later[-1][0] <= now:
             return False
         order = presence.queue.order
         if presence.pending and order.continues(presence):
@@ -86,16 +98,21 @@ class Engine(Flow):
             found = order.swap(presence)
             if found is None:
                 presence.running += 1
-                return False
+                return not presence.pending and self._leave(now, task)
             taker = found
+        if task.later:
+            task = self._apart(task)
+            heappush(events, (now, 0, TASK, task))
         run.left -= 1
         run.ended = True
-        if taker is not presence or taker.ready[0] is not run:
-            task.run = run = taker.ready[0]
-            if run.waiting:
-                return self._hand_to_early(now, task)
         self.tasks += 1
         self.now = now
+        if taker.ready[0] is not run:
+            task.run = run = taker.ready[0]
+            if taker.job.started < 0.0:
+                taker.job.started = now
+            if run.waiting:
+                return self._hand_to_early(now, task)
         run.fresh -= 1
         index = run.begun
         run.begun = index + 1
@@ -112,23 +129,42 @@ class Engine(Flow):
             if run.watched:
                 self._look_at_children(run)
                 self._dispatch_all()
-        if taker.job.started < 0.0:
-            taker.job.started = now
         return True
+
+    def _leave(self, now: float, task: Running) -> bool:
+        """Tasks have ended, and nobody waits for their slots."""
+        run, count, free = task.run, task.count, self.free[task.group]
+        presence = run.presence
+        if task.later:
+            heapreplace(self.events, task.later.pop())
+            free.append(task.slots.pop())
+        else:
+            heappop(self.events)
+            free += task.slots
+        self.now = now
+        self.tasks += count
+        run.left -= count
+        run.ended = True
+        presence.running -= count
+        presence.queue.running -= count
+        presence.pool.idle += count
+        return True
+
+    def _apart(self, task: Running) -> Running:
+        """Of tasks that have started together, the one that ends now; the next to end is an event in its place."""
+        assert task.later
+        heapreplace(self.events, task.later.pop())
+        return Running(task.run, task.group, [task.slots.pop()], task.task, task.start)
 
     def _hand_to_early(self, now: float, task: Running) -> bool:
         """The next task holds the slot until the stages before its own have ended."""
         run = task.run
         heappop(self.events)
-        self.tasks += 1
-        self.now = now
         run.early.append(Running(run, task.group, task.slots, run.begun, now))
         run.begun += 1
         run.fresh -= 1
         if not run.fresh:
             run.presence.ready.pop(0)
-        if run.job.started < 0.0:
-            run.job.started = now
         return True
 
     # Slots
@@ -148,41 +184,29 @@ class Engine(Flow):
         for group in pool.groups:
             while free[group]:
                 many = len(free[group])
-                if many >= MANY and self.deals:
+                presence = order.best()
+                if presence is None:
+                    return
+                run = presence.ready[0]
+                if many >= MANY and self.deals and _alike(presence) > 1:
                     shares = order.deal(many, _alike)
                 else:
-                    presence = order.take()
-                    if presence is None:
-                        return
-                    more = min(_alike(presence), many) - 1
+                    order.take()
+                    more = min(run.fresh, many) - 1
                     shares = [(presence, 1 + order.more(presence, more) if more else 1)]
-                if not shares:
-                    return
-                for presence, count in shares:
+                for taker, count in shares:
                     queue.running += count
                     pool.idle -= count
-                    self._hand_out(presence, group, count)
+                    self._hand_out(taker, group, count)
 
     def _hand_out(self, presence: Presence, group: int, count: int) -> None:
-        """Starts so many tasks of a job's first stage that has some: they are one event where they are equal."""
-        run, free = presence.ready[0], self.free[group]
-        block = run.block
-        assert block is not None
-        slots = free[-count:]
-        del free[-count:]
-        task = self.together.get((id(run), group)) if block.equal else None
-        if task is not None:
-            task.count += count
-            task.slots += slots
-            self.busy[presence.kind] += count * task.duration if not run.waiting else 0.0
+        """Starts so many tasks of a job's first stage that has some."""
+        run = presence.ready[0]
+        assert run.block is not None
+        if run.block.equal:
+            self._start_alike(run, group, count)
         else:
-            task = Running(run, group, slots, run.begun, self.now, count)
-            if block.equal:
-                self.together[id(run), group] = task
-            if run.waiting:
-                run.early.append(task)
-            else:
-                self._goes(task, self._duration(task, run))
+            self._start_each(run, group, count)
         run.begun += count
         run.fresh -= count
         if run.job.started < 0.0:
@@ -191,6 +215,55 @@ class Engine(Flow):
             presence.ready.pop(0)
             if run.watched:
                 self._look_at_children(run)
+
+    def _start_each(self, run: StageRun, group: int, count: int) -> None:
+        """Each task ends at a time of its own; of those that start together the first end alone is an event."""
+        free, first = self.free[group], run.begun
+        if count == 1 or run.waiting:
+            for index in range(first, first + count):
+                task = Running(run, group, [free.pop()], index, self.now)
+                if run.waiting:
+                    run.early.append(task)
+                else:
+                    self._goes(task, self._duration(task, run))
+            return
+        slots = free[-count:]
+        del free[-count:]
+        task = Running(run, group, slots, first, self.now)
+        durations = self._durations(run, group, count)
+        kind, now, sequence = run.job.kind, self.now, self.sequence
+        self.busy[kind] = reduce(add, durations, self.busy[kind])
+        later = [(now + duration, number, TASK, task) for number, duration in enumerate(durations, sequence + 1)]
+        later.sort(reverse=True)
+        self.sequence = sequence + count
+        heappush(self.events, later.pop())
+        task.later = later
+
+    def _durations(self, run: StageRun, group: int, count: int) -> list[float]:
+        """Those of the next tasks of a stage."""
+        block, speed, tasks = run.block, self.speed[group], slice(run.begun, run.begun + count)
+        assert block is not None
+        shuffle = block.shuffle if run.ended else block.first
+        if shuffle is None:
+            return [work / speed for work in block.work[tasks]]
+        return [work / speed + more for work, more in zip(block.work[tasks], shuffle[tasks], strict=True)]
+
+    def _start_alike(self, run: StageRun, group: int, count: int) -> None:
+        """Equal tasks that start at one moment are one event."""
+        free = self.free[group]
+        slots = free[-count:]
+        del free[-count:]
+        task = self.together.get((id(run), group))
+        if task is not None:
+            task.count += count
+            task.slots += slots
+            self.busy[run.job.kind] += count * task.duration if not run.waiting else 0.0
+            return
+        task = self.together[id(run), group] = Running(run, group, slots, run.begun, self.now, count)
+        if run.waiting:
+            run.early.append(task)
+        else:
+            self._goes(task, self._duration(task, run))
 
     def _dispatch(self, pool: Pool) -> None:
         queues, free = pool.queues, self.free

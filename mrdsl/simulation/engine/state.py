@@ -90,9 +90,10 @@ class Redo:
 class Running:
     """``count`` alike tasks that hold slots of one group of machines from ``start`` and work from ``since`` on.
 
-    More than one only where nothing asks for single tasks. ``number`` is their place in the order of starts. ``fails``:
-    the attempt ends in a failure; ``dead``: it was stopped. ``redo`` is what it came from, None for a first attempt;
-    ``twin`` the other of two copies that run, ``copy`` a copy that waits.
+    More than one only where nothing asks for single tasks. ``later`` are the ends of others that started with it, the
+    next one last: events that come when it is their turn; it holds their slots too. ``number`` is their place in the
+    order of starts. ``fails``: the attempt ends in a failure; ``dead``: it was stopped. ``redo`` is what it came from,
+    None for a first attempt; ``twin`` the other of two copies that run, ``copy`` a copy that waits.
     """
 
     run: StageRun
@@ -104,6 +105,7 @@ class Running:
     number: int = 0
     since: float = 0.0
     duration: float = inf
+    later: list[tuple[float, int, int, Running]] | None = None
     fails: bool = False
     dead: bool = False
     redo: Redo | None = None
