@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mrdsl.simulation.lateness import Lateness
 
 
-@settings(derandomize=True, max_examples=100)
+@settings(derandomize=True, max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=60), st.floats(0.01, 1.0))
 def test_against_the_sorted_values(values: list[float], share: float) -> None:
     seen = Lateness()
