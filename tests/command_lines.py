@@ -20,7 +20,7 @@ from mrdsl.cli.boundary import run
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"^\$ (?:\w+=\S+ )*(mrdsl .*)$", re.MULTILINE)
 _EXIT = re.compile(r"#.*\bexit (\d)")
-_SPEC = re.compile(r"^```mrspec\n(# file: (\S+)\n.*?)^```$", re.MULTILINE | re.DOTALL)
+_SPEC = re.compile(r"^```(?:mrspec|toml)\n(# file: (\S+)\n.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)

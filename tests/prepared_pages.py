@@ -72,6 +72,7 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "broken-plan": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "objective-differs": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "contradicted-claim": lambda bad: {"nightly.mrspec": model(REFERENCE)},
+    "contradicted-bound": lambda bad: {"nightly.mrspec": model("capacity/quickstart.mrspec")},
     "broken-schedule": lambda bad: {
         "broken.mrspec": model("schedule/small.mrspec"),
         "small.csv": model("schedule/small.csv"),
@@ -146,6 +147,12 @@ def too_cheap(draft: Draft) -> Draft:
     found = mrdsl.solve(draft.spec, "direct")
     assert found.objective.value is not None
     return replace(draft, plan=found.plan, value=0.5 * found.objective.value)
+
+
+def too_sure(draft: Draft) -> Draft:
+    """A step of a wrong method: a plan with 20 VMs too many, and the proof that there is no better one."""
+    found: Any = mrdsl.solve(draft.spec, "direct")
+    return replace(draft, plan=replace(found.plan, on_demand=found.plan.on_demand + 20.0), bound=1e9)
 
 
 def _method(folder: Path, patch: Patch, text: str) -> None:
@@ -249,6 +256,7 @@ BAD: dict[str, Callable[[Path, Patch], None]] = {
     "broken-plan": _pipeline("too_few_vms"),
     "objective-differs": _pipeline("too_cheap"),
     "contradicted-claim": _refuting,
+    "contradicted-bound": _pipeline("too_sure"),
     "broken-schedule": _broken_schedule,
     "busy-output": _held,
     "internal": _raising(ValueError("the fault")),

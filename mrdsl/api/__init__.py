@@ -21,7 +21,7 @@ from mrdsl.api.plans import (
     verify,
 )
 from mrdsl.api.plugins import check_plugin
-from mrdsl.api.studies import experiment, experiments, explain, read, sweep, why
+from mrdsl.api.studies import experiment, experiments, explain, read, study, sweep, why
 
 __all__ = [
     "asolve",
@@ -45,6 +45,7 @@ __all__ = [
     "report",
     "simulate",
     "solve",
+    "study",
     "sweep",
     "verify",
     "vm_types",

@@ -13,6 +13,7 @@ from mrdsl.spec.spec import Spec
 if TYPE_CHECKING:
     from mrdsl.contracts.family import Experiment
     from mrdsl.explaining.why import Explained
+    from mrdsl.sweeping.study.study import Studied
     from mrdsl.sweeping.sweep import Summary
 
 Values = str | Iterable[float | str]
@@ -79,6 +80,32 @@ def sweep(
             progress=progress or (lambda done, total: None),
             force=force,
         )
+
+
+def study(
+    file: str | Path,
+    output: str | Path | None = None,
+    *,
+    processes: int | None = None,
+    executor: str = "processes",
+    retry: bool = False,
+    plots: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+    allow_outside: bool = False,
+    force: bool = False,
+) -> Studied:
+    """Runs the study in a file, or the shipped one of that name, into a folder (default: the file's name).
+
+    ``.table`` has a row per run, in the study's order; ``.tables`` what the runs say together. The same call goes on
+    where an interrupted one stopped, and runs nothing twice; ``retry`` runs again what failed. ``progress`` is called
+    with the runs that are done, and all. Raises MrdslError as ``mrdsl study`` tells it.
+    """
+    from mrdsl.sweeping.study.shipped import study_file
+    from mrdsl.sweeping.study.study import Way, run_study_file
+
+    path = study_file(str(file))
+    way = Way(processes, executor, allow_outside, force, retry, plots)
+    return run_study_file(path, Path(output or path.stem), way, progress or (lambda done, total: None))
 
 
 def read(

@@ -141,6 +141,12 @@ def _sweep() -> click.Command:
     return sweep
 
 
+def _study() -> click.Command:
+    from mrdsl.cli.study import study
+
+    return study
+
+
 def _experiment() -> click.Command:
     from mrdsl.cli.experiment import experiment
 
@@ -168,6 +174,7 @@ COMMANDS: Mapping[str, Callable[[], click.Command]] = {
     "solvers": _solvers,
     "schema": _schema,
     "sweep": _sweep,
+    "study": _study,
     "experiment": _experiment,
     "check-plugin": _check_plugin,
 }

@@ -13,8 +13,9 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError, print_diagnostics
 from mrdsl.cli.output_file import OutputFile
-from mrdsl.cli.outputs import Outputs, command_line, refuse_folder
+from mrdsl.cli.outputs import Outputs, command_line
 from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core.output_folders import refuse_folder
 
 
 @click.command()

@@ -12,10 +12,11 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import Outputs, refuse_folder
+from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.output_folders import refuse_folder
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.exchange.registry import TARGETS, names
 from mrdsl.spec.schema import Item

@@ -13,8 +13,9 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.output_file import OutputFile
-from mrdsl.cli.outputs import Outputs, refuse_folder
+from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.progress import bytes_read
+from mrdsl.core.output_folders import refuse_folder
 from mrdsl.spec.options import SEED
 
 if TYPE_CHECKING:

@@ -62,6 +62,12 @@ THREADS = 4096
 RUNS = 1_000_000
 """Independent runs of a simulation."""
 
+STUDY_BYTES = 1 << 20
+"""Bytes of one study file."""
+
+STUDY_RUNS = 1_000_000
+"""Runs of one study: specs times methods times params times seeds times limits."""
+
 SIMULATED_JOBS = 100_000_000
 """Completed jobs per user in one simulated run."""
 

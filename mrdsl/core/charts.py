@@ -25,13 +25,14 @@ class Series:
 
 @dataclass(frozen=True)
 class LineChart:
-    """One line per series; ``y_zero`` lets the value axis start at 0."""
+    """One line per series; ``y_zero`` lets the value axis start at 0, ``steps`` holds each value up to the next x."""
 
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
     y_zero: bool = False
+    steps: bool = False
 
     def table(self) -> Table:
         """The numbers behind the lines."""

@@ -1,1 +1,1 @@
-"""Many runs of one spec: axes, where they run, and the table that comes out."""
+"""Many runs: sweeps of one spec over axes, studies of many specs and methods; where they run, and their tables."""

@@ -94,9 +94,9 @@ def _steps(text: str, parts: list[str]) -> tuple[str, ...]:
         raise _wrong(f"--over {text}", f"use one unit, not {' and '.join(sorted(units))}")
     if step == 0 or (last - first) / step < 0:
         raise _wrong(f"--over {text}", "the step leads away from the end")
+    if (last - first) / step >= MOST:
+        raise _wrong(f"--over {text}", f"these are more than {MOST:,} values")
     count = int((last - first) / step) + 1
-    if count > MOST:
-        raise _wrong(f"--over {text}", f"these are {count} values, more than {MOST}")
     unit = "".join(f" {unit}" for unit in units)
     return tuple(f"{_plain(first + i * step)}{unit}" for i in range(count))
 
@@ -117,7 +117,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     try:
         if ".." in text:
             first, last = (int(part) for part in text.split(".."))
-            seeds = tuple(range(first, last + 1))
+            seeds = tuple(range(first, last + 1)) if last - first < MOST else ()
         else:
             seeds = tuple(dict.fromkeys(int(part) for part in text.split(",")))
     except ValueError:

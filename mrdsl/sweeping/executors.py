@@ -1,36 +1,71 @@
-"""Where the runs of a sweep happen: in processes of this machine, or on a Dask cluster."""
+"""Where runs happen, those of a sweep or of a study: in processes of this machine, or on a Dask cluster."""
 
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, Protocol
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.printable import shortened
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
-from mrdsl.sweeping.cells import Cell, Setting, lost_row, run_cell
 
 _PATIENCE = 5.0
+_TOGETHER = 16
+"""Runs that are handed over at once at most."""
 
 
-def run_on_processes(setting: Setting, missing: Sequence[Cell], workers: int) -> Iterator[dict[str, Any]]:
-    """Rows as they are finished; one worker runs everything in this process. An interruption ends the workers."""
-    if workers == 1 or len(missing) <= 1:
-        yield from (run_cell(setting, cell) for cell in missing)
+class Run(Protocol):
+    """One run, with all that it needs wherever it is run; it can be pickled."""
+
+    @property
+    def number(self) -> int:
+        """Its number in the order of all runs."""
+
+    def row(self) -> dict[str, Any]:
+        """What it found; whatever goes wrong is a row too."""
+
+    def lost(self, message: str) -> dict[str, Any]:
+        """The row of a run that came to nothing, and why."""
+
+
+def run_all(
+    missing: Sequence[Run], workers: int | None, executor: str, *, apart: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Rows as they are finished, by ``processes`` or by ``dask://HOST:PORT``.
+
+    ``apart``: no run is in this process, and each row is handed on as soon as its run has ended. Raises MrdslError
+    where there is no such executor, or none answers.
+    """
+    if executor.startswith("dask://"):
+        return run_on_dask(missing, executor.removeprefix("dask://"))
+    if executor != "processes":
+        hint = "write `processes` or `dask://HOST:PORT`"
+        raise MrdslError([error("wrong-option", f"there is no executor `{executor}`", None, hint)])
+    return run_on_processes(missing, workers or os.cpu_count() or 1, apart)
+
+
+def run_on_processes(missing: Sequence[Run], workers: int, apart: bool = False) -> Iterator[dict[str, Any]]:
+    """Rows as they are finished; unless they run ``apart``, one worker alone runs everything in this process.
+
+    An interruption ends the workers.
+    """
+    if not apart and (workers == 1 or len(missing) <= 1):
+        yield from (run.row() for run in missing)
         return
     _load_what_runs_need()
-    waiting = list(reversed(_batches(missing, workers)))
-    busy: dict[Any, tuple[Worker, Sequence[Cell]]] = {}
+    waiting = list(reversed(_batches(missing, workers, 1 if apart else _TOGETHER)))
+    busy: dict[Any, tuple[Worker, Sequence[Run]]] = {}
     try:
         for _ in range(min(workers, len(waiting))):
             with signals_deferred():
                 worker = Worker(run_batch)
                 busy[worker.replies] = (worker, waiting.pop())
-            _hand_over(worker, setting, busy[worker.replies][1])
+            _hand_over(worker, busy[worker.replies][1])
         while busy:
             for pipe in wait(list(busy)):
                 worker, batch = busy[pipe]
@@ -38,24 +73,23 @@ def run_on_processes(setting: Setting, missing: Sequence[Cell], workers: int) ->
                 with signals_deferred():
                     worker = _next(worker, busy, waiting)
                 if worker.alive:
-                    _hand_over(worker, setting, busy[worker.replies][1])
+                    _hand_over(worker, busy[worker.replies][1])
     finally:
         for worker, _ in busy.values():
             worker.close()
 
 
-def run_batch(request: tuple[Setting, Sequence[Cell]], report: object) -> list[dict[str, Any]]:
+def run_batch(batch: Sequence[Run], report: object) -> list[dict[str, Any]]:
     """The rows of some runs; called in a worker."""
-    setting, batch = request
-    return [run_cell(setting, cell) for cell in batch]
+    return [run.row() for run in batch]
 
 
-def _hand_over(worker: Worker, setting: Setting, batch: Sequence[Cell]) -> None:
+def _hand_over(worker: Worker, batch: Sequence[Run]) -> None:
     with suppress(BrokenPipeError):  # a dead worker has no rows: found out when they are asked for
-        worker.requests.send((setting, batch))
+        worker.requests.send(batch)
 
 
-def _rows_of(worker: Worker, batch: Sequence[Cell]) -> list[dict[str, Any]]:
+def _rows_of(worker: Worker, batch: Sequence[Run]) -> list[dict[str, Any]]:
     """What a worker answers; where it died or failed, a row that says so for each of its runs."""
     try:
         kind, content = worker.replies.recv()
@@ -64,10 +98,10 @@ def _rows_of(worker: Worker, batch: Sequence[Cell]) -> list[dict[str, Any]]:
         worker.close()
     if kind == "reply":
         return list(content)
-    return [lost_row(cell, str(content)) for cell in batch]
+    return [run.lost(str(content)) for run in batch]
 
 
-def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Cell]]], waiting: list[Sequence[Cell]]) -> Worker:
+def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Run]]], waiting: list[Sequence[Run]]) -> Worker:
     """Takes a worker, or one in its place, on to the next batch; where there is none it is ended."""
     del busy[worker.replies]
     if not waiting:
@@ -79,9 +113,9 @@ def _next(worker: Worker, busy: dict[Any, tuple[Worker, Sequence[Cell]]], waitin
     return worker
 
 
-def _batches(missing: Sequence[Cell], workers: int) -> list[Sequence[Cell]]:
+def _batches(missing: Sequence[Run], workers: int, together: int) -> list[Sequence[Run]]:
     """Single runs where there are few, small groups where there are many: so that handing over costs little."""
-    size = max(1, min(16, len(missing) // (workers * 32)))
+    size = max(1, min(together, len(missing) // (workers * 32)))
     return [missing[i : i + size] for i in range(0, len(missing), size)]
 
 
@@ -95,7 +129,7 @@ def _load_what_runs_need() -> None:
     import mrdsl.solving.checked_answer  # noqa: F401
 
 
-def run_on_dask(setting: Setting, missing: Sequence[Cell], address: str) -> Iterator[dict[str, Any]]:
+def run_on_dask(missing: Sequence[Run], address: str) -> Iterator[dict[str, Any]]:
     """The same on a running Dask cluster whose workers reach the spec's file under the same path.
 
     A run that fails there, or that ends the workers it runs on, is a row that says so. Raises MrdslError
@@ -104,16 +138,16 @@ def run_on_dask(setting: Setting, missing: Sequence[Cell], address: str) -> Iter
     client, finished = _connect(address)
     try:
         _require_workers(client, address)
-        futures = client.map(lambda cell: run_cell(setting, cell), list(missing), pure=False)
-        cells = {future.key: cell for future, cell in zip(futures, missing, strict=True)}
+        futures = client.map(lambda run: run.row(), list(missing), pure=False)
+        runs = {future.key: run for future, run in zip(futures, missing, strict=True)}
         for future in finished(futures):
-            yield _row_of(client, future, cells[future.key], address)
+            yield _row_of(client, future, runs[future.key], address)
     finally:
         with suppress(Exception):  # a scheduler that is gone cannot be taken leave of
             client.close(timeout=_PATIENCE)
 
 
-def _row_of(client: Any, future: Any, cell: Cell, address: str) -> dict[str, Any]:
+def _row_of(client: Any, future: Any, run: Run, address: str) -> dict[str, Any]:
     try:
         return dict(future.result())
     except (KeyboardInterrupt, SystemExit):
@@ -121,7 +155,7 @@ def _row_of(client: Any, future: Any, cell: Cell, address: str) -> dict[str, Any
     except BaseException as cause:  # whatever a run raised there, or the library for a run that ends its workers
         if future.status == "cancelled" or client.status != "running":
             raise _lost(address) from None
-        return lost_row(cell, f"{type(cause).__name__}: {shortened(str(cause), 200)}")
+        return run.lost(f"{type(cause).__name__}: {shortened(str(cause), 200)}")
 
 
 def _lost(address: str) -> MrdslError:

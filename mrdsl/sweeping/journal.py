@@ -1,10 +1,10 @@
-"""The journal of a sweep, ``OUT.part``: a JSON line that says which sweep it is, then one for each run that ended."""
+"""The journal of a sweep, ``OUT.part``, or of a study: a JSON line that says what it is, then one per run."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -20,26 +20,26 @@ def journal_of(output: Path) -> Path:
 
 @contextmanager
 def opened(
-    journal: Path, output: Path, digest: str, check: Callable[[bool], None]
-) -> Iterator[tuple[IO[str], dict[int, dict[str, Any]]]]:
+    journal: Path, output: Path, head: Mapping[str, Any], check: Callable[[bool], None], name: str = "run"
+) -> Iterator[tuple[IO[str], dict[Any, dict[str, Any]]]]:
     """The journal, ready for more, and the rows that it holds; held by this run alone until the end.
 
-    ``check`` is told whether an interrupted sweep goes on and may raise; a new journal is then not left behind. Raises
-    MrdslError ``other-sweep`` where the file is something else, ``busy-output``, ``unwritable-file``.
+    ``head`` is its first line, and ``name`` the entry of each row that tells it from the others. ``check`` is told
+    whether an interrupted sweep goes on and may raise; a new journal is then not left behind. Raises MrdslError
+    ``other-sweep`` where the file is something else, ``busy-output``, ``unwritable-file``.
     """
     with (
         _held(journal, output) as handle,
         os.fdopen(os.dup(handle), "r+", encoding="utf-8", newline="", errors="replace") as stream,
     ):
-        fresh = not os.fstat(handle).st_size
+        fresh = _is_fresh(stream, head)
         try:
-            rows, end = ({}, 0) if fresh else _resumed(stream, journal, digest)
+            rows, end = ({}, 0) if fresh else _resumed(stream, journal, head, name)
             check(not fresh)
             stream.seek(end)
             stream.truncate()
             if fresh:
-                stream.write(json.dumps({"sweep": digest}) + "\n")
-                stream.flush()
+                append(stream, head)
         except BaseException:
             if fresh:
                 journal.unlink(missing_ok=True)
@@ -55,28 +55,55 @@ def _held(journal: Path, output: Path) -> Iterator[int]:
         yield handle
 
 
-def _resumed(stream: IO[str], journal: Path, digest: str) -> tuple[dict[int, dict[str, Any]], int]:
-    """The rows of an interrupted sweep, and where they end; what was cut off is left out."""
-    rows: dict[int, dict[str, Any]] = {}
+def _is_fresh(stream: IO[str], head: Mapping[str, Any]) -> bool:
+    """Whether nothing is there, or what was cut off within the first line."""
+    first = stream.readline()
+    stream.seek(0)
+    return first != _line(head) and _line(head).startswith(first)
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry) + "\n"
+
+
+def append(stream: IO[str], row: Mapping[str, Any], *, durably: bool = False) -> None:
+    """One line more, with the system as soon as it is written; ``durably``: on the disk, too."""
+    stream.write(_line(row))
+    stream.flush()
+    if durably:
+        os.fsync(stream.fileno())
+
+
+def _resumed(
+    stream: IO[str], journal: Path, head: Mapping[str, Any], name: str
+) -> tuple[dict[Any, dict[str, Any]], int]:
+    """The rows of what was interrupted, and where they end; what was cut off is left out."""
+    rows: dict[Any, dict[str, Any]] = {}
     end = 0
     for number, line in enumerate(iter(stream.readline, "")):
         entry = _parsed(line)
         if number == 0:
-            if entry is None or entry.get("sweep") != digest:
-                message = f"{journal} holds the runs of another sweep: the spec, its options or the values differ"
-                raise MrdslError([error("other-sweep", message, hint=f"remove {journal}, or write to another file")])
-        elif entry is None or not isinstance(entry.get("run"), int):
+            if entry != head:
+                raise _other(journal, head)
+        elif entry is None or not isinstance(entry.get(name), int | str):
             break
         else:
-            rows[entry["run"]] = entry
+            rows[entry[name]] = entry
         end = stream.tell()
     return rows, end
+
+
+def _other(journal: Path, head: Mapping[str, Any]) -> MrdslError:
+    message = f"{journal} holds the runs of another sweep: the spec, its options or the values differ"
+    if "sweep" not in head:
+        message = f"{journal} is no journal of a study, or one of another version of mrdsl"
+    return MrdslError([error("other-sweep", message, hint=f"remove {journal}, or write to another place")])
 
 
 def _parsed(line: str) -> dict[str, Any] | None:
     """The object of a whole line, or None."""
     try:
         entry = json.loads(line) if line.endswith("\n") else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return entry if isinstance(entry, dict) else None

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,8 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.tables import frame_of
 from mrdsl.core.writer import refusals
 from mrdsl.sweeping.axes import Axis
-from mrdsl.sweeping.cells import Cell, Setting, cells
-from mrdsl.sweeping.journal import journal_of, opened
+from mrdsl.sweeping.cells import Cell, Setting, SweepRun, cells
+from mrdsl.sweeping.journal import append, journal_of, opened
 from mrdsl.sweeping.table import write_table
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ def sweep(
     is an input or there already, another run is writing it, or the executor is lost; the runs that ended are then in
     the table, and the same call goes on with the others.
     """
+    from mrdsl.sweeping.executors import run_all
+
     planned = cells(axes, seeds)
     inputs = _check(setting, axes, planned)
     digest = _digest(setting, axes, seeds)
@@ -74,15 +75,17 @@ def sweep(
     _refuse(refusals(journal, force=True, inputs=inputs))
     interrupted = False
     with opened(
-        journal, output, digest, lambda goes_on: _refuse(refusals(output, force=force or goes_on, inputs=inputs))
+        journal,
+        output,
+        {"sweep": digest},
+        lambda goes_on: _refuse(refusals(output, force=force or goes_on, inputs=inputs)),
     ) as (stream, rows):
         resumed = len(rows)
         progress(resumed, len(planned))
-        missing = [cell for cell in planned if cell.number not in rows]
+        missing = [SweepRun(setting, cell) for cell in planned if cell.number not in rows]
         try:
-            for row in _run_all(setting, missing, workers, executor):
-                stream.write(json.dumps(row) + "\n")
-                stream.flush()
+            for row in run_all(missing, workers, executor):
+                append(stream, row)
                 rows[row["run"]] = row
                 progress(len(rows), len(planned))
         except KeyboardInterrupt:
@@ -107,22 +110,6 @@ def _write(output: Path, rows: Mapping[int, dict[str, Any]]) -> None:
 def _refuse(diagnostics: Sequence[Diagnostic]) -> None:
     if diagnostics:
         raise MrdslError(diagnostics)
-
-
-def _run_all(setting: Setting, missing: Sequence[Cell], workers: int | None, executor: str) -> Iterator[dict[str, Any]]:
-    from mrdsl.sweeping.executors import run_on_dask, run_on_processes
-
-    if executor.startswith("dask://"):
-        return run_on_dask(setting, missing, executor.removeprefix("dask://"))
-    if executor != "processes":
-        raise MrdslError(
-            [
-                error(
-                    "wrong-option", f"there is no executor `{executor}`", hint="write `processes` or `dask://HOST:PORT`"
-                )
-            ]
-        )
-    return run_on_processes(setting, missing, workers or os.cpu_count() or 1)
 
 
 def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> tuple[Path, ...]:

@@ -34,7 +34,8 @@ def draw(chart: LineChart) -> Any:
     y = alt.Y("y:Q", title=titled(chart.y_label), scale=alt.Scale(zero=zero))
     picked = chosen()
     base = chart_of(rows).transform_filter(picked)
-    line = base.mark_line(strokeWidth=2, strokeJoin="round", strokeCap="round").encode(x=x, y=y, color=color)
+    shape = {"interpolate": "step-after"} if chart.steps else {}
+    line = base.mark_line(strokeWidth=2, strokeJoin="round", strokeCap="round", **shape).encode(x=x, y=y, color=color)
     layers = [line.add_params(picked, zoom("x", "y"))]
     if any(one.low is not None for one in chart.series):
         band = base.mark_area(opacity=0.16).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=color)

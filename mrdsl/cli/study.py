@@ -1,0 +1,82 @@
+"""``mrdsl study``: a study file run, and run on where it stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mrdsl.cli import options as shared
+from mrdsl.cli.boundary import PLAN, STOPPED, print_diagnostics
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, command_line
+from mrdsl.cli.printing import say
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder for runs, tables and charts; default: the file's name.",
+)
+@click.option(
+    "--table", type=OutputFile(), help="Write the runs to a file of their own, too: .csv, .jsonl or .parquet."
+)
+@click.option("--report", type=OutputFile(), help="Write a report of the study, too: a file that ends in .html or .md.")
+@shared.force
+@shared.allow_outside
+@shared.solver_folder
+@click.option("-j", "--jobs", type=shared.Count(shared.PROCESSES), help="Parallel processes; by default one per core.")
+@click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
+@click.option("--retry", is_flag=True, help="Run again what failed.")
+@click.option("--no-plots", is_flag=True, help="Draw no charts into the folder.")
+def study(file: str | None, output: Path | None, table: Path | None, report: Path | None, **options: Any) -> int:
+    """Run the study in FILE, or the shipped one of that name; list those without. Goes on where it was stopped."""
+    from mrdsl.sweeping.study.shipped import shipped_studies, study_file
+
+    if file is None:
+        for name, found in shipped_studies().items():
+            click.echo(f"{name}: {found.about}")
+        return PLAN
+    from mrdsl.reporting.text import print_tables
+    from mrdsl.sweeping.study.study import Way, run_study_file
+    from mrdsl.sweeping.table import check_ending, write_table
+
+    path = study_file(file)
+    outputs = Outputs({"--table": table, "--report": report}, options["force"])
+    outputs.check(path)
+    if table is not None:
+        check_ending(table)
+    if report is not None:
+        from mrdsl.reporting.written import check_ending as check_report
+
+        check_report(report)
+    way = Way(
+        options["jobs"],
+        options["executor"],
+        options["allow_outside"],
+        options["force"],
+        options["retry"],
+        not options["no_plots"],
+    )
+    folder = output or Path(path.stem)
+    done = run_study_file(path, folder, way)
+    resumed = f", {done.resumed} of them from before" if done.resumed else ""
+    say(f"{folder}: {len(done.table)} of {done.total} runs{resumed}", err=True)
+    if done.interrupted:
+        say("interrupted; the same command goes on where it stopped", err=True)
+        return STOPPED
+    print_diagnostics(done.diagnostics, {})
+    click.echo(print_tables(done.tables))
+    if table is not None:
+        write_table(table, done.table, force=options["force"])
+    if report is not None:
+        from mrdsl.reporting.study_report import study_report
+        from mrdsl.reporting.written import written
+
+        page = study_report(done.title, done.about or done.title, done.charts, done.tables, {}, command_line())
+        outputs.write("--report", written(page, report))
+    return PLAN

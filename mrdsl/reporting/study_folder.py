@@ -1,0 +1,87 @@
+"""The folder of a study: its plots, every table as CSV, and what is needed to repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mrdsl.core.csv_text import csv_text
+from mrdsl.core.printable import json_printable
+from mrdsl.core.result import Table, plain
+from mrdsl.core.version import __version__
+from mrdsl.core.writer import LOCK, write_text
+
+MANIFEST = "manifest.json"
+_LONGEST = 60
+
+
+@dataclass
+class StudyFolder:
+    """A folder that a study fills, from its first table to its end: which tables are in which files."""
+
+    folder: Path
+    name: str
+    doc: str
+    options: Mapping[str, Any]
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    clock: float = field(default_factory=time.monotonic)
+
+    def keep(self, table: Table) -> Table:
+        """The table with plain numbers, which is in a file now: the study's own, if it wrote the same one."""
+        table = Table(table.title, table.columns, [tuple(plain(cell) for cell in row) for row in table.rows])
+        text = csv_text(table.columns, table.rows)
+        path = next((path for path in sorted(self.folder.glob("*.csv")) if _holds(path, text)), None)
+        if path is None:
+            path = self.folder / f"{self.next_name(table.title)}.csv"
+            write_text(path, text)
+        self.tables.append({"title": table.title, "file": path.name, "rows": len(table.rows)})
+        return table
+
+    def next_name(self, title: str) -> str:
+        """What the files of the next table are called, but for their endings."""
+        return f"{len(self.tables) + 1:02d}-{_slug(title)}"
+
+    def end(self, complete: bool) -> None:
+        """Writes ``manifest.json``, also of a run that was stopped, which it says."""
+        manifest = {
+            "format": 1,
+            "study": self.name,
+            "doc": self.doc,
+            "options": dict(self.options),
+            "seed": self.options.get("seed"),
+            "mrdsl": __version__,
+            "python": platform.python_version(),
+            "time": self.started.isoformat(timespec="seconds"),
+            "seconds": round(time.monotonic() - self.clock, 3),
+            "complete": complete,
+            "tables": self.tables,
+            "files": [_file(path, self.folder) for path in sorted(self.folder.rglob("*")) if _is_of_the_study(path)],
+        }
+        write_text(self.folder / MANIFEST, json_printable(json.dumps(manifest, indent=2, ensure_ascii=False)) + "\n")
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.stat().st_size == len(text.encode()) and path.read_bytes() == text.encode()
+
+
+def _slug(title: str) -> str:
+    """A title as a part of a file's name."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:_LONGEST].rstrip("-") or "table"
+
+
+def _is_of_the_study(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and path.name not in (LOCK, MANIFEST)
+
+
+def _file(path: Path, folder: Path) -> dict[str, Any]:
+    data = path.read_bytes()
+    return {"name": str(path.relative_to(folder)), "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

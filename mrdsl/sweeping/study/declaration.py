@@ -1,0 +1,84 @@
+"""What a study file may say, as frozen values; :mod:`mrdsl.sweeping.study.reader` reads them from TOML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from mrdsl.core.result import Limits
+from mrdsl.core.toml_text import Path, TomlText
+from mrdsl.sweeping.axes import Axis
+
+STATISTICS = ("mean", "median", "min", "max", "sum", "count")
+"""What becomes of several runs in one cell of a table."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """Who solves: a solver or pipeline, its formulation, the relaxation; ``name`` is what the tables call it."""
+
+    solver: str = "auto"
+    formulation: str | None = None
+    relax: bool = False
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its name, else what it is."""
+        parts = (self.solver, self.formulation or "", "relaxed" if self.relax else "")
+        return self.name or " ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Design:
+    """``[[runs]]``: every combination of what it lists. ``specs`` are files and folders as they are written."""
+
+    specs: tuple[str, ...]
+    methods: tuple[Method, ...] = (Method(),)
+    params: tuple[Axis, ...] = ()
+    seeds: tuple[int, ...] = ()
+    limits: tuple[Limits, ...] = (Limits(),)
+    path: Path = ("runs", 0)
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """``[[tables]]``: a value in rows and columns, each the runs' ``statistic``.
+
+    ``above`` names a method: values are then percent above its own on the same spec, params and seed. ``chart`` draws
+    it, too.
+    """
+
+    value: str
+    rows: str = "spec"
+    columns: str = "method"
+    statistic: str = "mean"
+    above: str = ""
+    title: str = ""
+    chart: bool = True
+    path: Path = ("tables", 0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """``[[profiles]]``: how often a method's measure is within a factor of the best method's (Dolan and Moré 2002).
+
+    A run counts as solved where it ended by itself; with ``within`` only where its goal's value is that near to the
+    best one known of its instance, too.
+    """
+
+    measure: str
+    within: float | None = None
+    title: str = ""
+    path: Path = ("profiles", 0)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A whole file. ``text`` knows the places of all that is in it."""
+
+    title: str
+    about: str
+    designs: tuple[Design, ...]
+    tables: tuple[Pivot, ...] | None
+    profiles: tuple[Profile, ...] | None
+    text: TomlText = field(compare=False, repr=False)

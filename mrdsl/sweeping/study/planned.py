@@ -1,0 +1,254 @@
+"""From a study file to its runs in order: specs found and checked, every combination once, each with its key."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, in_order
+from mrdsl.core.regular_files import FOLDER, problem_of, read_bytes, shown_name
+from mrdsl.core.result import Limits
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.toml_text import Path as Place
+from mrdsl.core.version import __version__
+from mrdsl.language.loading import Loaded, load_file
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.spec.spec import Spec
+from mrdsl.sweeping.axes import Axis
+from mrdsl.sweeping.study.declaration import Design, Method, Study
+from mrdsl.sweeping.study.runs import StudyRun
+
+ENDING = ".mrspec"
+PATTERN = "*?["
+PARAM = "param."
+"""What the column of a param begins with: it has a name of its own, whatever the param is called."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """All runs of a study, some of which may have the same key; ``inputs`` are the files that they read."""
+
+    runs: tuple[StudyRun, ...]
+    inputs: tuple[Path, ...]
+    heads: Mapping[str, str]
+    """The column of each param, by its name."""
+
+
+def planned(study: Study, folder: Path, outside: bool = False) -> Planned:
+    """The runs of a study whose file lies in ``folder``; nothing outside that is read, unless ``outside`` allows it.
+
+    Raises MrdslError with every mistake: of specs that are not there or wrong, of params that a spec does not have, of
+    methods that are not there or cannot solve a spec, of more runs than ``budgets.STUDY_RUNS``.
+    """
+    return _Planner(study, folder, outside).plan()
+
+
+@dataclass
+class _Planner:
+    study: Study
+    folder: Path
+    outside: bool
+    mistakes: list[Diagnostic] = field(default_factory=list)
+    inputs: dict[Path, None] = field(default_factory=dict)
+    problems: dict[Path, str] = field(default_factory=dict)
+
+    def plan(self) -> Planned:
+        found = [(design, self._files(design)) for design in self.study.designs]
+        self._end()
+        self._count(found)
+        axes = self._axes()
+        checked = [
+            (design, [(name, file, self._checked(design, file)) for name, file in files]) for design, files in found
+        ]
+        self._end()
+        runs: dict[tuple[str, str, str], StudyRun] = {}
+        for design, files in checked:
+            for name, file, digests in files:
+                for run in self._runs(design, name, file, digests, axes):
+                    runs.setdefault((run.key, run.spec, run.name), replace(run, number=len(runs) + 1))
+        heads = {name: PARAM + axis.head for name, axis in axes.items()}
+        return Planned(tuple(runs.values()), tuple(self.inputs), heads)
+
+    def _end(self) -> None:
+        if self.mistakes:
+            raise MrdslError(in_order(self.mistakes))
+
+    def _report(self, code: str, place: Place, message: str, hint: str = "", *, key: bool = False) -> None:
+        text = self.study.text
+        self.mistakes.append(error(code, message, text.key(place) if key else text.value(place), hint))
+
+    def _count(self, found: Sequence[tuple[Design, Sequence[Any]]]) -> None:
+        total = sum(
+            len(files) * len(one.methods) * len(one.limits) * max(len(one.seeds), 1)
+            * prod(len(axis.values) for axis in one.params)
+            for one, files in found
+        )  # fmt: skip
+        if total > budgets.STUDY_RUNS:
+            message = f"these are {total:,} runs, more than the {budgets.STUDY_RUNS:,} that one study has"
+            self._report("too-many-runs", found[0][0].path, message, "divide them among several studies", key=True)
+            self._end()
+
+    def _axes(self) -> dict[str, Axis]:
+        """Every param with all its values, whatever runs have them: so that a column has one head."""
+        values: dict[str, dict[str, None]] = {}
+        for design in self.study.designs:
+            for axis in design.params:
+                values.setdefault(axis.name, {}).update(dict.fromkeys(axis.values))
+        return {name: Axis(name, tuple(listed)) for name, listed in values.items()}
+
+    def _files(self, design: Design) -> list[tuple[str, Path]]:
+        """The spec files of some runs with their names in the study, those of a folder in the order of their names."""
+        found: dict[Path, str] = {}
+        given = self.study.text.data["runs"][design.path[-1]]["specs"]
+        for number, written in enumerate(given if isinstance(given, list) else [given]):
+            place = (*design.path, "specs", number) if isinstance(given, list) else (*design.path, "specs")
+            for name, path in self._named(written.strip(), place):
+                found.setdefault(path, name)
+        return [(name, path) for path, name in found.items()]
+
+    def _named(self, written: str, place: Place) -> Iterator[tuple[str, Path]]:
+        try:
+            path = self.folder / written
+            real = path.resolve()
+            inside = self.outside or real.is_relative_to(self.folder.resolve())
+        except (OSError, ValueError, RuntimeError):
+            self._report("missing-file", place, f"`{shown_name(written)}` can be no file's name", "name a spec")
+            return
+        if not inside:
+            message = f"`{shown_name(written)}` lies outside the study's folder"
+            self._report("file-outside", place, message, "move it beside the study, or allow it with `--allow-outside`")
+            return
+        pattern = path.name if any(sign in path.name for sign in PATTERN) else ""
+        around = path.parent if pattern else path
+        problem = problem_of(around)
+        if problem == FOLDER:
+            inner = self._of_folder(around, pattern)
+            if not inner:
+                what = f"no file fits `{shown_name(written)}`" if pattern else f"`{shown_name(written)}` holds no spec"
+                self._report("missing-file", place, what, f"specs end in {ENDING}")
+            yield from ((self._name(each), each) for each in inner)
+        elif problem or pattern:
+            near = did_you_mean(path.name, [each.name for each in self._of_folder(path.parent, "")], "specs there: ")
+            message = f"`{shown_name(written)}` cannot be read: {problem or 'its folder is none'}"
+            self._report("missing-file", place, message, near or f"looked in {path.parent}")
+        else:
+            yield written, path
+
+    def _of_folder(self, folder: Path, pattern: str) -> list[Path]:
+        try:
+            names = sorted(each.name for each in folder.iterdir() if each.suffix == ENDING)
+        except OSError:
+            return []
+        paths = [folder / name for name in names if not pattern or fnmatchcase(name, pattern)]
+        root = self.folder.resolve()
+        return [path for path in paths if self.outside or path.resolve().is_relative_to(root)]
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
+
+    def _checked(self, design: Design, file: Path) -> dict[Method, str]:
+        """A digest for each method of the runs of a spec, but for what tells those apart; mistakes are noted.
+
+        Every value of a param that is more than a number is tried, with the first of the others.
+        """
+        first = {axis.name: axis.values[0] for axis in design.params}
+        loaded = self._loaded(design, file, first)
+        if loaded is None or loaded.spec is None:
+            return {}
+        self.problems[file] = loaded.spec.problem
+        files = dict.fromkeys(loaded.files)
+        for axis in design.params:
+            for value in axis.values[1:] if axis.unit is None else ():
+                other = self._loaded(design, file, {**first, axis.name: value})
+                files.update(dict.fromkeys(other.files if other is not None else ()))
+        self.inputs.update(dict.fromkeys((file, *files)))
+        content = _content((file, *sorted(files)))
+        return {
+            method: hashlib.sha256(f"{content} {who}".encode()).hexdigest()
+            for number, method in enumerate(design.methods)
+            if (who := self._who(design, number, loaded.spec)) is not None
+        }
+
+    def _loaded(self, design: Design, file: Path, params: Mapping[str, str]) -> Loaded | None:
+        seed = design.seeds[0] if design.seeds else None
+        loaded = load_file(file, params, seed=seed, outside=self.outside)
+        if loaded.spec is None:
+            self.mistakes += [self._placed(each, design) for each in loaded.diagnostics if each.severity == "error"]
+            return None
+        return loaded
+
+    def _placed(self, mistake: Diagnostic, design: Design) -> Diagnostic:
+        """A mistake of a param that was given, with its place in the study."""
+        name = next((each.name for each in design.params if mistake.path == f"parameters[{each.name!r}]"), None)
+        if mistake.span is not None or name is None:
+            return mistake
+        return replace(mistake, span=self.study.text.value((*design.path, "params", name)), path="")
+
+    def _who(self, design: Design, number: int, spec: Spec) -> str | None:
+        """Who solves a spec by a method, with versions; None where it cannot, which is noted."""
+        from mrdsl.families.diagnosis import find_family
+        from mrdsl.planning.choice import choose
+        from mrdsl.solving.installed import require, version
+
+        method, several = design.methods[number], isinstance(self._given(design), list)
+        place: Place = (*design.path, "methods", number) if several else (*design.path, "methods")
+        try:
+            family = find_family(spec)
+            choice = choose(spec, family, method.solver, method.formulation, method.relax, Limits())
+            if choice.solver is not None:
+                require(choice.solver)
+        except MrdslError as mistake:
+            for each in mistake.diagnostics:
+                span = each.span or self.study.text.value(place)
+                self.mistakes.append(replace(each, span=span))
+            return None
+        asked = [method.solver, method.formulation, method.relax]
+        return json.dumps([asked, _declared(choice.solver), choice.solver and version(choice.solver), __version__])
+
+    def _given(self, design: Design) -> Any:
+        return self.study.text.data["runs"][design.path[-1]].get("methods")
+
+    def _runs(
+        self, design: Design, name: str, file: Path, digests: Mapping[Method, str], axes: Mapping[str, Axis]
+    ) -> Iterator[StudyRun]:
+        """Methods run fastest, then limits, seeds, and params from the last to the first."""
+        shown = {axis.name: dict(zip(axis.values, axis.shown, strict=True)) for axis in axes.values()}
+        names, problem = [axis.name for axis in design.params], self.problems[file]
+        for values in product(*(axis.values for axis in design.params)):
+            params = dict(zip(names, values, strict=True))
+            cells = {PARAM + axes[each].head: shown[each][value] for each, value in params.items()}
+            for seed, limits, method in product(design.seeds or (None,), design.limits, design.methods):
+                told = json.dumps([digests[method], params, seed, asdict(limits)], sort_keys=True)
+                key = hashlib.sha256(told.encode()).hexdigest()[:32]
+                called = method.label if len(design.limits) == 1 else f"{method.label} ({_short(limits)})"
+                yield StudyRun(
+                    0, key, str(file), name, problem, called, method, params, cells, seed, limits, self.outside
+                )
+
+
+def _content(files: Sequence[Path]) -> str:
+    """A digest of what files hold; the first one's name does not matter."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(hashlib.sha256(read_bytes(path)).digest())
+    return digest.hexdigest()
+
+
+def _declared(solver: SolverFile | None) -> str:
+    """What a solver's file says, in short; which file it was does not matter."""
+    return "" if solver is None else hashlib.sha256(repr(replace(solver, source="", origin="")).encode()).hexdigest()
+
+
+def _short(limits: Limits) -> str:
+    """Limits in the name of a method that has several: ``10 s, gap 0.01``."""
+    words = {"time": "{:g} s", "gap": "gap {:g}", "nodes": "{:d} nodes", "threads": "{:d} threads", "seed": "seed {:d}"}
+    given = [form.format(value) for name, form in words.items() if (value := getattr(limits, name)) is not None]
+    return ", ".join(given) or "no limit"

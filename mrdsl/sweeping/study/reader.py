@@ -1,0 +1,300 @@
+"""A study file, read with all its mistakes: each with its place, its reason, and what to write instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path as File
+from typing import Any, TypeVar
+
+from mrdsl.core import budgets
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, in_order
+from mrdsl.core.printable import is_printable, printable, shortened
+from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.result import Limits
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean, nearest
+from mrdsl.core.toml_text import Path, TomlError, TomlText, read_toml
+from mrdsl.exchange.text import decode
+from mrdsl.spec.declared import python_number_mistake
+from mrdsl.spec.options import LIMITS, SEED
+from mrdsl.spec.schema import Item
+from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
+from mrdsl.sweeping.axes import Axis, axis_of, seeds_of
+from mrdsl.sweeping.study.declaration import STATISTICS, Design, Method, Pivot, Profile, Study
+
+T = TypeVar("T")
+Read = Callable[[Path, Any], Any]
+
+
+def read_study(file: File) -> Study:
+    """The study in a file. Raises MrdslError ``unreadable-file``, or ``bad-study-file`` with all of its mistakes."""
+    shown = str(file)
+    try:
+        text, problem = decode(read_bytes(file, budgets.STUDY_BYTES, own_descriptors=True))
+    except UnreadableError as refused:
+        text, problem = None, str(refused)
+    if text is None:
+        raise MrdslError([error("unreadable-file", f"`{shown}` cannot be read: {problem}", Span(shown, 1, 1, 1, 1))])
+    return study_of(text, shown)
+
+
+def study_of(text: str, name: str) -> Study:
+    """The study in a text; ``name`` is its file's. Raises MrdslError ``bad-study-file`` with all of its mistakes."""
+    try:
+        toml = read_toml(text, name)
+    except TomlError as mistake:
+        hint = "strings stand in quotes, runs under `[[runs]]`: docs/studies.md has a whole file"
+        raise MrdslError([error("bad-study-file", f"this is no TOML: {mistake}", mistake.span, hint)]) from None
+    return _Reader(toml).study()
+
+
+class _Reader:
+    """Collects every mistake of one file."""
+
+    def __init__(self, toml: TomlText) -> None:
+        self.toml = toml
+        self.mistakes: list[Diagnostic] = []
+
+    def study(self) -> Study:
+        found = self._table(
+            (),
+            self.toml.data,
+            {
+                "title": self._words,
+                "about": self._words,
+                "runs": lambda path, value: self._several(path, value, self._design),
+                "tables": lambda path, value: self._several(path, value, self._pivot),
+                "profiles": lambda path, value: self._several(path, value, self._profile),
+            },
+        )
+        designs = found.get("runs", ())
+        if not designs and not self.mistakes:
+            self._wrong((), "nothing is to be run", 'write `[[runs]]`, and under it `specs = ["night.mrspec"]`')
+        if self.mistakes:
+            raise MrdslError(in_order(self.mistakes))
+        title = found.get("title") or File(self.toml.name).stem
+        return Study(title, found.get("about", ""), designs, found.get("tables"), found.get("profiles"), self.toml)
+
+    def _wrong(self, path: Path, message: str, hint: str, *, key: bool = False) -> None:
+        place = self.toml.key(path) if key else self.toml.value(path)
+        self.mistakes.append(error("bad-study-file", message, place, hint))
+
+    def _table(self, path: Path, value: Any, known: Mapping[str, Read]) -> dict[str, Any]:
+        """The values of a table by its keys; those that are wrong are left out, and told."""
+        if not isinstance(value, Mapping):
+            keys = ", ".join(f"`{key}`" for key in known)
+            self._wrong(path, f"`{_name(path)}` is no table", f"write a table with some of {keys}")
+            return {}
+        found = {}
+        for key, inner in value.items():
+            here = (*path, key)
+            if key not in known:
+                where = f" in `{_name(path)}`" if path else ""
+                message = f"`{shortened(key)}` is no key{where}"
+                self._wrong(here, message, did_you_mean(key, known, "keys: "), key=True)
+                continue
+            read = known[key](here, inner)
+            if read is not None:
+                found[key] = read
+        return found
+
+    def _several(self, path: Path, value: Any, read: Callable[[Path, Any], T | None]) -> tuple[T, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
+            self._wrong(path, f"`{_name(path)}` is no list of tables", f"write `[[{path[-1]}]]`", key=True)
+            return ()
+        found = (read((*path, number), each) for number, each in enumerate(value))
+        return tuple(each for each in found if each is not None)
+
+    def _design(self, path: Path, value: Any) -> Design | None:
+        found = self._table(
+            path,
+            value,
+            {
+                "specs": self._texts,
+                "methods": self._methods,
+                "params": self._params,
+                "seeds": self._seeds,
+                "limits": self._limits,
+            },
+        )
+        if "specs" not in value and nearest("specs", value) is None:
+            self._wrong(path, "these runs have no specs", 'write `specs = ["night.mrspec", "folder"]`', key=True)
+        return Design(**found, path=path) if found.get("specs") else None
+
+    def _words(self, path: Path, value: Any) -> str | None:
+        if isinstance(value, str) and is_printable(value.replace("\n", "")) and value.strip():
+            return value.strip()
+        hint = 'write `"..."`' if isinstance(path[-1], int) else f'write `{path[-1]} = "..."`'
+        self._wrong(path, f"`{_name(path)}` is {_shown(value)}, no text", hint)
+        return None
+
+    def _texts(self, path: Path, value: Any) -> tuple[str, ...] | None:
+        listed = value if isinstance(value, list) else [value]
+        at = [(*path, number) if isinstance(value, list) else path for number in range(len(listed))]
+        if not listed:
+            self._wrong(path, f"`{_name(path)}` is empty", f'write `{path[-1]} = ["..."]`')
+        found = [self._words(place, each) for place, each in zip(at, listed, strict=True)]
+        return tuple(dict.fromkeys(each for each in found if each is not None)) or None
+
+    def _choice(self, known: tuple[str, ...]) -> Read:
+        def read(path: Path, value: Any) -> str | None:
+            if value in known and isinstance(value, str):
+                return value
+            hint = did_you_mean(str(value), known) or f"known: {', '.join(known)}"
+            self._wrong(path, f"`{_name(path)}` is {_shown(value)}", hint)
+            return None
+
+        return read
+
+    def _yes(self, path: Path, value: Any) -> bool | None:
+        if isinstance(value, bool):
+            return value
+        self._wrong(path, f"`{_name(path)}` is {_shown(value)}, not true or false", f"write `{path[-1]} = true`")
+        return None
+
+    def _methods(self, path: Path, value: Any) -> tuple[Method, ...] | None:
+        listed = value if isinstance(value, list) else [value]
+        at = [(*path, number) if isinstance(value, list) else path for number in range(len(listed))]
+        if not listed:
+            self._wrong(path, "`methods` is empty", 'write `methods = ["highs", "direct"]`, or leave it out')
+        found = [self._method(place, each) for place, each in zip(at, listed, strict=True)]
+        methods = tuple(each for each in found if each is not None)
+        labels = [each.label for each in methods]
+        for number, label in enumerate(labels):
+            if label in labels[:number]:
+                hint = 'give one of them a name of its own: `{ solver = "highs", name = "..." }`'
+                self._wrong(at[number], f"two methods are called `{label}`", hint)
+        return methods or None
+
+    def _method(self, path: Path, value: Any) -> Method | None:
+        if isinstance(value, str):
+            solver = self._solver(path, value)
+            return None if solver is None else Method(solver)
+        if not isinstance(value, Mapping):
+            hint = 'write `"highs"`, or `{ solver = "highs", formulation = "P2", relax = true, name = "..." }`'
+            self._wrong(path, f"a method is {_shown(value)}", hint)
+            return None
+        known = {"solver": self._solver, "formulation": self._words, "relax": self._yes, "name": self._words}
+        return Method(**self._table(path, value, known))
+
+    def _solver(self, path: Path, value: Any) -> str | None:
+        if isinstance(value, str) and METHOD_NAME.fullmatch(value):
+            return value
+        self._wrong(path, f"{_shown(value)} is no name of a solver", METHOD_NAME_RULE)
+        return None
+
+    def _params(self, path: Path, value: Any) -> tuple[Axis, ...] | None:
+        if not isinstance(value, Mapping):
+            hint = 'write `params = { scale = [1, 2], deadline = "10 min:20 min:5 min" }`'
+            self._wrong(path, f"`params` is {_shown(value)}, no table", hint)
+            return None
+        found = [self._axis((*path, name), name, given) for name, given in value.items()]
+        return tuple(axis for axis in found if axis is not None)
+
+    def _axis(self, path: Path, name: str, given: Any) -> Axis | None:
+        listed = given if isinstance(given, list) else [given]
+        if not listed or not all(_is_plain(each) for each in listed):
+            hint = 'write numbers or texts, as behind `-D`: `[1, 2]`, `["10 min", "20 min"]`, `"0.8:1.4:0.1"`'
+            self._wrong(path, f"`{shortened(name)}` has no values, or some that are no number and no text", hint)
+            return None
+        texts = [each if isinstance(each, str) else repr(each) for each in listed]
+        try:
+            return axis_of(name, texts[0] if len(texts) == 1 else texts)
+        except MrdslError as mistake:
+            told = mistake.diagnostics[0]
+            self._wrong(path, told.message.replace("--over ", ""), told.hint.replace("--over ", ""))
+            return None
+
+    def _seeds(self, path: Path, value: Any) -> tuple[int, ...] | None:
+        listed = [value] if _is_whole(value) else value
+        whole = isinstance(listed, list) and listed and all(_is_whole(each) for each in listed)
+        try:
+            if not whole and not isinstance(listed, str):
+                raise ValueError
+            seeds = seeds_of(listed)
+            if max(seeds) > (SEED.at_most or math.inf):
+                raise ValueError
+        except (MrdslError, ValueError):
+            hint = 'write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
+            self._wrong(path, f"`seeds` is {_shown(value)}", hint)
+            return None
+        return seeds
+
+    def _limits(self, path: Path, value: Any) -> tuple[Limits, ...] | None:
+        listed = value if isinstance(value, list) else [value]
+        at = [(*path, number) if isinstance(value, list) else path for number in range(len(listed))]
+        if not listed:
+            self._wrong(path, "`limits` is empty", 'write `limits = { time = "10 s" }`, or leave it out')
+        known = {name: self._limit(name, item) for name, item in LIMITS.items()}
+        found = [Limits(**self._table(place, each, known)) for place, each in zip(at, listed, strict=True)]
+        return tuple(dict.fromkeys(found)) or None
+
+    def _limit(self, name: str, item: Item) -> Read:
+        example = {"time": 'time = "10 s"', "gap": 'gap = "0.1%"'}.get(name, f"{name} = 1")
+
+        def read(path: Path, value: Any) -> float | None:
+            number = value
+            if isinstance(value, str):
+                from mrdsl.language.quantities import item_from_text
+
+                try:
+                    number = item_from_text(name, item, value, "")
+                except MrdslError as refused:
+                    self._wrong(path, refused.diagnostics[0].message, f"write `{example}`")
+                    return None
+            mistake = python_number_mistake(name, item, number)
+            if mistake is not None or isinstance(value, bool):
+                message = mistake.message if mistake is not None else f"`{name}` is {_shown(value)}"
+                self._wrong(path, message, f"write `{example}`")
+                return None
+            return int(number) if item.whole else float(number)
+
+        return read
+
+    def _share(self, path: Path, value: Any) -> float | None:
+        found: float | None = self._limit("gap", LIMITS["gap"])(path, value)
+        return found
+
+    def _pivot(self, path: Path, value: Any) -> Pivot | None:
+        known = dict.fromkeys(("title", "rows", "columns", "value", "above"), self._words)
+        found = self._table(path, value, {**known, "statistic": self._choice(STATISTICS), "chart": self._yes})
+        if "value" not in value:
+            self._wrong(
+                path,
+                "this table has no value",
+                'write `value = "value"`, the goal\'s, or a column of the runs',
+                key=True,
+            )
+        return Pivot(**found, path=path) if "value" in found else None
+
+    def _profile(self, path: Path, value: Any) -> Profile | None:
+        found = self._table(path, value, {"title": self._words, "measure": self._words, "within": self._share})
+        if "measure" not in value:
+            hint = 'write `measure = "cpu_seconds"` or `measure = "value"`, or another column of the runs'
+            self._wrong(path, "this profile has no measure", hint, key=True)
+        return Profile(**found, path=path) if "measure" in found else None
+
+
+def _name(path: Path) -> str:
+    """``runs[2].limits.time``, counted from 1, as a reader of the file does."""
+    text = ""
+    for part in path:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return shortened(text)
+
+
+def _shown(value: Any) -> str:
+    return (
+        f"`{printable(shortened(str(value)))}`" if isinstance(value, str | int | float) else f"a {type(value).__name__}"
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str) or _is_whole(value)

@@ -1,0 +1,24 @@
+"""The rows of a study, and what of them is a number: a journal may have been written by anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+INSTANCE = "instance"
+"""What a run solves, by whatever method; no column of the table."""
+
+
+def number(value: Any) -> float | None:
+    """A finite number as one, None for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return float(value)
+    return None
+
+
+def columns(rows: Rows) -> tuple[str, ...]:
+    """All columns that rows have."""
+    return tuple(dict.fromkeys(name for row in rows for name in row if name != INSTANCE))

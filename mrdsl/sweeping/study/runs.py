@@ -1,0 +1,154 @@
+"""One run of a study: what it is told, how it ended, what it took, and with which versions."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.core.version import __version__
+from mrdsl.core.watching import watched
+from mrdsl.spec.options import LIMIT_OF_OPTION
+from mrdsl.spec.spec import Spec
+from mrdsl.sweeping.findings import findings, first_message, nothing
+from mrdsl.sweeping.study.declaration import Method
+
+try:
+    import resource
+except ImportError:  # Windows does not tell what a child has used
+    resource = None  # type: ignore[assignment]
+
+LIMIT_COLUMNS = {
+    limit: {"time": "time_limit [s]", "gap": "gap_limit", "seed": "solver_seed"}.get(limit, option)
+    for option, limit in LIMIT_OF_OPTION.items()
+}
+"""The columns of the limits, by the fields of :class:`mrdsl.core.result.Limits`."""
+
+WARM_UP = 0.5
+"""Seconds that a method has before its first run in a process, to load what it needs."""
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """Its number in the study's order, the spec's file and its name in the study, and all that it is told.
+
+    ``name`` is what the method is called, with its limits where it has several; ``shown`` are the params' values by
+    their columns; ``key`` is the same for what is the same run, today and tomorrow: a digest of the spec with all that
+    it reads, of the method, params, seed and limits, and of the versions.
+    """
+
+    number: int
+    key: str
+    file: str
+    spec: str
+    problem: str
+    name: str
+    method: Method
+    params: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    outside: bool = False
+
+    @property
+    def instance(self) -> tuple[Any, ...]:
+        """What it solves, by whatever method."""
+        return (self.spec, *self.params.items(), self.seed)
+
+    def told(self) -> dict[str, Any]:
+        """The columns of what it is told."""
+        return {
+            "run": self.number,
+            "spec": self.spec,
+            "method": self.name,
+            **self.shown,
+            "seed": self.seed,
+            "relax": self.method.relax,
+            **{column: getattr(self.limits, limit) for limit, column in LIMIT_COLUMNS.items()},
+        }
+
+    def row(self) -> dict[str, Any]:
+        """What it found; whatever goes wrong is a row too. ``seconds`` and ``cpu_seconds`` are of the solve alone."""
+        from mrdsl.language.loading import load_file
+
+        try:
+            with watched(None):
+                loaded = load_file(self.file, self.params, seed=self.seed, outside=self.outside)
+                if loaded.spec is None:
+                    raise MrdslError(loaded.diagnostics)
+                result, seconds, processor = _measured(loaded.spec, self)
+            if result.termination is Termination.INTERRUPTED:
+                raise KeyboardInterrupt  # the whole study is meant, not this run
+            found = {
+                "problem": result.problem,
+                "title": result.title,
+                "sense": result.sense,
+                **findings(loaded.spec, result),
+                "solver_version": result.solver.get("version"),
+                "cpu_seconds": processor,
+                "seconds": seconds,
+            }
+        except MrdslError as failure:
+            found = nothing(first_message(failure.diagnostics))
+        return {"key": self.key, **found, **_versions()}
+
+    def lost(self, message: str) -> dict[str, Any]:
+        """The row of a run that came to nothing, and why."""
+        return {"key": self.key, **nothing(message), **_versions()}
+
+
+def _versions() -> dict[str, Any]:
+    return {"mrdsl": __version__, "python": platform.python_version()}
+
+
+@cache
+def _warm_up(problem: str, method: Method) -> None:
+    """Has a method solve its family's reference spec, once in a process: what it imports then is in no run's time.
+
+    Methods of the user's own are called for the study's specs alone.
+    """
+    from mrdsl.families import reference_text
+    from mrdsl.language.loading import load_text
+    from mrdsl.planning.solve_spec import solve
+    from mrdsl.solving import registry
+
+    if method.solver != "auto" and registry.find(method.solver).foreign_file is not None:
+        return
+    spec = load_text(reference_text(problem) or "").spec
+    if spec is not None:
+        with suppress(MrdslError):  # a method that cannot solve this one may yet solve the study's
+            solve(spec, method.solver, method.formulation, method.relax, Limits(time=WARM_UP))
+
+
+def _measured(spec: Spec, run: StudyRun) -> tuple[Result, float, float | None]:
+    """The result, and what it took in seconds: by the clock, and of processors, those of solvers' processes among them.
+
+    Each run begins with solver processes of its own, which end with it: none finds what another has left warm.
+    """
+    from mrdsl.planning.solve_spec import solve
+    from mrdsl.solving.worker import close_all
+
+    _warm_up(spec.problem, run.method)
+    close_all()
+    before, began = _processor_time(), time.perf_counter()
+    method = run.method
+    try:
+        result = solve(spec, method.solver, method.formulation, method.relax, run.limits)
+    finally:
+        seconds = time.perf_counter() - began
+        close_all()
+    after = _processor_time()
+    return result, round(seconds, 6), None if before is None or after is None else round(after - before, 6)
+
+
+def _processor_time() -> float | None:
+    if resource is None:
+        return None
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)

@@ -1,0 +1,36 @@
+"""The study files that come with mrdsl, beside the models that they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.resources import resource
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.spec.spec import METHOD_NAME
+from mrdsl.sweeping.study.declaration import Study
+from mrdsl.sweeping.study.reader import read_study
+
+ENDING = ".toml"
+
+
+def shipped_files() -> Mapping[str, Path]:
+    """The shipped study files by name, family by family."""
+    return {path.stem: path for path in sorted(resource("models").glob(f"*/*{ENDING}"))}
+
+
+def shipped_studies() -> Mapping[str, Study]:
+    """The shipped studies by name."""
+    return {name: read_study(path) for name, path in shipped_files().items()}
+
+
+def study_file(given: str) -> Path:
+    """The file that a user names: itself, or the shipped one of that name. Raises MrdslError ``missing-file``."""
+    known = shipped_files()
+    if METHOD_NAME.fullmatch(given) and not Path(given).is_file():
+        if given in known:
+            return known[given]
+        hint = did_you_mean(given, known, "shipped studies: ")
+        raise MrdslError([error("missing-file", f"there is no study file `{given}`", None, hint)])
+    return Path(given)

@@ -1,0 +1,204 @@
+"""A study file run into a folder: every run once, its row kept at once, then the tables of all.
+
+``runs.jsonl`` in the folder is the journal: a run whose row it has is never run again, whatever ended the study. It is
+kept when the study is complete, so that a study that was changed runs what is new of it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from mrdsl.core.charts import Chart
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, warning
+from mrdsl.core.output_folders import refuse_folder
+from mrdsl.core.result import Table
+from mrdsl.core.tables import frame_of
+from mrdsl.core.watching import tell, work
+from mrdsl.core.writer import claimed, overwriting, refusals
+from mrdsl.reporting.study_folder import StudyFolder
+from mrdsl.solving.agreement import TOLERANCE
+from mrdsl.sweeping.journal import append, opened
+from mrdsl.sweeping.study.declaration import Profile, Study
+from mrdsl.sweeping.study.planned import Planned, planned
+from mrdsl.sweeping.study.profiles import profiled
+from mrdsl.sweeping.study.reader import read_study
+from mrdsl.sweeping.study.rows import INSTANCE, Rows, columns
+from mrdsl.sweeping.study.runs import StudyRun
+from mrdsl.sweeping.study.tables import contradictions, methods_table, pivot_mistakes, pivoted
+from mrdsl.sweeping.table import write_table
+
+if TYPE_CHECKING:
+    import pandas
+
+JOURNAL, TABLE = "runs.jsonl", "runs.csv"
+HEAD = {"study": 1}
+"""The first line of a journal: its version."""
+DEFAULT_PROFILES = (Profile("value"), Profile("cpu_seconds"))
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Studied:
+    """What came of a study: ``table`` has the runs in order, one mapping each; ``tables`` what they say together.
+
+    ``total`` runs are asked for, ``resumed`` of them had their rows from before. ``interrupted``: runs are missing.
+    """
+
+    title: str
+    about: str
+    table: tuple[Mapping[str, Any], ...]
+    total: int
+    resumed: int
+    interrupted: bool
+    tables: tuple[Table, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        heads = columns(self.table)
+        return frame_of(heads, [[row.get(name) for name in heads] for row in self.table])
+
+
+@dataclass(frozen=True)
+class Way:
+    """How runs are run: in so many processes (one per core) or ``dask://HOST:PORT``, and what else is allowed.
+
+    ``retry`` runs again what failed; ``pictures`` draws the charts into the folder.
+    """
+
+    workers: int | None = None
+    executor: str = "processes"
+    outside: bool = False
+    force: bool = False
+    retry: bool = False
+    pictures: bool = True
+
+
+def run_study_file(
+    file: Path, folder: Path, way: Way | None = None, progress: Progress = lambda done, total: None
+) -> Studied:
+    """Runs what is missing of a study, and writes ``runs.csv``, its tables and charts, and ``manifest.json``.
+
+    A run that has no plan is a row like any other. Raises MrdslError where the file, a spec or a method is wrong, the
+    folder holds anything else and ``force`` is not given, another run fills it, or the executor is lost; the rows of
+    the runs that ended are then kept, and the same call goes on with the others.
+    """
+    way = way or Way()
+    study = read_study(file)
+    plan = planned(study, file.parent, way.outside)
+    journal = folder / JOURNAL
+    goes_on = journal.is_file()
+    refuse_folder(folder, force=way.force or goes_on, inputs=(file, *plan.inputs))
+    if way.pictures:
+        from mrdsl.reporting.charts.rendering import require
+
+        require()
+    with claimed(folder), overwriting(True):
+        _refuse(refusals(journal, force=True))
+        with opened(journal, folder, HEAD, lambda _: None, "key") as (stream, rows):
+            known = {key: row for key, row in rows.items() if not (way.retry and row.get("termination") == "error")}
+            wanted = {run.key: run for run in reversed(plan.runs)}
+            missing = [run for run in plan.runs if run.key not in known and wanted[run.key] is run]
+            resumed = sum(run.key in known for run in plan.runs)
+            interrupted = _run(missing, resumed, way, stream, known, progress)
+            return _ended(study, plan, known, folder, way, resumed, interrupted)
+
+
+def _refuse(diagnostics: Sequence[Diagnostic]) -> None:
+    if diagnostics:
+        raise MrdslError(diagnostics)
+
+
+def _run(
+    missing: Sequence[StudyRun],
+    resumed: int,
+    way: Way,
+    stream: IO[str],
+    known: dict[Any, dict[str, Any]],
+    progress: Progress,
+) -> bool:
+    """Runs what is missing; each row is on the disk before the next is waited for. Whether it was interrupted."""
+    from mrdsl.sweeping.executors import run_all
+
+    total = resumed + len(missing)
+    progress(resumed, total)
+    if not missing:
+        return False
+    try:
+        with work("runs", total):
+            tell(done=resumed)
+            for done, row in enumerate(run_all(missing, way.workers, way.executor, apart=True), resumed + 1):
+                append(stream, row, durably=True)
+                known[row["key"]] = row
+                tell(done=1)
+                progress(done, total)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _ended(
+    study: Study,
+    plan: Planned,
+    known: Mapping[Any, Mapping[str, Any]],
+    folder: Path,
+    way: Way,
+    resumed: int,
+    interrupted: bool,
+) -> Studied:
+    """What is there, written; of a study that was interrupted, the runs alone."""
+    runs = [run for run in plan.runs if run.key in known]
+    told = [
+        {**run.told(), **{name: cell for name, cell in known[run.key].items() if name not in run.told()}}
+        for run in runs
+    ]
+    rows = [{**row, INSTANCE: run.instance} for row, run in zip(told, runs, strict=True)]
+    kept = StudyFolder(folder, study.title, study.about, {"runs": len(plan.runs)})
+    done = Studied(study.title, study.about, tuple(told), len(plan.runs), resumed, interrupted)
+    try:
+        if told:
+            write_table(folder / TABLE, told)
+        if not interrupted:
+            done = _summed_up(study, rows, kept, way, done)
+    finally:
+        kept.end(not interrupted)
+    return done
+
+
+def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Studied) -> Studied:
+    """With tables and charts, each in a file; raises MrdslError for a table of columns that are not there."""
+    _refuse([mistake for pivot in study.tables or () for mistake in pivot_mistakes(pivot, rows, study.text)])
+    tables, charts = [kept.keep(methods_table(rows))], []
+    for table, chart in _parts(study, rows):
+        name = kept.next_name(table.title)
+        tables.append(kept.keep(table))
+        if chart is not None:
+            charts.append(chart)
+            if way.pictures:
+                from mrdsl.reporting.chart_files import write_chart
+
+                write_chart(kept.folder / f"{name}.svg", chart)
+    found = tuple(
+        warning(
+            "contradicted-bound",
+            f"run {one['run']}, {one['method']}: {one['value']:g} is better than {other['bound']:g}, which run "
+            f"{other['run']}, {other['method']}, says cannot be passed",
+            study.text.key(("runs",)),
+            "one of the two is wrong: solve the spec with a third method, and report it",
+        )
+        for one, other in contradictions(rows, TOLERANCE)
+    )
+    return replace(done, tables=tuple(tables), charts=tuple(charts), diagnostics=found)
+
+
+def _parts(study: Study, rows: Rows) -> Iterator[tuple[Table, Chart | None]]:
+    for pivot in study.tables or ():
+        table, chart = pivoted(pivot, rows)
+        yield table, chart if pivot.chart else None
+    several = len({row["method"] for row in rows}) > 1
+    for profile in study.profiles if study.profiles is not None else DEFAULT_PROFILES if several else ():
+        yield profiled(profile, rows)

@@ -1,0 +1,161 @@
+"""What the runs of a study say together: a line per method, and the tables and charts that the file asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+from mrdsl.core.charts import BarChart, LineChart, Series
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.result import Table
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.toml_text import TomlText
+from mrdsl.reporting.text import cell_text
+from mrdsl.sweeping.study.declaration import Pivot
+from mrdsl.sweeping.study.rows import Row, Rows, columns, number
+
+STATISTIC: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "mean": fmean,
+    "median": median,
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "count": len,
+}
+
+
+def methods_table(rows: Rows) -> Table:
+    """A line per method: how its runs ended, and what they took."""
+    heads = ("method", "runs", "with a plan", "proven", "failed", "largest gap [%]", "mean [s]", "mean, processor [s]")
+    cells = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        own = [row for row in rows if row["method"] == method]
+        gaps = [100.0 * gap for row in own if (gap := number(row.get("gap"))) is not None]
+        means = [_mean(row.get(column) for row in own) for column in ("seconds", "cpu_seconds")]
+        counts = [
+            sum(test(row) for row in own)
+            for test in (
+                lambda row: row.get("solution") in ("feasible", "optimal"),
+                lambda row: row.get("termination") in ("optimal", "infeasible"),
+                lambda row: row.get("termination") == "error",
+            )
+        ]
+        cells.append((method, len(own), *counts, max(gaps, default=None), *means))
+    return Table("Methods", heads, cells)
+
+
+def column_of(name: str, known: Sequence[str]) -> str | None:
+    """The column that a name means: itself, or that of the param of this name."""
+    if name in known:
+        return name
+    of_param = f"param.{name}"
+    return next((column for column in known if column == of_param or column.startswith(f"{of_param} [")), None)
+
+
+def pivot_mistakes(pivot: Pivot, rows: Rows, text: TomlText) -> list[Diagnostic]:
+    """What a table asks for that the runs do not have."""
+    known = columns(rows)
+    found = []
+    for key in ("rows", "columns", "value"):
+        name = getattr(pivot, key)
+        if column_of(name, known) is None:
+            hint = did_you_mean(name, known, "columns: ")
+            message = f"the runs have no column `{name}`"
+            found.append(error("bad-study-file", message, text.value((*pivot.path, key)), hint))
+    methods = dict.fromkeys(row["method"] for row in rows)
+    if pivot.above and pivot.above not in methods:
+        hint = did_you_mean(pivot.above, methods, "methods: ")
+        message = f"no method is called `{pivot.above}`"
+        found.append(error("bad-study-file", message, text.value((*pivot.path, "above")), hint))
+    return found
+
+
+def pivoted(pivot: Pivot, rows: Rows) -> tuple[Table, LineChart | BarChart]:
+    """The table that was asked for, and its chart: lines over numbers, bars over names."""
+    known = columns(rows)
+    across, down, column = (column_of(name, known) or name for name in (pivot.columns, pivot.rows, pivot.value))
+    base = _of_method(rows, pivot.above, column)
+    cells: dict[Any, dict[Any, list[float]]] = {}
+    heads: dict[Any, None] = {}
+    for row in rows:
+        heads[_cell(row.get(across))] = None
+        listed = cells.setdefault(_cell(row.get(down)), {}).setdefault(_cell(row.get(across)), [])
+        value = _above(number(row.get(column)), base.get(row["instance"])) if pivot.above else number(row.get(column))
+        if value is not None:
+            listed.append(value)
+    found = {
+        place: [_statistic(pivot.statistic, of_heads.get(head, ())) for head in heads]
+        for place, of_heads in cells.items()
+    }
+    label = _label(pivot, column, rows)
+    title = pivot.title or f"{label[:1].upper()}{label[1:]} by {pivot.rows}"
+    names = [cell_text(head) if down != across else label for head in heads]
+    table = Table(title, (down.removeprefix("param."), *names), [(place, *values) for place, values in found.items()])
+    return table, _chart(title, down.removeprefix("param."), label, names, found)
+
+
+def _chart(
+    title: str, down: str, label: str, names: Sequence[str], found: Mapping[Any, Sequence[float | None]]
+) -> LineChart | BarChart:
+    if all(number(place) is not None for place in found):
+        places = sorted(found)
+        lines = (Series(name, places, [found[place][i] for place in places]) for i, name in enumerate(names))
+        return LineChart(title, down, label, tuple(lines))
+    series = {name: [values[i] for values in found.values()] for i, name in enumerate(names)}
+    return BarChart(title, tuple(cell_text(place) for place in found), series, down, label)
+
+
+def _label(pivot: Pivot, column: str, rows: Rows) -> str:
+    """``mean value [USD]``, ``mean plan.energy above highs [%]``."""
+    units = {row.get("unit") for row in rows if row.get(column) is not None}
+    unit = f" [{units.pop()}]" if column in ("value", "bound") and len(units) == 1 and None not in units else ""
+    if pivot.above:
+        unit = f" above {pivot.above} [%]"
+    return f"{pivot.statistic} {column.removeprefix('plan.')}{unit}"
+
+
+def _of_method(rows: Rows, method: str, column: str) -> dict[Any, float | None]:
+    return {row["instance"]: number(row.get(column)) for row in rows if row["method"] == method}
+
+
+def _above(value: float | None, base: float | None) -> float | None:
+    """Percent above a base; None where either is unknown, or the base is not above 0: nothing is a share of it."""
+    if value is None or base is None or base <= 0.0:
+        return None
+    return 100.0 * (value / base - 1.0)
+
+
+def _statistic(name: str, values: Sequence[float]) -> float | None:
+    return STATISTIC[name](values) if values or name == "count" else None
+
+
+def _mean(values: Any) -> float | None:
+    known = [each for value in values if (each := number(value)) is not None]
+    return fmean(known) if known else None
+
+
+def _cell(value: Any) -> Any:
+    """A cell that rows are told apart by."""
+    return value if isinstance(value, str | int | float) or value is None else str(value)
+
+
+def contradictions(rows: Rows, tolerance: float) -> list[tuple[Row, Row]]:
+    """Pairs of runs of one instance of which the one's value is better than what the other proved to be possible.
+
+    A bound of a relaxation holds for whole numbers too, not the other way round.
+    """
+    found = []
+    by_instance: dict[Any, list[Row]] = {}
+    for row in rows:
+        by_instance.setdefault(row["instance"], []).append(row)
+    for own in by_instance.values():
+        for one in own:
+            for other in own:
+                value, bound = number(one.get("value")), number(other.get("bound"))
+                if value is None or bound is None or (one.get("relax") and not other.get("relax")):
+                    continue
+                beyond = value - bound if one.get("sense") == "maximize" else bound - value
+                if beyond > tolerance * max(abs(value), abs(bound)):
+                    found.append((one, other))
+    return found

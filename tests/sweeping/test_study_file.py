@@ -1,0 +1,265 @@
+"""What a study file may say: every mistake is told in one run, with its place, its reason and what to write."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import mrdsl
+from mrdsl.core.diagnostics import Diagnostic, MrdslError
+from mrdsl.core.resources import resource
+from mrdsl.core.result import Limits
+from mrdsl.sweeping.study.planned import Planned, planned
+from mrdsl.sweeping.study.reader import read_study, study_of
+
+SPEC = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
+WITH_PARAMS = "param more = 1\nparam limit = 15 min\n" + SPEC.replace("9..10", "9..10 * more").replace(
+    "deadline = 15 min", "deadline = limit"
+)
+
+MISTAKES = {
+    'titel = "x"': "1:1 `titel` is no key; did you mean `title`?",
+    "title = 3": '1:9 `title` is `3`, no text; write `title = "..."`',
+    'title = "a\\u001b"': '1:9 `title` is `a\\x1b`, no text; write `title = "..."`',
+    "runs = 3": "1:1 `runs` is no list of tables; write `[[runs]]`",
+    "[runs]\nspecs = 3": "1:2 `runs` is no list of tables; write `[[runs]]`",
+    "[[runs]]\nspec = 'a'": "2:1 `spec` is no key in `runs[1]`; did you mean `specs`?",
+    "[[runs]]": '1:3 these runs have no specs; write `specs = ["night.mrspec", "folder"]`',
+    "[[runs]]\nspecs = []": '2:9 `runs[1].specs` is empty; write `specs = ["..."]`',
+    "[[runs]]\nspecs = ['a', 1]": '2:15 `runs[1].specs[2]` is `1`, no text; write `"..."`',
+    "[[runs]]\nspecs = 'a'\nmethods = ['b', '../c']": (
+        "3:17 `../c` is no name of a solver; a name has letters, digits, hyphens and underscores only; it is no path"
+    ),
+    "[[runs]]\nspecs = 'a'\nmethods = ['b', 'b']": (
+        '3:17 two methods are called `b`; give one of them a name of its own: `{ solver = "highs", name = "..." }`'
+    ),
+    "[[runs]]\nspecs = 'a'\nmethods = [{ relax = 1 }]": (
+        "3:22 `runs[1].methods[1].relax` is `1`, not true or false; write `relax = true`"
+    ),
+    "[[runs]]\nspecs = 'a'\nmethods = [1]": (
+        '3:12 a method is `1`; write `"highs"`, or '
+        '`{ solver = "highs", formulation = "P2", relax = true, name = "..." }`'
+    ),
+    "[[runs]]\nspecs = 'a'\nseeds = '4..1'": (
+        '3:9 `seeds` is `4..1`; write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
+    ),
+    "[[runs]]\nspecs = 'a'\nseeds = '0..99999999999999'": (
+        '3:9 `seeds` is `0..99999999999999`; write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
+    ),
+    "[[runs]]\nspecs = 'a'\nseeds = [4294967296]": (
+        '3:9 `seeds` is a list; write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
+    ),
+    "[[runs]]\nspecs = 'a'\nlimits.time = '10 kg'": '3:15 there is no unit `kg`; write `time = "10 s"`',
+    "[[runs]]\nspecs = 'a'\nlimits = [{ time = 1 }, { gap = -1 }]": (
+        '3:33 `gap` is -100%, but must be at least 0%; write `gap = "0.1%"`'
+    ),
+    "[[runs]]\nspecs = 'a'\nlimits = { threads = 1.5 }": (
+        "3:22 `threads` is 1.5, but must be a whole number; write `threads = 1`"
+    ),
+    "[[runs]]\nspecs = 'a'\nlimits = { times = 1 }": "3:12 `times` is no key in `runs[1].limits`; did you mean `time`?",
+    "[[runs]]\nspecs = 'a'\nparams = { p = '1:2' }": (
+        "3:16 `p=1:2` is not of the form that is expected; write FIRST:LAST:STEP"
+    ),
+    "[[runs]]\nspecs = 'a'\nparams = { p = '1:1e999999:1' }": (
+        "3:16 `p=1:1e999999:1` is not of the form that is expected; these are more than 1,000,000 values"
+    ),
+    "[[runs]]\nspecs = 'a'\nparams = { p = [true] }": (
+        "3:16 `p` has no values, or some that are no number and no text; write numbers or texts, as behind `-D`: "
+        '`[1, 2]`, `["10 min", "20 min"]`, `"0.8:1.4:0.1"`'
+    ),
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nrows = 'V'": (
+        '3:3 this table has no value; write `value = "value"`, the goal\'s, or a column of the runs'
+    ),
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'v'\nstatistic = 'avg'": (
+        "5:13 `tables[1].statistic` is `avg`; known: `mean`, `median`, `min`, `max`, `sum`, `count`"
+    ),
+    "[[runs]]\nspecs = 'a'\n[[profiles]]\nwithin = 1": (
+        '3:3 this profile has no measure; write `measure = "cpu_seconds"` or `measure = "value"`, or another column of '
+        "the runs"
+    ),
+    "": '1:1 nothing is to be run; write `[[runs]]`, and under it `specs = ["night.mrspec"]`',
+    "a = ": (
+        "1:5 this is no TOML: invalid value; strings stand in quotes, runs under `[[runs]]`: docs/studies.md has a "
+        "whole file"
+    ),
+}
+
+
+def told(mistakes: tuple[Diagnostic, ...]) -> list[str]:
+    return [f"{each.span.line}:{each.span.column} {each.message}; {each.hint}" for each in mistakes if each.span]
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake(text: str) -> None:
+    with pytest.raises(MrdslError) as failure:
+        study_of(text, "night.toml")
+    assert told(failure.value.diagnostics) == [MISTAKES[text]]
+    assert {each.code for each in failure.value.diagnostics} == {"bad-study-file"}
+
+
+def test_all_mistakes_are_told_in_one_run() -> None:
+    texts = [
+        text.removeprefix("[[runs]]\nspecs = 'a'\n")
+        for text in MISTAKES
+        if text.startswith("[[runs]]\nspecs = 'a'\n") and "tables" not in text and "profiles" not in text
+    ]
+    whole = "".join(f"[[runs]]\nspecs = 'a'\n{text}\n" for text in texts)
+    with pytest.raises(MrdslError) as failure:
+        study_of(whole, "night.toml")
+    assert len(failure.value.diagnostics) == len(texts)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "b.mrspec").write_text(WITH_PARAMS, encoding="utf-8")
+    (tmp_path / "specs" / "a.mrspec").write_text(WITH_PARAMS, encoding="utf-8")
+    (tmp_path / "specs" / "notes.txt").write_text("no spec", encoding="utf-8")
+    (tmp_path / "one.mrspec").write_text(SPEC, encoding="utf-8")
+    return tmp_path
+
+
+def plan(folder: Path, text: str) -> Planned:
+    (folder / "night.toml").write_text(text, encoding="utf-8")
+    return planned(read_study(folder / "night.toml"), folder)
+
+
+def test_every_combination_in_order(folder: Path) -> None:
+    found = plan(
+        folder,
+        """
+        [[runs]]
+        specs = "specs"
+        methods = ["direct", { solver = "highs", relax = true }]
+        params = { more = [1, 2], limit = "15 min:20 min:5 min" }
+        seeds = [3, 1]
+        [[runs]]
+        specs = ["one.mrspec", "specs/?.mrspec"]
+        methods = "direct"
+        limits = [{ time = "1 min", gap = "1%" }, {}]
+        """,
+    )
+    rows = [run.told() for run in found.runs]
+    first = [(r["spec"], r["param.more"], r["param.limit [min]"], r["seed"], r["method"]) for r in rows[:5]]
+    assert first == [
+        ("specs/a.mrspec", 1, 15, 3, "direct"),
+        ("specs/a.mrspec", 1, 15, 3, "highs relaxed"),
+        ("specs/a.mrspec", 1, 15, 1, "direct"),
+        ("specs/a.mrspec", 1, 15, 1, "highs relaxed"),
+        ("specs/a.mrspec", 1, 20, 3, "direct"),
+    ]
+    assert len(rows) == 2 * 2 * 2 * 2 * 2 + 3 * 2
+    assert [run.number for run in found.runs] == list(range(1, len(rows) + 1))
+    assert [(run.spec, run.name, run.limits) for run in found.runs[32:34]] == [
+        ("one.mrspec", "direct (60 s, gap 0.01)", Limits(time=60.0, gap=0.01)),
+        ("one.mrspec", "direct (no limit)", Limits()),
+    ]
+
+
+def test_specs_of_one_content_share_their_runs(folder: Path) -> None:
+    """Each is a row, and what it takes is done once."""
+    found = plan(folder, '[[runs]]\nspecs = "specs"\nseeds = [1, 2]\n').runs
+    assert [run.spec for run in found] == ["specs/a.mrspec"] * 2 + ["specs/b.mrspec"] * 2
+    assert [run.key for run in found[:2]] == [run.key for run in found[2:]]
+    assert found[0].key != found[1].key
+
+
+def test_the_same_run_in_two_places_is_one(folder: Path) -> None:
+    found = plan(folder, '[[runs]]\nspecs = "one.mrspec"\n[[runs]]\nspecs = ["one.mrspec", "specs/a.mrspec"]\n')
+    assert [(run.number, run.spec) for run in found.runs] == [(1, "one.mrspec"), (2, "specs/a.mrspec")]
+
+
+CHANGES = {
+    "the spec": lambda folder: (folder / "one.mrspec").write_text(SPEC + "# more\n", encoding="utf-8"),
+    "a file that it imports": lambda folder: (folder / "part.mrspec").write_text("param x = 2\n", encoding="utf-8"),
+    "mrdsl": lambda folder: None,
+    "a limit": lambda folder: None,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_key_is_of_all_that_a_run_depends_on(change: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '[[runs]]\nspecs = "one.mrspec"\nmethods = "direct"\nlimits.time = 1\n'
+    (folder / "part.mrspec").write_text("param x = 1\n", encoding="utf-8")
+    (folder / "one.mrspec").write_text('import "part.mrspec"\n' + SPEC, encoding="utf-8")
+    before = plan(folder, text).runs[0].key
+    assert plan(folder, f"# a comment\n{text}").runs[0].key == before
+    if change == "mrdsl":
+        monkeypatch.setattr("mrdsl.sweeping.study.planned.__version__", "9")
+    if change == "a limit":
+        text = text.replace("time = 1", "time = 2")
+    CHANGES[change](folder)
+    assert plan(folder, text).runs[0].key != before
+
+
+WRONG = {
+    'specs = "specs/c.mrspec"': "missing-file 2:9",
+    'specs = "nothing/*.mrspec"': "missing-file 2:9",
+    'specs = ["one.mrspec", "empty"]': "missing-file 2:24",
+    'specs = "../other.mrspec"': "file-outside 2:9",
+    'specs = "/etc/passwd"': "file-outside 2:9",
+    'specs = "link.mrspec"': "file-outside 2:9",
+    'specs = "night.toml"': "wrong",
+    'specs = "pipe.mrspec"': "missing-file 2:9",
+    'specs = "a\\u0000"': "bad-study-file 2:9",
+    'specs = "one.mrspec"\nparams.more = 1': "unknown-param 3:15",
+    'specs = "specs"\nparams.limit = ["1 min", "1 kg"]': "wrong",
+    'specs = "one.mrspec"\nmethods = ["direct", "dircet"]': "unknown-solver 3:22",
+    'specs = "one.mrspec"\nmethods = ["direct", "johnson"]': "unserved-family 3:22",
+    'specs = "one.mrspec"\nmethods = { solver = "highs", formulation = "nope" }': "unknown-formulation 3:11",
+    'specs = "one.mrspec"\nmethods = ["direct", "highs"]\nseeds = "1..1000000"': "too-many-runs 1:3",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_cannot_be_run_is_told_before_anything_is(text: str, folder: Path) -> None:
+    (folder / "empty").mkdir()
+    (folder.parent / "other.mrspec").write_text(SPEC, encoding="utf-8")
+    (folder / "link.mrspec").symlink_to(folder.parent / "other.mrspec")
+    os.mkfifo(folder / "pipe.mrspec")
+    with pytest.raises(MrdslError) as failure:
+        plan(folder, f"[[runs]]\n{text}\n")
+    codes = [
+        f"{each.code} {each.span.line}:{each.span.column}" if each.span else each.code
+        for each in failure.value.diagnostics
+    ]
+    if WRONG[text] == "wrong":
+        assert codes
+    else:
+        assert set(codes) == {WRONG[text]}
+
+
+def test_a_folder_of_links_does_not_lead_outside(folder: Path) -> None:
+    (folder.parent / "other.mrspec").write_text(SPEC, encoding="utf-8")
+    (folder / "specs" / "c.mrspec").symlink_to(folder.parent / "other.mrspec")
+    assert [run.spec for run in plan(folder, '[[runs]]\nspecs = "specs"\n').runs] == [
+        "specs/a.mrspec",
+        "specs/b.mrspec",
+    ]
+
+
+def test_mistakes_of_several_specs_are_told_in_one_run(folder: Path) -> None:
+    for name in "ab":
+        (folder / "specs" / f"{name}.mrspec").write_text(SPEC + "nonsense = 1\n", encoding="utf-8")
+    with pytest.raises(MrdslError) as failure:
+        plan(folder, '[[runs]]\nspecs = ["specs", "one.mrspec"]\nmethods = ["johnson"]\n')
+    files = [Path(each.span.file).name for each in failure.value.diagnostics if each.span]
+    assert sorted(files) == ["a.mrspec", "b.mrspec", "night.toml"]
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text("#" * (1 << 20) + "\n", encoding="utf-8")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    os.mkfifo(tmp_path / "pipe.toml")
+    for name, reason in {"long": "1 MB", "bytes": "UTF-8", "pipe": "pipe", "none": "no such file"}.items():
+        with pytest.raises(MrdslError, match=reason):
+            read_study(tmp_path / f"{name}.toml")
+
+
+def test_nothing_is_run_of_a_study_that_is_wrong(folder: Path) -> None:
+    (folder / "night.toml").write_text('[[runs]]\nspecs = ["one.mrspec", "x.mrspec"]\n', encoding="utf-8")
+    with pytest.raises(MrdslError, match=r"x\.mrspec"):
+        mrdsl.study(folder / "night.toml", folder / "out")
+    assert not (folder / "out").exists()
