@@ -63,7 +63,7 @@ def _spec(family: str, output: Path | None, force: bool) -> None:
 
 
 def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> None:
-    from mrdsl.cli.outputs import refuse_folder
+    from mrdsl.core.output_folders import refuse_folder
     from mrdsl.extending.kits import kit, write
 
     if name is None:
