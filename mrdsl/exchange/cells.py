@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import isfinite
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from mrdsl.exchange.plain_numbers import Cells
+
 MAX_REPORTED_CELLS = 20
 
 
@@ -38,7 +40,7 @@ class Report(Protocol):
 class RawTable:
     """A table's text: its header cells, the number of data rows and the delimiter.
 
-    ``plain``: every line has the header's number of cells, none is quoted, none is blank.
+    ``plain``: every line has the header's number of cells, none is quoted, none is blank; ``cells`` says where.
     """
 
     file: str
@@ -47,6 +49,11 @@ class RawTable:
     delimiter: str
     rows: int
     plain: bool
+    cells: Cells | None = None
+
+    def shown_only(self) -> RawTable:
+        """What places of rows are worked out from, without where the cells stand."""
+        return replace(self, cells=None)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -122,10 +129,12 @@ def read_raw(source: Source, shown: str) -> RawTable:
         raise FormatError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
     if text.count("\n") > budgets.ROWS:
         raise FormatError(f"it has more than the {budgets.ROWS} rows that are read")
-    rows, plain = _shape(data, text, len(header), delimiter)
-    table = RawTable(shown, text, header, delimiter, rows, plain)
+    cells = _plain_cells(data, text, len(header), delimiter)
+    if cells is not None:
+        return RawTable(shown, text, header, delimiter, cells.rows, True, cells)
+    table = RawTable(shown, text, header, delimiter, 0, False)
     try:
-        return table if plain else RawTable(shown, text, header, delimiter, len(table.records), False)
+        return replace(table, rows=len(table.records))
     except csv.Error as problem:
         raise FormatError(str(problem)) from None
 
@@ -137,18 +146,14 @@ def _cells(line: str, delimiter: str) -> list[str]:
         raise FormatError(str(problem)) from None
 
 
-def _shape(data: bytes, text: str, columns: int, delimiter: str) -> tuple[int, bool]:
-    """The number of data rows, and whether every line has the same number of unquoted cells."""
-    import numpy as np
-
+def _plain_cells(data: bytes, text: str, columns: int, delimiter: str) -> Cells | None:
+    """The cells of a table in which every line has the same number of unquoted ones; None of another, or of no rows."""
     if '"' in text or data.startswith(b"\n") or b"\n\n" in data or b"\r" in data:
-        return 0, False
-    body = data if data.endswith(b"\n") else data + b"\n"
-    characters = np.frombuffer(body, dtype=np.uint8)
-    ends = np.flatnonzero(characters == ord("\n"))
-    commas = np.flatnonzero(characters == ord(delimiter))
-    per_line = np.diff(np.searchsorted(commas, ends), prepend=0)
-    return len(ends) - 1, bool((per_line == columns - 1).all()) and len(ends) > 1
+        return None
+    from mrdsl.exchange.plain_numbers import cells_of
+
+    cells = cells_of(data if data.endswith(b"\n") else data + b"\n", columns, delimiter)
+    return cells if cells is not None and cells.rows else None
 
 
 class CellReader:
@@ -176,13 +181,15 @@ class CellReader:
         import numpy as np
 
         raw = self.raw
-        if raw.plain and indices:
+        found = {index: raw.cells.column(index) for index in indices} if raw.cells is not None else {}
+        others = [index for index in indices if found.get(index) is None]
+        if raw.plain and others:
             try:
                 values = np.loadtxt(
                     raw.lines[1:],
                     dtype=np.float64,
                     delimiter=raw.delimiter,
-                    usecols=list(indices),
+                    usecols=others,
                     comments=None,
                     ndmin=2,
                     unpack=True,
@@ -190,8 +197,12 @@ class CellReader:
             except ValueError:
                 values = None
             if values is not None and np.isfinite(values).all():
-                return list(values)
-        return [self._slow(index, must) for index, must in zip(indices, required, strict=True)]
+                found.update(zip(others, map(np.ascontiguousarray, values), strict=True))
+        read = [found.get(index) for index in indices]
+        return [
+            self._slow(index, must) if column is None else column
+            for index, must, column in zip(indices, required, read, strict=True)
+        ]
 
     def _slow(self, index: int, required: bool) -> NDArray[np.float64]:
         import numpy as np

@@ -81,7 +81,7 @@ def resolve_table(
     _fill(node_type, columns, reader, raw, context, values)
     if len(report.found) > before:
         return ()
-    every = Columns(node_type, names, values, partial(_row_span, raw))
+    every = Columns(node_type, names, values, partial(_row_span, raw.shown_only()))
     if not required:
         return every
     attributes = _attributes(columns, values, names) | {p: _extra(c, reader) for p, c in extra.items()}
