@@ -202,7 +202,9 @@ class Family:
     ``why(spec, result)``: what ``mrdsl why`` prints. ``report(spec, result)``: the decision in one sentence, and what
     ``mrdsl report`` draws of the plan. ``simulate(spec, runs, seed, jobs)``: what
     ``mrdsl simulate`` runs; where a spec has to be solved before, ``simulate_plan(spec, plan, settings)`` gives
-    the plan with what was observed of it, and warnings. ``reference()``: the commented spec that ``mrdsl new`` starts
+    the plan with what was observed of it, and warnings. ``shown_again(spec, plan, processes)``: a plan with evidence
+    of its own for its promises, with what the same runs show now; None where it has none. ``reference()``: the
+    commented spec that ``mrdsl new`` starts
     from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
     that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows.
     ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. ``deployments(spec, plan)``: the
@@ -229,6 +231,7 @@ class Family:
     report: Callable[[Spec, Result], Shown] | None = None
     simulate: Callable[[Spec, int, int | None, int | None], Result] | None = None
     simulate_plan: Callable[[Spec, Any, Settings], tuple[Plan, Iterable[Diagnostic]]] | None = None
+    shown_again: Callable[[Spec, Any, int], Plan | None] | None = None
     promises: tuple[Promise, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()

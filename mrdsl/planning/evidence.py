@@ -8,6 +8,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Outcome, Result
+from mrdsl.families.diagnosis import find_family
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.observed import Simulated
 from mrdsl.simulation.settings import Settings, WhatIf
@@ -53,10 +54,19 @@ def said_of(plan: Any) -> str:
 
 
 def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
-    """The result with what the same runs of its plan show now. Raises MrdslError where its plan was not run."""
+    """The result with what the same runs of its plan show now: of its own search, and of a simulation of it.
+
+    Raises MrdslError where its plan was not run.
+    """
     from mrdsl.planning.simulate_spec import observe
 
     simulated = evidence_of(result.plan)
+    family = find_family(result.spec)
+    shown = family.shown_again(result.spec, result.plan, processes) if family.shown_again is not None else None
+    if shown is not None:
+        result = replace(result, plan=shown)
+        if simulated is None:
+            return result
     if simulated is None:
         hint = "`mrdsl simulate plan.json -o run.json` or `mrdsl solve SPEC --validate -o run.json` makes such a file"
         raise MrdslError([error("wrong-option", "the plan was not run, so there is nothing to see again", None, hint)])

@@ -201,7 +201,7 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
     if result.plan is not None and simulated is not None:
         rows.append(("runs", f"{simulated.runs:,} from seed {simulated.seed}"))
         rows += [("promises in runs", said)] if (said := said_of(result.plan)) else []
-        rows += [("the same runs now", "show the same")] if verified.again else []
+    rows += [("the same runs now", "show the same")] if verified.again else []
     files = Table("Files behind it", ("file", "is now"), [(name, state) for name, state in verified.files])
     return (Table("Saved plan", ("what", "value"), rows), *((files,) if verified.files else ()))
 

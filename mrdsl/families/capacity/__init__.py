@@ -79,6 +79,7 @@ FAMILY = Family(
     why=hooks.why,
     report=hooks.report,
     simulate_plan=hooks.simulate_plan,
+    shown_again=hooks.shown_again,
     experiments=(
         Experiment(
             "capacity-cases",

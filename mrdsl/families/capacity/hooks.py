@@ -89,6 +89,13 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     return answer(spec, plan, settings)
 
 
+def shown_again(spec: Spec, plan: CapacityPlan, processes: int) -> CapacityPlan | None:
+    """The plan with what the runs of its own evidence show now."""
+    from mrdsl.families.capacity.shown_again import shown_again as answer
+
+    return answer(spec, plan, processes)
+
+
 def study_cases(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     """The study ``capacity-cases``."""
     from mrdsl.families.capacity.studies.cases import cases

@@ -148,6 +148,10 @@ class CapacityPlan(Plan):
         unknown = np.isnan(self.completion_upper[part]).tolist()
         return [None if missing else one for missing, one in zip(unknown, kept.tolist(), strict=True)]
 
+    def upper_is_bound(self, index: int) -> bool:
+        """Whether the upper estimate of the class at ``index`` is known to be a bound on its slots."""
+        return self._bounds(slice(index, index + 1))[0] is True
+
     def _seen(self, classes: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         for name, seen in self.observed.items():
             classes[name] |= seen.beside()

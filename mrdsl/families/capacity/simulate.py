@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
@@ -32,24 +32,48 @@ def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[C
     MrdslError where jobs arrive faster than the plan's slots work, where no machine would be left, and where a class
     with recorded arrivals is in several places.
     """
-    facts: CapacityFacts = spec.facts
-    rules = asked(facts.simulation or Simulation(), settings.what_if)
-    held = held_of(spec, plan)
-    split = list(_recorded_in_parts(held))
-    if split:
-        raise MrdslError(split)
-    groups = groups_of(held, rules)
-    scenarios = [scenario_of(group, rules, settings) for group in groups]
-    problems = [
-        problem
-        for group, scenario in zip(groups, scenarios, strict=True)
-        for problem in check_scenario(scenario, group[0].node, facts.simulation)
-    ]
-    if problems:
-        raise MrdslError(problems)
-    observed = observed_of_classes(groups, scenarios, seen_of(scenarios, settings))
-    simulated = simulated_as(rules, settings)
-    return replace(plan, observed=observed, simulated=simulated), tuple(told(held, observed, settings))
+    ran = _Ran(spec, plan, settings)
+    observed = observed_of_classes(ran.groups, ran.scenarios, ran.seen)
+    simulated = simulated_as(ran.rules, settings)
+    return replace(plan, observed=observed, simulated=simulated), tuple(told(ran.held, observed, settings))
+
+
+def times_of_classes(spec: Spec, plan: CapacityPlan, settings: Settings) -> dict[str, list[tuple[float, ...]]]:
+    """The completion times of each class's jobs [s], run by run, those of all its places together.
+
+    Raises MrdslError as :func:`simulate_plan` does.
+    """
+    ran = _Ran(spec, plan, settings)
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for group, runs in zip(ran.groups, ran.seen, strict=True):
+        for place, each in enumerate(group):
+            before = found.get(each.name, [()] * len(runs))
+            found[each.name] = [known + run.times[place] for known, run in zip(before, runs, strict=True)]
+    return found
+
+
+class _Ran:
+    """A plan that was run as a spec and a command say. Raises MrdslError as :func:`simulate_plan` does."""
+
+    def __init__(self, spec: Spec, plan: CapacityPlan, settings: Settings) -> None:
+        facts: CapacityFacts = spec.facts
+        self.rules = asked(facts.simulation or Simulation(), settings.what_if)
+        self.held = held_of(spec, plan)
+        _refuse(_recorded_in_parts(self.held))
+        self.groups = groups_of(self.held, self.rules)
+        self.scenarios = [scenario_of(group, self.rules, settings) for group in self.groups]
+        _refuse(
+            problem
+            for group, scenario in zip(self.groups, self.scenarios, strict=True)
+            for problem in check_scenario(scenario, group[0].node, facts.simulation)
+        )
+        self.seen = seen_of(self.scenarios, settings)
+
+
+def _refuse(problems: Iterable[Diagnostic]) -> None:
+    found = list(problems)
+    if found:
+        raise MrdslError(found)
 
 
 def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:

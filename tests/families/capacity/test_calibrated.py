@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from math import ceil, log
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,8 @@ from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.schema import Range
+from mrdsl.spec.simulated import Stragglers
+from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Constraint, Method
 from tests.families.capacity.capacity_specs import capacity
 
@@ -73,6 +77,48 @@ def test_the_evidence_can_be_run_again() -> None:
     assert shown.seed not in (3, 101, 102)
 
 
+def with_evidence(**change: Any) -> Result:
+    calibration = solved().plan.calibration
+    (shown,) = calibration.promises
+    forged = replace(calibration, promises=(replace(shown, **change),))
+    return replace(solved(), plan=replace(solved().plan, calibration=forged))
+
+
+def test_verify_again_makes_the_runs_of_the_evidence_once_more(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(solved().to_json())
+    verified = mrdsl.verify(path, again=True)
+    assert (verified.kept, verified.again) == (True, True)
+    path.write_text(with_evidence(share=0.99).to_json())
+    assert mrdsl.verify(path).kept, "by itself it may be so"
+    assert [told.code for told in mrdsl.verify(path, again=True).found if told.severity == "error"] == ["other-runs"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"low": 0.9999, "share": 1.0}, "bounds closer than so many jobs allow"),
+        ({"share": 0.5}, "bounds on one side"),
+        ({"jobs": 3}, "numbers that no runs give"),
+        ({"confidence": 0.2}, "numbers that no runs give"),
+        ({"low": 0.9}, "were shown to end in time"),
+    ],
+)
+def test_evidence_that_somebody_wrote_is_held_against_its_numbers(
+    change: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(with_evidence(**change).to_json())
+    assert said in next(told.message for told in mrdsl.verify(path).found if told.severity == "error")
+
+
+def test_runs_that_nobody_can_make_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(with_evidence(runs=10**12, jobs=10**14).to_json())
+    with pytest.raises(mrdsl.MrdslError, match="runs"):
+        mrdsl.verify(path, again=True)
+
+
 def test_the_same_spec_gives_the_same_bytes() -> None:
     def text(result: Result) -> str:
         return replace(result, seconds={}).to_json()
@@ -115,12 +161,47 @@ def test_a_share_without_guarantee_stands_in_its_place() -> None:
     assert "soft-deadline" not in [told.code for told in result.diagnostics]
 
 
-def test_without_time_the_plan_of_the_formula_is_given_and_it_is_said() -> None:
-    result = mrdsl.solve(promised(CLICKS), limits=Limits(time=1e-3))
-    formula = mrdsl.solve(promised(replace(CLICKS, guarantee="upper")))
+def test_without_time_the_plan_of_the_formula_is_given_where_it_is_a_bound_and_it_is_said() -> None:
+    alone = replace(CLICKS, jobs=Range(1, 1))
+    result = mrdsl.solve(promised(alone), limits=Limits(time=1e-3))
+    formula = mrdsl.solve(promised(replace(alone, guarantee="upper")))
+    assert formula.plan.classes["clicks"].upper_is_bound
     assert result.termination is Termination.TIME_LIMIT
     assert result.value == formula.value
     assert "undecided-in-simulation" in [told.code for told in result.diagnostics]
+
+
+def test_an_estimate_that_is_no_bound_is_not_believed_without_runs() -> None:
+    from mrdsl.families.capacity.verify import verify
+
+    formula = mrdsl.solve(promised(replace(CLICKS, guarantee="upper")))
+    # six jobs on 8 reduce slots: less than two each, so that a job may wait for one
+    assert not formula.plan.classes["clicks"].upper_is_bound
+    assert [told.code for told in verify(promised(CLICKS), formula.plan, False)] == ["broken-plan"]
+    hurried = mrdsl.solve(promised(CLICKS), limits=Limits(time=1e-3))
+    assert (hurried.termination, hurried.plan) == (Termination.TIME_LIMIT, None)
+
+
+def test_an_estimate_that_knows_of_no_stragglers_is_not_believed_without_runs() -> None:
+    from mrdsl.families.capacity.verify_promises import verify_promises
+
+    spec = promised(replace(CLICKS, jobs=Range(1, 1)))
+    plan = mrdsl.solve(promised(replace(CLICKS, jobs=Range(1, 1), guarantee="upper"))).plan
+    assert not list(verify_promises(spec, plan))
+    rules = Simulation(stragglers=Stragglers(share=0.1, factor=4.0))
+    slowed = replace(spec, facts=replace(spec.facts, simulation=rules))
+    assert [told.code for told in verify_promises(slowed, plan)] == ["broken-plan"]
+
+
+def test_the_plan_of_the_formula_is_run_where_nothing_cheaper_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mrdsl.families.capacity.methods import calibrated
+
+    monkeypatch.setattr(calibrated, "_candidate", lambda draft, search, placement: None)
+    result = mrdsl.solve(promised(CLICKS))
+    assert result.value == mrdsl.solve(promised(replace(CLICKS, guarantee="upper"))).value
+    (shown,) = result.plan.calibration.promises
+    assert shown.low >= 0.95
+    assert "keeps them in runs" in next(t.message for t in result.diagnostics if t.code == "undecided-in-simulation")
 
 
 @pytest.mark.parametrize("formulation", ["P2", "P1", "P0", "P0-cone"])

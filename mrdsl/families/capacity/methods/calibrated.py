@@ -8,6 +8,7 @@ fewer VMs keep the promises. ``confirm`` runs the plan with seeds that no step b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from mrdsl.contracts.pipeline import Draft
@@ -31,8 +32,9 @@ from mrdsl.families.capacity.methods.search import (
 )
 from mrdsl.families.capacity.methods.trials import Cell, Placement, Times, quantile
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.promises import without_promises
+from mrdsl.families.capacity.promises import promises_of, without_promises
 from mrdsl.families.capacity.shape import refuse_types
+from mrdsl.families.capacity.verify_promises import by_estimate
 from mrdsl.families.capacity.wholeness import in_fractions
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.verdicts import judge_share
@@ -74,6 +76,8 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0)
     if not search.wanted:
         return replace(draft, state=search, plan=search.safe, value=value)
     search.trials = search.new_trials(search.safe, "search")
+    if search.until is not None:
+        _look_at_safe(search)
     hopeless = tuple(never_kept(search))
     if has_errors(hopeless):
         raise MrdslError(hopeless)
@@ -182,16 +186,19 @@ def _placed(search: Search, placement: Placement, want: Wanted, cell: Cell) -> P
 
 
 def confirm(draft: Draft) -> Draft:
-    """The plan run with fresh seeds, grown where a promise is not shown; the safe plan where none is shown at last."""
+    """The plan run with fresh seeds, grown where a promise is not shown; the safe plan where none is shown at last.
+
+    Where only runs show that the safe plan keeps its promises, one of the looks is its own.
+    """
     if not isinstance(draft.state, tuple):
         return draft
     search, placement = draft.state
-    for look in range(1, search.looks + 1):
-        pinned = {index: cell.jobs for index, cell in enumerate(placement)}
-        bare = None if search.stopped else planned(search.spec, search.fits, pinned, False, draft.limits)
-        if bare is None:
+    known = _is_safe(search)
+    for look in range(1, search.looks + (known or search.formula != "upper")):
+        plan = _candidate(draft, search, placement)
+        if plan is None:
             break
-        plan = search.rebuilt(bare, placement)
+        placement = search.placement(plan)
         try:
             evidence, seen = _looked(search, plan, placement, look)
         except OutOfTimeError:
@@ -199,7 +206,33 @@ def confirm(draft: Draft) -> Draft:
         if not seen:
             return _finished(draft, search, plan, evidence, look)
         placement = _grown(search, placement, seen)
+    if not known and not search.stopped:
+        _look_at_safe(search)
     return _undecided(draft, search)
+
+
+def _look_at_safe(search: Search) -> None:
+    """Runs the plan that the search began at, where its estimate keeps the promises and is no bound on its slots."""
+    if search.formula != "upper" or search.shown is not None or _is_safe(search):
+        return
+    assert search.safe is not None
+    with suppress(OutOfTimeError):
+        evidence, seen = _looked(search, search.safe, search.placement(search.safe), search.looks)
+        search.shown = () if seen else evidence
+
+
+def _candidate(draft: Draft, search: Search, placement: Placement) -> CapacityPlan | None:
+    pinned = {index: cell.jobs for index, cell in enumerate(placement)}
+    bare = None if search.stopped else planned(search.spec, search.fits, pinned, False, draft.limits)
+    return None if bare is None else search.rebuilt(bare, placement)
+
+
+def _is_safe(search: Search) -> bool:
+    """Whether the plan that the search began at keeps its promises by bounds, without a run."""
+    assert search.safe is not None
+    safe = search.safe
+    kept = (by_estimate(search.spec, safe, p) for p in promises_of(search.spec) if safe.admitted[p.index] > 0.0)
+    return search.formula == "upper" and all(kept)
 
 
 def _looked(
@@ -267,15 +300,20 @@ def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[
 
 def _undecided(draft: Draft, search: Search) -> Draft:
     """The safe plan, where there is one, and why the search came to none."""
-    safe = search.safe if search.formula == "upper" else None
+    safe = search.safe if search.shown or _is_safe(search) else None
     why = "the time was over" if search.stopped else f"{search.looks} full evaluations showed no plan"
     end = Termination.TIME_LIMIT if search.stopped else Termination.COMPLETED
+    kept = "planned by the upper estimate, keeps them in runs" if search.shown else "keeps them by the upper estimate"
     told = warning(
         "undecided-in-simulation",
         f"{why} before a plan was shown to keep its promises in simulation"
-        + (": this one keeps them by the upper estimate" if safe is not None else ""),
+        + (f": this one{',' if search.shown else ''} {kept}" if safe is not None else ""),
         draft.spec.span,
         "give it more time, more looks (solve with calibrated { looks = 6 }), or another seed",
     )
     found = replace(draft, diagnostics=(*draft.diagnostics, told), termination=end)
-    return found if safe is None else replace(found, plan=safe, value=safe.total)
+    if safe is None:
+        return found
+    if search.shown:
+        return replace(_finished(found, search, safe, search.shown, search.looks), termination=end)
+    return replace(found, plan=safe, value=safe.total)

@@ -12,6 +12,7 @@ import numpy as np
 
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.evidence import Evidence
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.methods.calibration import Fit, Point
@@ -85,6 +86,7 @@ class OutOfTimeError(Exception):
 class Search:
     """A search, from step to step. ``points``, ``priors`` and ``fits`` by class.
 
+    ``shown``: what runs of the safe plan show, empty where they do not show its promises, None where it was not run.
     ``until``: when it ends, by the clock of ``time.monotonic``; ``stopped``: whether it has ended so.
     """
 
@@ -101,6 +103,7 @@ class Search:
     fits: dict[int, Fit] = field(default_factory=dict)
     runs: int = FEWEST_RUNS
     made: int = 0
+    shown: tuple[Evidence, ...] | None = None
     until: float | None = None
     stopped: bool = False
 
@@ -123,7 +126,8 @@ class Search:
     def new_trials(self, plan: CapacityPlan, *place: object) -> Trials:
         """Trials with a seed of their own."""
         facts: CapacityFacts = self.spec.facts
-        return Trials(held_of(self.spec, plan), facts.simulation or Simulation(), seed_of(self.seed, *place))
+        rules = facts.simulation or Simulation()
+        return Trials(held_of(self.spec, plan), rules, seed_of(self.seed, *place), self.go_on)
 
     def time_of(self, placement: Placement, want: Wanted, runs: int, trials: Trials | None = None) -> float:
         """By when the shares aimed at end, against the limit of formulas [s]; infinite where an estimate forbids.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -42,11 +42,15 @@ def seed_of(seed: int, *place: object) -> int:
 
 @dataclass
 class Trials:
-    """Runs of placements with one seed. ``held`` says how each class is run; ``made`` counts the runs of classes."""
+    """Runs of placements with one seed. ``held`` says how each class is run; ``made`` counts the runs of classes.
+
+    ``go_on`` is called before each run, and may raise.
+    """
 
     held: Sequence[Held]
     rules: Simulation
     seed: int
+    go_on: Callable[[], None] = lambda: None
     made: int = 0
     seen: dict[tuple[object, ...], Seen] = field(default_factory=dict)
 
@@ -67,6 +71,7 @@ class Trials:
     def _run(self, key: tuple[object, ...], scenario: Scenario, run: int) -> Seen:
         known = (*key, run)
         if known not in self.seen:
+            self.go_on()
             self.made += 1
             self.seen[known] = run_once(scenario, self.seed, run)
         return self.seen[known]
