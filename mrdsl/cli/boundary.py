@@ -71,8 +71,23 @@ def run(command: click.Command) -> int:
     except Exception as failure:
         if os.environ.get("MRDSL_DEBUG"):
             raise
+        foreign = _of_a_plugin(failure)
+        if foreign is not None:
+            return _failed([foreign], SOLVER_FAILED)
         hint = "this is a fault of mrdsl, not of the spec; run again with MRDSL_DEBUG=1 and report what it prints"
         return _failed([error("internal", f"{type(failure).__name__}: {failure}", None, hint)], SOLVER_FAILED)
+
+
+def _of_a_plugin(failure: Exception) -> Diagnostic | None:
+    """What is told of a failure in a plug-in's code that no guard has seen, such as a plan's own tables."""
+    from mrdsl import families
+    from mrdsl.core.plugins import fault_of_a_plugin
+    from mrdsl.solving import registry
+
+    try:
+        return fault_of_a_plugin(failure, (families.ENTRY_POINTS, registry.ENTRY_POINTS))
+    except MrdslError:
+        return None
 
 
 def _mistaken(mistake: click.ClickException) -> Diagnostic:

@@ -127,6 +127,26 @@ def plugin_of(what: str, module: str) -> Plugin | None:
     return Plugin(what, tuple(os.path.realpath(place) for place in places if place))
 
 
+def fault_of_a_plugin(cause: BaseException, groups: tuple[str, ...]) -> Diagnostic | None:
+    """What is told of an exception that came through a plug-in's own files, of those that packages and folders declare.
+
+    None where it came through none: it is mrdsl's.
+    """
+    from mrdsl.core.entry_points import entry_points_of, named_folders
+
+    found = [
+        plugin_of(f"the plug-in `{point.name}`", point.value.partition(":")[0])
+        for group in groups
+        for point in entry_points_of(group)
+    ]
+    found += [Plugin(f"a plug-in in {folder}", (os.path.realpath(folder),)) for folder in named_folders()]
+    for plugin in found:
+        place = plugin.place(cause) if plugin is not None else None
+        if plugin is not None and place is not None:
+            return plugin.told(f"failed with {type(cause).__name__}: {cause}", place)
+    return None
+
+
 def _in_time(function: Callable[..., Any], values: Any, named: Any) -> Any:
     """The function's value; within another plug-in's call, that one's time counts."""
     with without_end() as end:

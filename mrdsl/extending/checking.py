@@ -13,8 +13,10 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.entry_points import declared_in
 from mrdsl.core.plugins import Plugin
 from mrdsl.core.watching import counted
+from mrdsl.extending.families import checked_family
 from mrdsl.extending.pipelines import checked_pipeline
 from mrdsl.extending.report import Checked, PluginReport, Trial
+from mrdsl.extending.solvers import checked_solver
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.spec.spec import METHOD_NAME
@@ -77,14 +79,19 @@ def _checked(name: str, folder: Path) -> Iterator[Checked]:
             trial.complaints.append(Plugin(declared.shown, ()).told(message, None))
     yield trial.done()
     if declared is not None and not trial.complaints:
-        yield from checked_pipeline(declared)
+        yield from checked_pipeline(declared) if declared.is_pipeline else checked_solver(declared)
 
 
 def _checked_family(name: str) -> Iterator[Checked]:
     trial = Trial(f"the family `{name}` is declared")
+    declared = None
     with trial.going():
-        families.family(name)
+        declared = families.family(name)
+        if declared is None or name in families.SHIPPED:
+            trial.wrong(f"the family `{name}` is not the one of this folder: that name is mrdsl's own")
     yield trial.done()
+    if declared is not None and not trial.complaints:
+        yield from checked_family(declared)
 
 
 def _nothing(folder: Path) -> Diagnostic:

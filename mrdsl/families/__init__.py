@@ -8,15 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mrdsl.contracts.family import Family
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, Related, error
 from mrdsl.core.entry_points import entry_points_of, load
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from mrdsl.core.plugins import Plugin
+
 SHIPPED = ("bounds", "capacity", "joint", "energy", "deadline", "makespan", "schedule", "hybrid")
 ENTRY_POINTS = "mrdsl.families"
 KITS = {
+    "family": "a problem of one's own, with facts, a model and rules",
     "pipeline": "heuristic steps for a family",
 }
 """What `mrdsl new KIND NAME` writes a plug-in of, in a word; no family is called so."""
@@ -62,17 +65,49 @@ def _loaded(point: EntryPoint) -> Family:
     try:
         declared = load(point)
     except Exception as cause:  # whatever a foreign package raises is its own mistake
-        raise _broken(point, f"cannot be loaded: {type(cause).__name__}: {cause}") from None
+        raise _broken(point, f"cannot be loaded: {type(cause).__name__}: {cause}", cause) from cause
     if not isinstance(declared, Family):
         raise _broken(point, "is no Family of `mrdsl.contracts.family`")
     if declared.name != point.name:
         raise _broken(point, f"calls itself `{declared.name}`")
-    return declared
+    missing = _missing(declared)
+    if missing:
+        raise _broken(point, missing)
+    plugin = _plugin(point)
+    if plugin is None:
+        return declared
+    from mrdsl.contracts.guarded_family import guarded_family
+
+    return guarded_family(declared, plugin)
 
 
-def _broken(point: EntryPoint, what: str) -> MrdslError:
+def _missing(declared: Family) -> str:
+    """What a family lacks without which nothing can be asked of it, in words."""
+    if declared.name in KITS:
+        return f"bears a name that is a word of `mrdsl new`: {', '.join(KITS)}"
+    if not declared.formulations and not declared.method:
+        return "has neither a formulation nor a method: nothing solves it"
+    for one in declared.formulations:
+        if not one.run and not (one.build and one.decode):
+            return f"lacks a hook: its formulation `{one.name}` has neither `run` nor both `build` and `decode`"
+    if declared.quantities and declared.quantity is None:
+        return "lacks a hook: it names quantities, but has no `quantity`"
+    return "names no goal" if not declared.goals else ""
+
+
+def _plugin(point: EntryPoint) -> Plugin | None:
+    from mrdsl.core.plugins import plugin_of
+
+    return plugin_of(f"the family `{point.name}`", point.value.partition(":")[0])
+
+
+def _broken(point: EntryPoint, what: str, cause: Exception | None = None) -> MrdslError:
     hint = "this is a fault of that package: update it, or uninstall it"
-    return MrdslError([error("broken-family", f"the family `{point.name}`, `{point.value}`, {what}", None, hint)])
+    plugin = _plugin(point)
+    place = plugin.place(cause) if plugin is not None and cause is not None else None
+    where = () if place is None else (Related("this is where", place),)
+    message = f"the family `{point.name}`, `{point.value}`, {what}"
+    return MrdslError([error("broken-family", message, None, hint, *where)])
 
 
 def _installed() -> Iterable[EntryPoint]:

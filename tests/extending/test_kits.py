@@ -41,10 +41,13 @@ def test_what_is_written_passes_the_contract_and_its_own_test(kind: str, tmp_pat
 @pytest.mark.parametrize("kind", KITS)
 @pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
 def test_what_is_written_is_tidy(kind: str, tmp_path: Path) -> None:
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert run_here(("new", kind, "tidy"), tmp_path).exit_code == 0
-    for words in (("check",), ("format", "--check")):
-        done = subprocess.run(["ruff", *words, "tidy"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    line = ("--isolated", "--config", "line-length = 120")
+    for words in (
+        ("check", "--extend-select", "I,UP,B,SIM", "--ignore", "RUF009", *line),
+        ("format", "--check", *line),
+    ):
+        done = subprocess.run(["ruff", *words], cwd=tmp_path / "tidy", capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
 
 

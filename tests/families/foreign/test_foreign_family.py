@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import mrdsl
+from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.editor.assist import hover
@@ -86,7 +87,7 @@ def test_commands_know_it(spec: str, tmp_path: Path) -> None:
 def test_its_study_runs(spec: str, tmp_path: Path) -> None:
     found = family("shop")
     assert found is not None
-    (table,) = found.experiments[0].run(tmp_path / "study", mrdsl.api, rows=3)
+    (table,) = found.experiments[0].run(tmp_path / "study", api, rows=3)
     assert table.rows == ((40.0,), (80.0,), (120.0,))
 
 

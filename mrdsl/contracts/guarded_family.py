@@ -1,0 +1,131 @@
+"""A family of a plug-in: its hooks are called so that whatever they do wrong is told as the family's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from numbers import Real
+from types import MappingProxyType
+from typing import Any
+
+from mrdsl.contracts.family import ArrayForm, Experiment, Export, Family, Formulation, Needs
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.plugins import Plugin
+from mrdsl.core.result import Plan, Result, Table
+from mrdsl.spec.declared import described
+
+Mistake = Callable[[Any], str]
+
+
+def guarded_family(declared: Family, plugin: Plugin) -> Family:
+    """The family with hooks that raise PluginError where they fail or return something else than they should."""
+    hooks: dict[str, Any] = {
+        name: plugin.guarded(hook, f"`{name}`", mistake, PASSES.get(name, ()))
+        for name, mistake in RETURNS.items()
+        if (hook := getattr(declared, name)) is not None
+    }
+    formulations = tuple(_formulation(each, plugin) for each in declared.formulations)
+    experiments = tuple(_experiment(each, plugin) for each in declared.experiments)
+    exports = tuple(_export(each, plugin) for each in declared.exports)
+    return replace(declared, **hooks, formulations=formulations, experiments=experiments, exports=exports)
+
+
+def _formulation(declared: Formulation, plugin: Plugin) -> Formulation:
+    hooks: dict[str, Any] = {
+        name: plugin.guarded(hook, f"`{name}` of {declared.name}", mistake)
+        for name, mistake in OF_FORMULATIONS.items()
+        if (hook := getattr(declared, name)) is not None
+    }
+    arrays = hooks.get("arrays")
+    if arrays is not None:
+        hooks["arrays"] = lambda spec, relax: _form(arrays(spec, relax), plugin)
+    return replace(declared, **hooks)
+
+
+def _form(form: ArrayForm | None, plugin: Plugin) -> ArrayForm | None:
+    return (
+        None if form is None else replace(form, decode=plugin.guarded(form.decode, "`decode` of arrays", plan_mistake))
+    )
+
+
+def _experiment(declared: Experiment, plugin: Plugin) -> Experiment:
+    return replace(declared, run=plugin.guarded(declared.run, f"the study {declared.name}"))
+
+
+def _export(declared: Export, plugin: Plugin) -> Export:
+    write = plugin.guarded(declared.write, f"the export {declared.name}", texts_mistake, (ValueError,))
+    return replace(declared, write=write)
+
+
+def _is(kind: type | tuple[type, ...], words: str) -> Mistake:
+    def mistake(value: Any) -> str:
+        return "" if isinstance(value, kind) else f"returned {described(value)} instead of {words}"
+
+    return mistake
+
+
+def _all_are(kind: type | tuple[type, ...], words: str) -> Mistake:
+    def mistake(value: Any) -> str:
+        if isinstance(value, str) or not isinstance(value, tuple | list | set | frozenset):
+            return f"returned {described(value)} instead of {words}"
+        wrong = [each for each in value if not isinstance(each, kind)]
+        return f"gave {described(wrong[0])} among {words}" if wrong else ""
+
+    return mistake
+
+
+def _or_none(mistake: Mistake) -> Mistake:
+    return lambda value: "" if value is None else mistake(value)
+
+
+def _classes_mistake(value: Any) -> str:
+    wrong = isinstance(value, str) or not isinstance(value, tuple | list)
+    if wrong or not all(isinstance(each, type) and issubclass(each, Plan) for each in value):
+        return f"returned {described(value)} instead of classes of plans"
+    return ""
+
+
+def texts_mistake(value: Any) -> str:
+    """What is wrong with texts by file names."""
+    good = isinstance(value, Mapping) and all(isinstance(each, str) for pair in value.items() for each in pair)
+    return "" if good else f"returned {described(value)} instead of texts by file names"
+
+
+plan_mistake = _is(Plan, "a Plan")
+_anything: Mistake = _is(object, "")
+_diagnostics = _all_are(Diagnostic, "Diagnostics")
+
+RETURNS: Mapping[str, Mistake] = MappingProxyType(
+    {
+        "check": _diagnostics,
+        "impossible": _diagnostics,
+        "infeasible": _diagnostics,
+        "choose": _is(str, "a solver's name"),
+        "verify": _diagnostics,
+        "measure": _or_none(_is(Real, "a number")),
+        "quantity": _is(Real, "a number"),
+        "why": _all_are((Table, str), "tables and texts"),
+        "report": _anything,
+        "simulate": _is(Result, "a Result"),
+        "simulate_plan": _is(tuple, "a plan and diagnostics"),
+        "deployments": _is(tuple, "deployments"),
+        "reference": _is(str, "the text of a spec"),
+        "plans": _classes_mistake,
+        "operated": _anything,
+    }
+)
+"""The hooks of a family, and what is wrong with what one of them returned."""
+OF_FORMULATIONS: Mapping[str, Mistake] = MappingProxyType(
+    {
+        "needs": _is(Needs, "Needs"),
+        "build": lambda value: "returned None instead of a Pyomo model" if value is None else "",
+        "decode": plan_mistake,
+        "run": _is(Result, "a Result"),
+        "arrays": _or_none(_is(ArrayForm, "an ArrayForm")),
+        "known": _or_none(_is(Result, "a Result")),
+        "refine": _is(Result, "a Result"),
+        "compiled": lambda value: "returned None instead of a Pyomo model" if value is None else "",
+    }
+)
+PASSES: Mapping[str, tuple[type[Exception], ...]] = MappingProxyType({"deployments": (ValueError,)})
+"""What a hook may raise: the reason why a plan has no such form."""

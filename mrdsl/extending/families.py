@@ -1,0 +1,367 @@
+"""What every family promises the rest of mrdsl, of mrdsl's own and of plug-ins.
+
+First what it declares, then what its reference spec comes to: solved by the family's own choice, checked, measured,
+told, saved, read back and, where it is simulated, run. Each function that is named in the two lists at the end is one
+promise, and yields what breaks it, in words.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import math
+import pickle
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from mrdsl.contracts.family import Family
+from mrdsl.core.diagnostics import MrdslError, has_errors
+from mrdsl.core.result import Plan, Result, Table
+from mrdsl.core.units import KINDS, UNITS
+from mrdsl.extending.report import Checked, Trial, complaint
+from mrdsl.families import reference_text
+from mrdsl.families.diagnosis import diagnose
+from mrdsl.language.loading import load_text
+from mrdsl.planning.saved_plans import read_saved
+from mrdsl.planning.simulate_spec import simulate
+from mrdsl.planning.solve_spec import solve, violations
+from mrdsl.planning.verified_plans import verify
+from mrdsl.reporting.document import result_document, to_json
+from mrdsl.reporting.text import print_tables
+from mrdsl.simulation.settings import Settings
+from mrdsl.solving import registry
+from mrdsl.solving.references import function_named
+from mrdsl.spec.schema import Block, Item, Node, declarations
+from mrdsl.spec.spec import Spec
+
+SAME = 1e-12
+"""What a measured value may differ by from the one that is told."""
+TAKE = {
+    "check": 1,
+    "impossible": 1,
+    "infeasible": 2,
+    "choose": 3,
+    "verify": 3,
+    "measure": 2,
+    "quantity": 4,
+    "why": 2,
+    "report": 2,
+    "simulate": 4,
+    "simulate_plan": 3,
+    "reference": 0,
+    "plans": 0,
+    "operated": 2,
+    "deployments": 2,
+}
+"""How many values each hook is called with."""
+OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "arrays": 2, "known": 2, "refine": 5, "compiled": 2}
+
+Declares = Callable[[Family], Iterator[str]]
+OfReference = Callable[[Family, Spec, Result], Iterator[str]]
+
+
+def checked_family(declared: Family) -> Iterator[Checked]:
+    """All trials of a family."""
+    for promise in DECLARES:
+        yield held(declared, promise)
+    trial = Trial(f"the family `{declared.name}` solves its reference spec")
+    with trial.going():
+        spec, result = reference_result(declared)
+    yield trial.done()
+    if not trial.complaints:
+        for kept in OF_ITS_REFERENCE:
+            yield held(declared, kept, spec, result)
+
+
+def held(declared: Family, promise: Callable[..., Iterator[str]], *reference: Any) -> Checked:
+    """One promise that what is declared keeps, or what its reference spec and the result of that do."""
+    trial = Trial(f"the family `{declared.name}`: {promise.__name__.replace('_', ' ')}")
+    with trial.going():
+        for message in promise(declared, *reference):
+            trial.wrong(f"the family `{declared.name}`: {message}")
+    return trial.done()
+
+
+def reference_result(declared: Family, folder: Path | str = "") -> tuple[Spec, Result]:
+    """A family's reference spec, and its result by the family's own choice. Raises MrdslError."""
+    text = reference_text(declared.name)
+    if text is None:
+        raise MrdslError([complaint(f"the family `{declared.name}` lacks a hook: `reference` is what to start from")])
+    loaded = load_text(text, folder=folder)
+    if loaded.spec is None:
+        raise MrdslError(loaded.diagnostics)
+    return loaded.spec, solve(loaded.spec)
+
+
+def behind(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that a hook imports and calls; a hook that does its own work is itself."""
+    hook = inspect.unwrap(hook)
+    try:
+        function = ast.parse(dedent(inspect.getsource(hook))).body[0]
+    except (OSError, SyntaxError):
+        return hook
+    last = function.body[-1] if isinstance(function, ast.FunctionDef) else None
+    called = last.value.func if isinstance(last, ast.Return) and isinstance(last.value, ast.Call) else None
+    name = called.id if isinstance(called, ast.Name) else None
+    for node in ast.walk(function):
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if (alias.asname or alias.name) == name and isinstance(node, ast.ImportFrom):
+                return function_named(f"{node.module}:{alias.name}")
+    return hook
+
+
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many values by position."""
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
+def it_says_what_it_is(declared: Family) -> Iterator[str]:
+    """A summary, a source, facts, goals, and a way to be solved."""
+    if not declared.summary or not declared.paper:
+        yield "`summary` and `paper` say what it is and where it comes from; write `none` for no paper"
+    if not issubclass(declared.facts, Node):
+        yield f"its facts, {declared.facts.__name__}, are no Node"
+    if not declared.goals:
+        yield "it names no goal"
+    if not declared.formulations and not declared.method:
+        yield "it has neither a formulation nor a method"
+
+
+def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
+    """Each goal is there once, with a sense, a unit that the language knows and a word about it."""
+    if len({(goal.sense, goal.quantity) for goal in declared.goals}) != len(declared.goals):
+        yield "it names a goal twice"
+    for goal in declared.goals:
+        if goal.sense not in ("minimize", "maximize", "estimate"):
+            yield f"the goal {goal.quantity} has the sense {goal.sense!r}"
+        if goal.unit not in ("", "currency") and goal.unit not in UNITS:
+            yield f"the goal {goal.quantity} has the unknown unit {goal.unit!r}"
+        if not goal.doc:
+            yield f"the goal {goal.quantity} has no word about it"
+
+
+def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
+    """Each quantity is there once, of a known kind, over blocks that the facts have."""
+    if (declared.quantity is None) != (not declared.quantities):
+        yield "`quantities` and the hook `quantity` come together"
+    if len({quantity.name for quantity in declared.quantities}) != len(declared.quantities):
+        yield "it names a quantity twice"
+    fields = declarations(declared.facts)
+    for quantity in declared.quantities:
+        if quantity.kind not in KINDS:
+            yield f"the quantity {quantity.name} has the unknown kind {quantity.kind!r}"
+        if not quantity.doc:
+            yield f"the quantity {quantity.name} has no word about it"
+        block = fields.get(quantity.over)
+        listed = isinstance(getattr(declared.facts, quantity.over or "name", None), property)
+        if quantity.over and not listed and not (isinstance(block, Block) and block.repeated):
+            yield f"the quantity {quantity.name} is over {quantity.over!r}, which the facts do not have"
+
+
+def its_promises_are_numbers_of_the_facts(declared: Family) -> Iterator[str]:
+    """Each promise names an item of the facts that is a number or a range."""
+    for promise in declared.promises:
+        form = "range" if promise.path.endswith((".low", ".high")) else "quantity"
+        item = _item_at(declared.facts, promise.path.removesuffix(".low").removesuffix(".high").split("."))
+        if promise.direction not in (1, -1):
+            yield f"the promise {promise.path} has the direction {promise.direction!r}"
+        if item is None or item.form != form:
+            yield f"the promise {promise.path} is no {form} of the facts"
+
+
+def _item_at(node: type[Node], words: list[str]) -> Item | None:
+    *blocks, last = words
+    for word in blocks:
+        block = declarations(node).get(word)
+        if not isinstance(block, Block):
+            return None
+        node = block.node
+    item = declarations(node).get(last)
+    return item if isinstance(item, Item) else None
+
+
+def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
+    """Each formulation has a name of its own, a word about it, and either run or build and decode."""
+    if len({formulation.name for formulation in declared.formulations}) != len(declared.formulations):
+        yield "it names a formulation twice"
+    for formulation in declared.formulations:
+        if not formulation.doc:
+            yield f"the formulation {formulation.name} has no word about it"
+        if not formulation.run and not (formulation.build and formulation.decode):
+            yield f"the formulation {formulation.name} has neither `run` nor both `build` and `decode`"
+        if (formulation.build is None) != (formulation.decode is None):
+            yield f"the formulation {formulation.name}: `build` and `decode` come together"
+
+
+def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
+    """Each hook is a function of as many values as it is called with, and so is what it imports and calls."""
+    hooks = {name: (getattr(declared, name), count) for name, count in TAKE.items()}
+    for formulation in declared.formulations:
+        for name, count in OF_FORMULATIONS.items():
+            hooks[f"{formulation.name}.{name}"] = (getattr(formulation, name), count)
+    for export in declared.exports:
+        hooks[export.name] = (export.write, 2)
+    for name, (hook, count) in hooks.items():
+        if hook is None:
+            continue
+        if not inspect.isfunction(inspect.unwrap(hook)):
+            yield f"`{name}` is no function"
+        elif not takes(hook, count):
+            yield f"`{name}` does not take {count} values"
+        elif not takes(behind(hook), count):
+            yield f"what `{name}` calls does not take {count} values"
+
+
+def a_method_of_its_own_serves_it(declared: Family) -> Iterator[str]:
+    """The pipeline that it names has steps for it."""
+    if declared.method and declared.method not in registry.methods_of(declared.name):
+        yield f"its method `{declared.method}` is no pipeline that serves it"
+
+
+def its_studies_take_their_options(declared: Family) -> Iterator[str]:
+    """Each study's options are the parameters of its function that have a default."""
+    for experiment in declared.experiments:
+        if not experiment.doc or not all(doc for _, doc in experiment.options.values()):
+            yield f"the study {experiment.name} has no word about itself or an option"
+        if not takes(experiment.run, 2):
+            yield f"the study {experiment.name} does not take an output and a bench"
+        parameters = inspect.signature(behind(experiment.run)).parameters.values()
+        optional = {one.name for one in parameters if one.default != one.empty}
+        if optional != set(experiment.options):
+            yield f"the study {experiment.name} declares {sorted(experiment.options)}, its function {sorted(optional)}"
+
+
+def its_reference_has_no_mistake(_: Family, spec: Spec, __: Result) -> Iterator[str]:
+    """``mrdsl check`` finds nothing in it."""
+    yield from (one.message for one in diagnose(spec) if has_errors([one]))
+
+
+def its_reference_stands_alone(declared: Family, _: Spec, __: Result) -> Iterator[str]:
+    """What ``mrdsl new`` prints is saved anywhere, so it names no file that lies beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = load_text(reference_text(declared.name) or "", folder=Path(folder))
+    if loaded.spec is None or loaded.files:
+        yield "its reference spec does not stand alone"
+
+
+def its_plan_keeps_its_promises(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
+    """The plan of the reference is there, and the family's own check finds nothing in it."""
+    if declared.verify is None:
+        yield "it lacks a hook: `verify` holds plans to the spec, whoever found them"
+    if result.plan is None:
+        yield "; ".join(["its reference spec has no plan", *(one.message for one in result.diagnostics)])
+        return
+    yield from (one.message for one in violations(spec, declared, result.plan, relax=False) if has_errors([one]))
+
+
+def its_value_is_the_measured_one(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
+    """The value that is told is what the facts give for the plan."""
+    if declared.measure is None:
+        yield "it lacks a hook: `measure` gives the goal's value of a plan"
+        return
+    measured, told = declared.measure(spec, result.plan), result.objective.value
+    same = measured is None and told is None
+    if measured is not None and told is not None:
+        same = math.isfinite(measured) and math.isclose(told, measured, rel_tol=SAME)
+    if not same:
+        yield f"the measured value is {measured}, the told one {told}"
+
+
+def its_why_speaks(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
+    """``mrdsl why`` prints tables and texts."""
+    if declared.why is None:
+        return
+    parts = tuple(declared.why(spec, result))
+    if not parts or not all(isinstance(part, Table | str) for part in parts) or not print_tables(parts).strip():
+        yield "`why` says nothing"
+
+
+def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator[str]:
+    """The JSON object of the result has a plan of finite numbers, and the plan has tables."""
+    infinite: list[str] = []
+    document = json.loads(to_json(result_document(result)), parse_constant=infinite.append)
+    if infinite:
+        yield f"the JSON object of its plan holds {infinite[0]}"
+    if not document["plan"] or not result.tables():
+        yield "its plan shows nothing"
+
+
+def its_plan_is_saved_and_read_back(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
+    """A saved plan is the same when it is read, and ``mrdsl verify`` finds nothing in it."""
+    if declared.plans is None:
+        yield "it lacks a hook: `plans` names the classes of its plans"
+        return
+    text = result.to_json()
+    back: Result = Result.from_json(text)
+    if back != result or back.spec != spec or back.to_json() != text:
+        yield "a saved plan is another one when it is read"
+    yield from (f"`mrdsl verify` of its saved plan: {one.message}" for one in verify(read_saved(text)).found)
+
+
+def it_crosses_to_other_processes(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
+    """Spec and result pickle."""
+    if Spec.from_json(spec.to_json()) != spec or pickle.loads(pickle.dumps(spec)) != spec:
+        yield "its spec is another one in another process"
+    if declared.plans is not None:
+        back: Result = Result.from_json(result.to_json())
+        if pickle.loads(pickle.dumps(back)) != result:
+            yield "its result is another one in another process"
+
+
+def what_is_operated_has_names_of_its_own(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
+    """No setting is named twice."""
+    if declared.operated is None or not isinstance(result.plan, Plan):
+        return
+    found = declared.operated(spec, result.plan)
+    places = [(each.action, each.when, each.what, each.unit) for each in found.settings]
+    if len(set(places)) != len(places):
+        yield "`operated` names a setting twice"
+    if not found.settings and not found.note:
+        yield "`operated` says nothing"
+
+
+def what_its_simulation_saw_is_saved_and_read_back(declared: Family, spec: Spec, _: Result) -> Iterator[str]:
+    """Two runs are simulated; what they showed is saved, and found right when it is read."""
+    if declared.plans is not None and (declared.simulate or declared.simulate_plan):
+        yield from simulated_twice(spec, None)
+
+
+def simulated_twice(spec: Spec, jobs: int | None) -> Iterator[str]:
+    """What is wrong with a simulation of two runs that is saved and read back."""
+    seen = simulate(spec, Settings(runs=2, jobs=jobs, seed=1), 1)
+    text = seen.to_json()
+    if Result.from_json(text) != seen:
+        yield "what a simulation saw is another thing when it is read"
+    yield from (f"`mrdsl verify` of its simulation: {one.message}" for one in verify(read_saved(text)).found)
+
+
+DECLARES: tuple[Declares, ...] = (
+    it_says_what_it_is,
+    its_goals_have_a_unit,
+    its_quantities_have_a_kind_and_blocks,
+    its_promises_are_numbers_of_the_facts,
+    its_formulations_are_a_model_or_a_run,
+    its_hooks_take_what_they_are_called_with,
+    a_method_of_its_own_serves_it,
+    its_studies_take_their_options,
+)
+OF_ITS_REFERENCE: tuple[OfReference, ...] = (
+    its_reference_has_no_mistake,
+    its_reference_stands_alone,
+    its_plan_keeps_its_promises,
+    its_value_is_the_measured_one,
+    its_why_speaks,
+    its_document_is_finite_json,
+    its_plan_is_saved_and_read_back,
+    it_crosses_to_other_processes,
+    what_is_operated_has_names_of_its_own,
+    what_its_simulation_saw_is_saved_and_read_back,
+)
