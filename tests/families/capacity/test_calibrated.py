@@ -182,6 +182,21 @@ def test_an_estimate_that_is_no_bound_is_not_believed_without_runs() -> None:
     assert (hurried.termination, hurried.plan) == (Termination.TIME_LIMIT, None)
 
 
+def test_a_bound_of_jobs_as_the_profile_says_is_no_promise_of_drawn_ones() -> None:
+    # with a slot for every task 94.5 % of the jobs are in time, and so they are on the plan of the upper estimate
+    spec = studies.scenario(20, 19)
+    (node,) = spec.facts.classes
+    formula = studies.spec_of(replace(node, guarantee="upper"), 20)
+    bounded = mrdsl.solve(formula).plan
+    assert bounded.classes["jobs"].upper_is_bound
+    assert studies.held_out(formula, bounded, 50) < 0.95
+    result = mrdsl.solve(replace(spec, method=Method("calibrated", {"looks": 2.0})))
+    assert (result.plan, result.termination) == (None, Termination.COMPLETED)
+    told = {each.code: each.message for each in result.diagnostics}
+    assert "undecided-in-simulation" in told
+    assert "with a slot for every task" in told["too-early-in-simulation"]
+
+
 def test_an_estimate_that_knows_of_no_stragglers_is_not_believed_without_runs() -> None:
     from mrdsl.families.capacity.verify_promises import verify_promises
 

@@ -17,7 +17,7 @@ from mrdsl.core.result import Outcome, Termination
 from mrdsl.families.capacity.evidence import Calibration, Evidence, FittedWork
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.calibration import Fit, choosing, fitted, planned
-from mrdsl.families.capacity.methods.limits_of_search import never_kept, too_few_runs
+from mrdsl.families.capacity.methods.limits_of_search import broken_when_full, never_kept, too_few_runs
 from mrdsl.families.capacity.methods.probing import Probe
 from mrdsl.families.capacity.methods.search import (
     OutOfTimeError,
@@ -40,6 +40,9 @@ from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.verdicts import judge_share
 from mrdsl.spec.blocks import GUARANTEES
 
+UNSHOWN = (
+    ": this one keeps them by the upper estimate, which bounds jobs whose tasks take no longer than the profile says"
+)
 GROWTH = 1.6
 """Slots of a job change by at most this factor from one plan to the next: a fit is local."""
 
@@ -76,7 +79,7 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0)
     if not search.wanted:
         return replace(draft, state=search, plan=search.safe, value=value)
     search.trials = search.new_trials(search.safe, "search")
-    if search.until is not None:
+    if search.until is not None and not _is_safe(search):
         _look_at_safe(search)
     hopeless = tuple(never_kept(search))
     if has_errors(hopeless):
@@ -188,13 +191,12 @@ def _placed(search: Search, placement: Placement, want: Wanted, cell: Cell) -> P
 def confirm(draft: Draft) -> Draft:
     """The plan run with fresh seeds, grown where a promise is not shown; the safe plan where none is shown at last.
 
-    Where only runs show that the safe plan keeps its promises, one of the looks is its own.
+    One of the looks is the safe plan's own: what estimates bound is less than runs may show.
     """
     if not isinstance(draft.state, tuple):
         return draft
     search, placement = draft.state
-    known = _is_safe(search)
-    for look in range(1, search.looks + (known or search.formula != "upper")):
+    for look in range(1, max(1, search.looks - (search.formula == "upper")) + 1):
         plan = _candidate(draft, search, placement)
         if plan is None:
             break
@@ -205,20 +207,28 @@ def confirm(draft: Draft) -> Draft:
             break
         if not seen:
             return _finished(draft, search, plan, evidence, look)
-        placement = _grown(search, placement, seen)
-    if not known and not search.stopped:
+        before, placement = placement, _grown(search, placement, seen)
+        if placement == before:
+            break
+    if not search.stopped:
         _look_at_safe(search)
     return _undecided(draft, search)
 
 
 def _look_at_safe(search: Search) -> None:
-    """Runs the plan that the search began at, where its estimate keeps the promises and is no bound on its slots."""
-    if search.formula != "upper" or search.shown is not None or _is_safe(search):
+    """Runs the plan that the search began at, if that is planned by the upper estimate and was not run yet."""
+    if search.formula != "upper" or search.shown is not None:
         return
     assert search.safe is not None
     with suppress(OutOfTimeError):
         evidence, seen = _looked(search, search.safe, search.placement(search.safe), search.looks)
         search.shown = () if seen else evidence
+        search.refuted = any(_is_broken(search, want, seen[want.index]) for want in search.wanted if want.index in seen)
+
+
+def _is_broken(search: Search, want: Wanted, times: Times) -> bool:
+    verdicts = (judge_share(times, p.limit, p.level, search.confidence_each) for p in want.promises)
+    return any(verdict.outcome is Outcome.BROKEN for verdict in verdicts)
 
 
 def _candidate(draft: Draft, search: Search, placement: Placement) -> CapacityPlan | None:
@@ -228,11 +238,11 @@ def _candidate(draft: Draft, search: Search, placement: Placement) -> CapacityPl
 
 
 def _is_safe(search: Search) -> bool:
-    """Whether the plan that the search began at keeps its promises by bounds, without a run."""
+    """Whether the plan that the search began at keeps its promises by bounds, and no run shows that it breaks them."""
     assert search.safe is not None
     safe = search.safe
     kept = (by_estimate(search.spec, safe, p) for p in promises_of(search.spec) if safe.admitted[p.index] > 0.0)
-    return search.formula == "upper" and all(kept)
+    return search.formula == "upper" and not search.refuted and all(kept)
 
 
 def _looked(
@@ -303,14 +313,15 @@ def _undecided(draft: Draft, search: Search) -> Draft:
     safe = search.safe if search.shown or _is_safe(search) else None
     why = "the time was over" if search.stopped else f"{search.looks} full evaluations showed no plan"
     end = Termination.TIME_LIMIT if search.stopped else Termination.COMPLETED
-    kept = "planned by the upper estimate, keeps them in runs" if search.shown else "keeps them by the upper estimate"
+    kept = ": this one, planned by the upper estimate, keeps them in runs" if search.shown else UNSHOWN if safe else ""
     told = warning(
         "undecided-in-simulation",
-        f"{why} before a plan was shown to keep its promises in simulation"
-        + (f": this one{',' if search.shown else ''} {kept}" if safe is not None else ""),
+        f"{why} before a cheaper plan was shown to keep its promises in simulation{kept}",
         draft.spec.span,
         "give it more time, more looks (solve with calibrated { looks = 6 }), or another seed",
     )
+    if safe is None and not search.stopped:
+        return replace(draft, diagnostics=(*draft.diagnostics, *broken_when_full(search), told), termination=end)
     found = replace(draft, diagnostics=(*draft.diagnostics, told), termination=end)
     if safe is None:
         return found

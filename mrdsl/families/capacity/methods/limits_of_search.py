@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from mrdsl.core.diagnostics import Diagnostic, error, warning
 from mrdsl.core.result import Outcome
 from mrdsl.core.units import show
-from mrdsl.families.capacity.methods.search import FEWEST_RUNS, Search, Wanted, affordable_runs, runs_to_show
+from mrdsl.families.capacity.methods.search import (
+    FEWEST_RUNS,
+    OutOfTimeError,
+    Search,
+    Wanted,
+    affordable_runs,
+    runs_to_show,
+)
 from mrdsl.families.capacity.methods.trials import Placement, quantile
 from mrdsl.simulation.verdicts import judge_share
 
@@ -35,7 +43,7 @@ def never_kept(search: Search) -> Iterator[Diagnostic]:
     """Promises that are broken with a slot for every task: no cluster keeps them.
 
     An error where jobs arrive faster than even so many slots work. Where the search starts at the upper estimate's plan
-    and users submit the jobs, there is no question.
+    and users submit the jobs, it is asked only where nothing is found: it would hardly ever be so.
     """
     assert search.safe is not None
     placement = search.placement(search.safe)
@@ -46,7 +54,19 @@ def never_kept(search: Search) -> Iterator[Diagnostic]:
             yield from _broken_when_full(search, placement, want)
 
 
-def _broken_when_full(search: Search, placement: Placement, want: Wanted) -> Iterator[Diagnostic]:
+def broken_when_full(search: Search) -> Iterator[Diagnostic]:
+    """The same of all promises, and of those that are open with so many slots: where a search came to nothing."""
+    assert search.safe is not None
+    placement = search.placement(search.safe)
+    with suppress(OutOfTimeError):
+        for want in search.wanted:
+            if placement[want.index].jobs:
+                yield from _broken_when_full(search, placement, want, at_the_end=True)
+
+
+def _broken_when_full(
+    search: Search, placement: Placement, want: Wanted, at_the_end: bool = False
+) -> Iterator[Diagnostic]:
     assert search.trials is not None
     full = want.full(placement[want.index].jobs)
     placed = (*placement[: want.index], full, *placement[want.index + 1 :])
@@ -62,11 +82,13 @@ def _broken_when_full(search: Search, placement: Placement, want: Wanted) -> Ite
         return
     times = search.trials.times(placed, want.index, min(search.runs, MOST_RUNS_AT_ONCE))
     for promise in want.promises:
-        if judge_share(times, promise.limit, promise.level, search.confidence_each).outcome is Outcome.BROKEN:
+        outcome = judge_share(times, promise.limit, promise.level, search.confidence_each).outcome
+        if outcome is Outcome.BROKEN or (outcome is Outcome.UNDECIDED and at_the_end):
             least = show(float(f"{quantile(times, promise.level):.4g}"), "time")
+            none = "no cluster keeps" if outcome is Outcome.BROKEN else "not the largest cluster is shown to keep"
             yield warning(
                 "too-early-in-simulation",
-                f"no cluster keeps the deadline of class {promise.name} for {100.0 * promise.level:.10g} % of its "
+                f"{none} the deadline of class {promise.name} for {100.0 * promise.level:.10g} % of its "
                 f"jobs: with a slot for every task so many of them take up to {least} in simulation, and "
                 f"{show(promise.limit, 'time')} are promised",
                 promise.span,

@@ -86,7 +86,8 @@ class OutOfTimeError(Exception):
 class Search:
     """A search, from step to step. ``points``, ``priors`` and ``fits`` by class.
 
-    ``shown``: what runs of the safe plan show, empty where they do not show its promises, None where it was not run.
+    ``shown``: what runs of the safe plan show, empty where they do not show its promises, None where it was not run;
+    ``refuted``: they show that it breaks one.
     ``until``: when it ends, by the clock of ``time.monotonic``; ``stopped``: whether it has ended so.
     """
 
@@ -104,6 +105,7 @@ class Search:
     runs: int = FEWEST_RUNS
     made: int = 0
     shown: tuple[Evidence, ...] | None = None
+    refuted: bool = False
     until: float | None = None
     stopped: bool = False
 
