@@ -154,6 +154,10 @@ gap = click.option("--gap", callback=share, metavar="G", help="Stop at this rela
 nodes = click.option("--nodes", type=Count(LIMITS["nodes"]), help="Stop after so many nodes.")
 threads = click.option("--threads", type=Count(LIMITS["threads"]), help="Threads for the solver.")
 runs = click.option("--runs", type=Count(SIMULATION["runs"]), help="Independent runs of the plan; default: 10.")
+jobs = click.option(
+    "--jobs", type=Count(SIMULATION["jobs"]), help="Completed jobs per user in each run; default: as in the spec."
+)
+processes = click.option("--processes", type=Count(PROCESSES), help="Processes that share the runs; default: 1.")
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 json_file = click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")

@@ -15,24 +15,13 @@ from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.solve import files_of_plan, run_command
 from mrdsl.core.result import Result
 from mrdsl.exchange.registry import OF_A_RUN
-from mrdsl.spec.options import SIMULATION
 
 
 @click.command()
 @shared.spec_options
 @shared.runs
-@click.option(
-    "--jobs",
-    type=shared.Count(SIMULATION["jobs"]),
-    help="Completed jobs per user in each run; default: as in the spec.",
-)
-@click.option(
-    "--processes",
-    type=shared.Count(shared.PROCESSES),
-    default=1,
-    show_default=True,
-    help="Processes that share the runs.",
-)
+@shared.jobs
+@shared.processes
 @click.option("--slowstart", callback=shared.share, metavar="P", help="What if reduces may start after P of the maps?")
 @click.option(
     "--stragglers", callback=shared.slow_tasks, metavar="P:F", help="What if P of all tasks take F times as long?"
@@ -71,7 +60,7 @@ def _run(opened: Opened, options: dict[str, Any]) -> Result:
         given,
         runs=options["runs"] or RUNS,
         jobs=options["jobs"],
-        processes=options["processes"],
+        processes=options["processes"] or 1,
         seed=options["seed"],
         what_if=what_if,
     )

@@ -51,6 +51,8 @@ EXPLAIN_FOR = 10.0
 @shared.threads
 @click.option("--validate", is_flag=True, help="Run the plan too, and say which promises runs keep.")
 @shared.runs
+@shared.jobs
+@shared.processes
 @shared.as_json
 @shared.json_file
 @shared.plan_files(OF_A_PLAN)
@@ -125,15 +127,16 @@ def _solve(opened: Opened, options: dict[str, Any]) -> Result:
 def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:
     """How the plan is to be run besides; None where it is not. Raises MrdslError before anything is solved."""
     if not options["validate"]:
-        if options["runs"] is not None:
-            message = "`--runs` says how often `--validate` runs the plan, which is not asked for"
+        said = next((each for each in ("runs", "jobs", "processes") if options[each] is not None), None)
+        if said is not None:
+            message = f"`--{said}` says how `--validate` runs the plan, which is not asked for"
             raise MrdslError([error("wrong-option", message, None, "add --validate")])
         return None
     from mrdsl.planning.simulate_spec import require_runs_of_plans
     from mrdsl.simulation.settings import RUNS, Settings
 
     require_runs_of_plans(spec)
-    return Settings(runs=options["runs"] or RUNS)
+    return Settings(options["runs"] or RUNS, jobs=options["jobs"], processes=options["processes"] or 1)
 
 
 def validated(spec: Spec, result: Result, settings: Settings) -> Result:

@@ -18,8 +18,9 @@ from mrdsl.core.regular_files import is_json_object
 @click.command()
 @shared.file_argument
 @click.option("--again", is_flag=True, help="Make the runs that it tells of once more, and compare.")
+@shared.processes
 @shared.as_json
-def verify(file: Path, again: bool, as_json: bool) -> int:
+def verify(file: Path, again: bool, processes: int | None, as_json: bool) -> int:
     """Check the saved plan in FILE against the spec in it, and tell which files behind it have changed since.
 
     Exit code 2 where it breaks a promise, is worth something else than it says, or its runs show something else; else
@@ -36,7 +37,10 @@ def verify(file: Path, again: bool, as_json: bool) -> int:
         hint = f"`mrdsl solve {file} -o plan.json` makes one"
         raise MrdslError([error("malformed-plan", f"`{file}` is no saved plan", None, hint)])
     saved = read_saved(standard_input(), STANDARD_INPUT_NAME) if file == STANDARD_INPUT else read_file(file)
-    verified = run_again(saved, check(saved)) if again else check(saved)
+    if processes is not None and not again:
+        message = "`--processes` says how `--again` makes the runs, which is not asked for"
+        raise MrdslError([error("wrong-option", message, None, "add --again")])
+    verified = run_again(saved, check(saved), processes or 1) if again else check(saved)
     if as_json:
         say(to_json(document(verified, saved)), nl=False)
     else:

@@ -72,6 +72,7 @@ CASES = {
     "kept": ("upper", "", (), 0),
     "broken": ("average", "stragglers { share = 20%, factor = 10 }", (), 6),
     "undecided": ("average", "jobs_per_user = 2, stragglers { share = 10%, factor = 3 }", ("--runs", "1"), 7),
+    "shared": ("upper", "", ("--runs", "3", "--jobs", "5", "--processes", "2"), 0),
 }
 
 
@@ -85,7 +86,7 @@ def test_solve_validate_and_simulate_say_the_same(case: str, tmp_path: Path) -> 
     plans = [json.loads(ran.output)["plan"] for ran in (solved, simulated)]
     assert plans[0] == plans[1]
     verdict = plans[0]["classes"]["report"]["verdict"]
-    assert verdict["outcome"] == case
+    assert verdict["outcome"] == {"shared": "kept"}.get(case, case)
     assert verdict["confidence"] == 0.95
     assert verdict["runs"] == plans[0]["simulation"]["runs"]
 
@@ -95,6 +96,18 @@ def test_a_plan_of_bounds_is_validated(tmp_path: Path) -> None:
     ran = run_here(("solve", "b.mrspec", "--validate", "--json"), tmp_path)
     assert ran.exit_code == 0
     assert json.loads(ran.output)["plan"]["classes"]["report"]["verdict"]["outcome"] == "kept"
+
+
+@pytest.mark.parametrize(
+    "text", [CAPACITY.format(guarantee="upper", simulation=""), BOUNDS], ids=["capacity", "bounds"]
+)
+@pytest.mark.parametrize(("limit", "wanted"), [(150.0, 150.0), (600.0, 240.0)])
+def test_a_completion_time_under_subject_to_is_what_runs_are_held_to(text: str, limit: float, wanted: float) -> None:
+    held = text + f"subject to {{ completion(report) <= {limit:g} s }}"
+    plan = mrdsl.simulate(mrdsl.loads(held), runs=2, jobs=4).plan
+    assert plan is not None
+    verdict = plan.observed["report"].verdict  # type: ignore[attr-defined]
+    assert (verdict.what, verdict.wanted) == ("mean", wanted)
 
 
 def test_an_estimate_promises_nothing() -> None:
@@ -111,7 +124,14 @@ def test_an_estimate_promises_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code"), [(("--validate",), "wrong-option"), (("--runs", "3"), "wrong-option")], ids=["policy", "alone"]
+    ("words", "code"),
+    [
+        (("--validate",), "wrong-option"),
+        (("--runs", "3"), "wrong-option"),
+        (("--jobs", "3"), "wrong-option"),
+        (("--processes", "2"), "wrong-option"),
+    ],
+    ids=["policy", "runs", "jobs", "processes"],
 )
 def test_validate_without_a_meaning_is_refused(words: tuple[str, ...], code: str, tmp_path: Path) -> None:
     ran = run_here(("solve", str(ROOT / "models" / "schedule" / "reference.mrspec"), *words), tmp_path)

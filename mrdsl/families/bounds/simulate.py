@@ -16,6 +16,7 @@ from mrdsl.families.bounds.estimates import growth_of, shares_of
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, is_common, is_fifo, sizes_of
 from mrdsl.families.bounds.plan import BoundsPlan, TaskRun
 from mrdsl.simulation.described import asked, class_of, faults_of, submitters_of
+from mrdsl.simulation.drawn import limits_in
 from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, simulated_as
@@ -72,11 +73,19 @@ def _observed(spec: Spec, plan: BoundsPlan, scenario: Scenario, settings: Settin
     """An estimate promises nothing: only where slots were sized for deadlines is there a verdict on them."""
     deadlines = [None if isnan(deadline) else deadline for deadline in plan.deadline.tolist()]
     sized = minimizes_slots(spec)
-    promises = [promised(node.deadline, node.guarantee) if sized else None for node in spec.facts.classes]
+    promises = [promised(_limit(spec, node), node.guarantee) if sized else None for node in spec.facts.classes]
     (runs,) = seen_of([scenario], settings)
     for name, observed in zip(plan.names, observed_classes(scenario, runs, deadlines, promises), strict=True):
         if observed is not None:
             yield name, observed
+
+
+def _limit(spec: Spec, node: JobClass) -> float | None:
+    """By when jobs of a class are to end: the deadline, or what ``subject to`` holds their completion below."""
+    known = [] if node.deadline is None else [node.deadline]
+    return min(
+        [*known, *(most for _, what, most in limits_in(spec) if what == ("completion", node.name))], default=None
+    )
 
 
 def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:

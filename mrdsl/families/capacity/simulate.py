@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.mixture import Mixture, summed
@@ -17,7 +19,7 @@ from mrdsl.families.capacity.promises import promises_of
 from mrdsl.simulation.described import asked
 from mrdsl.simulation.observed import simulated_as
 from mrdsl.simulation.planned import Held, check_scenario, groups_of, observed_of_classes, scenario_of, told
-from mrdsl.simulation.promises import Promised
+from mrdsl.simulation.promises import Promised, promised
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.simulated_plan import Simulation
@@ -79,8 +81,20 @@ def _refuse(problems: Iterable[Diagnostic]) -> None:
 def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:
     """Every class of a plan where it runs, with its jobs and its whole slots there."""
     held = _held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix)
-    said = {each.name: Promised(each.limit, each.level) for each in sorted(promises_of(spec), key=lambda p: p.level)}
+    said = dict(_limited(spec))
+    said |= {each.name: Promised(each.limit, each.level) for each in sorted(promises_of(spec), key=lambda p: p.level)}
     return [replace(each, said=said.get(each.name)) for each in held]
+
+
+def _limited(spec: Spec) -> Iterator[tuple[str, Promised]]:
+    """What classes promise whose completion ``subject to`` holds below their deadline."""
+    facts: CapacityFacts = spec.facts
+    found = [each for each in class_bounds_of(spec).bounds if each.quantity == "completion"]
+    tightest = {each.name: each.value for each in sorted(found, key=lambda bound: -bound.value)}
+    for node in facts.classes if tightest else ():
+        promise = promised(min(node.deadline, tightest.get(node.name, inf)), node.guarantee)
+        if node.name in tightest and promise is not None:
+            yield node.name, promise
 
 
 def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:
