@@ -99,6 +99,8 @@ def near_whole(numbers: Any) -> Any:
 
 def python_number_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:
     """:func:`number_mistake` of any Python object, which may be no number at all; a whole number is an ``int``."""
+    if type(value) is (int if item.whole else float) and abs(value) <= LARGEST_WHOLE and acceptable(item, value):
+        return None
     if not isinstance(value, Real) or isinstance(value, bool):
         return Mistake(
             "wrong-value",

@@ -218,6 +218,8 @@ def _distribution_mistake(key: str, item: Item, value: Distribution) -> Mistake 
 def _many_mistake(key: str, item: Item, value: Any, currency: str) -> Mistake | None:
     if not isinstance(value, tuple | list):
         return Mistake("wrong-value", f"`{key}` is a tuple, not {described(value)}", "give a tuple")
+    if item.form == "names" and all(type(one) is str for one in value) and is_printable("".join(value)):
+        return None
     check = name_mistake if item.form == "names" else lambda k, one: python_number_mistake(k, item, one, currency)
     return next((mistake for one in value if (mistake := check(key, one)) is not None), None)
 

