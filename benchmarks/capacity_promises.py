@@ -20,13 +20,12 @@ POINT = 0.01
 
 
 def spec_of(classes, tasks, word="upper"):
-    from mrdsl.families.capacity.facts import CapacityFacts
     from mrdsl.families.capacity.studies.promised import a_class, spec_of, with_deadline
 
     node = with_deadline(a_class(tasks - tasks // 5, tasks // 5, 30.0, 1.5, USERS, "uniform", word), 1.0)
     spec = spec_of(node, 1)
     nodes = tuple(replace(node, name=f"c{i}") for i in range(classes))
-    return replace(spec, facts=CapacityFacts(vms=spec.facts.vms, classes=nodes))
+    return replace(spec, facts=replace(spec.facts, classes=nodes))
 
 
 def evaluation(tasks):

@@ -99,7 +99,8 @@ FILES: dict[str, Callable[[bool], dict[str, str]]] = {
     "no-plan": lambda bad: {"nightly.mrspec": model(REFERENCE, more="subject to { vms <= 5 }\n")},
     "nothing-to-export": lambda bad: {"services-only.mrspec": _without_class(model("joint/reference.mrspec"))},
     "slots-beyond-vms": lambda bad: {
-        "roomy.mrspec": model("capacity/quickstart.mrspec", more="subject to { vms >= 243 }\n")
+        name: model("capacity/quickstart.mrspec", more=f"whole = no\n{more}")
+        for name, more in (("fractions.mrspec", ""), ("roomy.mrspec", "subject to { vms >= 243 }\n"))
     },
     "soft-deadline": lambda bad: {
         "firm.mrspec": model("capacity/quickstart.mrspec", ("  deadline =", "  guarantee = upper\n  deadline ="))
@@ -127,8 +128,8 @@ def _without_class(text: str) -> str:
 def _edited_plan() -> str:
     """A saved plan with one VM less in the part that people read."""
     text = mrdsl.solve(mrdsl.loads(model("capacity/quickstart.mrspec"))).to_json()
-    assert '"on_demand": 200,' in text
-    return text.replace('"on_demand": 200,', '"on_demand": 199,', 1)
+    assert '"on_demand": 202,' in text
+    return text.replace('"on_demand": 202,', '"on_demand": 201,', 1)
 
 
 def too_few_vms(draft: Draft) -> Draft:

@@ -46,11 +46,14 @@ def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Sp
     )
 
 
-def told_of_sharing(needed: float, held: float, most: float | None, span: Span | None) -> tuple[Diagnostic, ...]:
+def told_of_sharing(
+    needed: float, held: float, most: float | None, span: Span | None, instead: str
+) -> tuple[Diagnostic, ...]:
     """The same where all classes share the plan's VMs, and ``vms`` may be bounded in ``subject to``.
 
     ``most``: the VMs for the whole slots of all expected jobs, which any plan with the least slots per job fits; on
-    fewer, more VMs may admit more jobs. None where a plan takes more slots than it needs.
+    fewer, more VMs may admit more jobs. None where a plan takes more slots than it needs. ``instead``: how whole slots
+    are planned.
     """
     if needed <= held + ROUNDING * max(1.0, held):
         return ()
@@ -60,9 +63,7 @@ def told_of_sharing(needed: float, held: float, most: float | None, span: Span |
         hint = f"rent {enough} to host them: subject to {{ vms >= {enough} }}"
     elif always is not None:
         hint = f"{enough} VMs host these jobs, but may admit more; for all expected: subject to {{ vms >= {always} }}"
-    return (
-        _warning("of all classes", needed, held, span, f"{hint}; or write whole = slots, which plans for whole ones"),
-    )
+    return (_warning("of all classes", needed, held, span, f"{hint}; or {instead}"),)
 
 
 def _whole(vms: float) -> str:

@@ -10,7 +10,19 @@ from mrdsl.spec.decoding import MalformedError
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
-MIGRATIONS: Mapping[int, Migration] = {}
+FAMILIES_OF_SLOTS = ("capacity", "joint")
+
+
+def _slots_as_meant(document: dict[str, Any]) -> dict[str, Any]:
+    """A spec of version 1 that leaves `whole` open means `no`, as it did when its plan was made."""
+    spec = document.get("spec")
+    facts = spec.get("facts") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(facts, dict) or spec.get("problem") not in FAMILIES_OF_SLOTS:
+        return document
+    return {**document, "spec": {**spec, "facts": {**facts, "whole": facts.get("whole") or "no"}}}
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: _slots_as_meant}
 """From each older version to the next."""
 
 

@@ -13,7 +13,7 @@ from mrdsl.core.version import __version__
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.spec.spec import Spec
 
-FORMAT = 1
+FORMAT = 2
 
 
 def result_document(result: Result) -> dict[str, Any]:

@@ -33,14 +33,15 @@ class b {{
 }}
 minimize cost
 subject to {{ {promise} }}
+whole = {whole}
 """
 GAMMA_A = (sqrt(5400 / 4) + sqrt(1250 / 2)) ** 2
 GAMMA_B = (sqrt(3000 / 2) + sqrt(900 / 1)) ** 2
 """Theorem 4.1: admitted jobs times this, over the deadline less C, is the VMs that a class takes."""
 
 
-def spec_with(promise: str) -> Spec:
-    return mrdsl.loads(SPEC.format(promise=promise))
+def spec_with(promise: str, whole: str = "no") -> Spec:
+    return mrdsl.loads(SPEC.format(promise=promise, whole=whole))
 
 
 def least_vms(deadline_a: float = 600.0, deadline_b: float = 1200.0) -> float:
@@ -56,6 +57,16 @@ def test_changes_are_the_closed_forms() -> None:
     spare = (30 - 2 * GAMMA_B / 1140) / (GAMMA_A / 505)
     assert changes["jobs of a"] == int(spare)
     assert "available of m5" not in {line.label for line in found.conflict}, "it does not stand in the way"
+
+
+def test_changes_in_whole_slots_are_those_of_whole_slots() -> None:
+    """The pairs of whole slots that keep both deadlines on the fewest VMs, of all there are."""
+    found = explain(spec_with("vms <= 30", "slots"), "highs", questions=90)
+    jobs = ((4, 5400, 1250, 505, 4, 2), (2, 3000, 900, 1140, 2, 1))
+    pairs = [(m, r) for m in range(1, 100) for r in range(1, 100)]
+    least = [(n, min(m / c + r / d for m, r in pairs if a / m + b / r <= left)) for n, a, b, left, c, d in jobs]
+    assert {r.line.label: r.value for r in found.relaxations}["`vms <= 30`"] == ceil(sum(n * vms for n, vms in least))
+    assert ceil(sum(n * vms for n, vms in least)) > ceil(least_vms())
 
 
 def subsets_without_plan(spec: Spec) -> list[frozenset[str]]:

@@ -204,7 +204,7 @@ def test_infinity_where_nobody_looks_is_an_edit() -> None:
 
 
 def test_infinity_is_no_number() -> None:
-    text = saved(QUICK).replace('"on_demand": 200.0', '"on_demand": 1e999', 1)
+    text = saved(QUICK).replace('"on_demand": 202.0', '"on_demand": 1e999', 1)
     assert text != saved(QUICK)
     with pytest.raises(mrdsl.MrdslError, match=r"state\.on_demand"):
         read_saved(text)
@@ -310,3 +310,19 @@ def test_a_plan_that_was_written_under_the_first_version_is_read() -> None:
     plan: Any = found.result.plan
     assert plan.pools[0].order == ("J2", "J1")
     assert mrdsl.solve(found.result.spec).value == 24.0
+
+
+def test_a_plan_of_the_first_version_is_one_of_fractions_where_its_spec_leaves_it_open() -> None:
+    """This file is never written anew: 40 reserved and 200 other VMs, one job turned away, by P2 in fractions."""
+    text = (Path(__file__).parent / "data" / "plan-format-1-capacity.json").read_text(encoding="utf-8")
+    assert "whole" not in json.loads(text)["spec"]["facts"]
+    found = verify(read_saved(text))
+    assert found.kept
+    assert "slots-in-fractions" not in {d.code for d in found.found}
+    assert (found.result.value, found.result.plan.wholeness) == (pytest.approx(40 * 0.121 + 200 * 0.192 + 0.3), "no")
+    assert found.result.spec.facts.whole == "no"
+    again = mrdsl.solve(found.result.spec, "direct", limits=mrdsl.Limits(gap=0.0))
+    assert again.value == pytest.approx(found.result.value)
+    edited = json.loads(text)
+    edited["state"] |= {"wholeness": "slots"}
+    assert "broken-plan" in {d.code for d in verify(read_saved(json.dumps(edited))).found}

@@ -71,7 +71,7 @@ def test_check_refuses_what_solve_would() -> None:
 def test_a_formulation_in_the_spec_is_solved(formulation: str) -> None:
     """Theorems 4.1 and 4.2 of paper 000: P0 and P1 have the value of P2, also for classes without a reduce phase."""
     text = re.sub(r"jobs\s*=\s*\d+\.\.(\d+)", r"jobs = 1..\1", QUICKSTART)
-    spec = mrdsl.loads(f'{text}\nsolve with scip {{ formulation = "{formulation}" }}\n')
+    spec = mrdsl.loads(f'{text}\nwhole = no\nsolve with scip {{ formulation = "{formulation}" }}\n')
     result = mrdsl.solve(spec)
     assert result.formulation == formulation
     other = mrdsl.solve(spec, "highs")

@@ -123,6 +123,6 @@ class CapacityFacts(Node):
     period: float = quantity("time", "how long the VMs are paid for in the objective", default=HOUR, above=0.0)
     whole: str | None = choice(
         WHOLE,
-        "`slots`: each job has whole slots; `machines`: and no VM is shared between classes; `no`: slots are fractions",
+        "`slots`, the default: each job has whole slots; `machines`: and no VM is shared; `no`: slots are fractions",
         default=None,
     )

@@ -31,6 +31,7 @@ from mrdsl.spec.spec import Spec
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     """What of the spec the plan breaks: deadlines, numbers of jobs, VMs, whole numbers, the cost that it claims."""
     yield from verify_wholeness(spec, plan, relax)
+    whole_ones = "solve with P2 or direct" if spec.facts.whole is None else "write whole = slots"
     spec = as_planned(spec, plan.wholeness)
     yield from _jobs(spec, plan, relax)
     yield from verify_promises(spec, plan)
@@ -41,7 +42,7 @@ def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
         yield from _slots(spec, plan, runs)
         broken = list(_vms(spec, plan, runs, relax))
         if not relax and not broken and plan.wholeness == NO:
-            hosting = _hosting(spec, plan, runs)
+            hosting = _hosting(spec, plan, runs, f"{whole_ones}, which plans for whole ones")
     else:
         broken = list(verify_mix(spec, plan, plan.mix, relax))
         yield from told_of_spot(spec, plan.mix)
@@ -157,8 +158,8 @@ def _vms(spec: Spec, plan: CapacityPlan, runs: ClassRuns, relax: bool) -> Iterat
         yield error("broken-plan", f"{plan.on_demand:g} and {plan.reserved:g} VMs are no whole numbers", spec.span)
 
 
-def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns) -> Iterator[Diagnostic]:
-    """What the slots take once they are whole for every class, as a scheduler is told them."""
+def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns, instead: str) -> Iterator[Diagnostic]:
+    """What the slots take once they are whole for every class, as a scheduler is told them; what to do ``instead``."""
     map_per_vm, reduce_per_vm = runs.per_vm
 
     def hosting(map_slots: NDArray[np.float64], reduce_slots: NDArray[np.float64]) -> float:
@@ -172,7 +173,7 @@ def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns) -> Iterator[Diagno
     held = plan.map_slots, plan.reduce_slots
     fewest = all(np.allclose(each * plan.admitted, slots) for each, slots in zip(per_job, held, strict=True))
     most = hosting(*(each * instance.expected for each in per_job)) if fewest else None
-    yield from told_of_sharing(needed, rented, most, spec.facts.vms[0].span)
+    yield from told_of_sharing(needed, rented, most, spec.facts.vms[0].span, instead)
 
 
 def _each(spec: Spec, flags: NDArray[np.bool_], item: str, message: object) -> Iterator[Diagnostic]:

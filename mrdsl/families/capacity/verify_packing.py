@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.diagnostics import Diagnostic, error, note
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.capacity.facts import MACHINES, NO, CapacityFacts
 from mrdsl.families.capacity.market import Floats, market_of
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.pairs import slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.promises import is_about_runs
 from mrdsl.families.capacity.wholeness import DEFAULT
 from mrdsl.spec.spec import Spec
 
@@ -25,6 +26,8 @@ def verify_wholeness(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Di
     if plan.wholeness not in fitting:
         yield _broken(spec, f"whole is `{plan.wholeness}` in the plan, not `{fitting[0]}`")
     if plan.wholeness == NO:
+        if asked is None:
+            yield _fractions(spec, plan, relax)
         return
     yield from _whole_per_job(spec, plan)
     if plan.packing is None:
@@ -35,6 +38,21 @@ def verify_wholeness(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Di
         return
     yield from _held(spec, plan, plan.packing)
     yield from _machines(spec, plan, plan.packing)
+
+
+def _fractions(spec: Spec, plan: CapacityPlan, relax: bool) -> Diagnostic:
+    """What is implied where the spec leaves it open, and why."""
+    hint = "write whole = no where fractions are meant; P2 and direct plan for whole slots"
+    if relax:
+        why = "a relaxation has fractions of everything"
+    elif plan.calibration is not None or is_about_runs(spec):
+        why, hint = (
+            "where runs decide, classes have whole slots, which their jobs share",
+            "write whole = no, and it is meant",
+        )
+    else:
+        why = "its slots are those of a model, not whole ones of each job"
+    return note("slots-in-fractions", f"the plan is one of `whole = no`: {why}", spec.facts.vms[0].span, hint)
 
 
 def _is_of(spec: Spec, plan: CapacityPlan, packing: Packing) -> bool:

@@ -12,7 +12,7 @@ from mrdsl.core.kept_values import kept
 from mrdsl.families.capacity.facts import NO, SLOTS, CapacityFacts
 from mrdsl.spec.spec import Spec
 
-DEFAULT = NO
+DEFAULT = SLOTS
 """What holds where a spec says nothing."""
 
 

@@ -65,7 +65,9 @@ def capacity(
         on_demand=OnDemand(price=on_demand / HOUR),
         reserved=None if reserved is None else Reserved(price=reserved / HOUR, available=available),
     )
-    return Spec(problem="capacity", facts=CapacityFacts(vms=(vm,), classes=classes), constraints=constraints)
+    return Spec(
+        problem="capacity", facts=CapacityFacts(vms=(vm,), classes=classes, whole="no"), constraints=constraints
+    )
 
 
 def random_class(random: np.random.RandomState, name: str, penalty_scale: float = 1.0) -> JobClass:

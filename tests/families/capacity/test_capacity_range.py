@@ -92,6 +92,7 @@ def test_the_limits_as_constraints_have_the_same_optimum(formulation: str, seed:
 
 
 HALVES = """problem capacity
+whole = no
 vm m5 { on_demand { price = 0.192 USD/h } }
 class a { coefficients { A = 35 s, B = 0 s, C = 0 s }, slots { map = 8, reduce = 1 }, jobs = 1..1, deadline = 10 s
           penalty = 9 USD }

@@ -140,7 +140,7 @@ def test_a_plain_simulator_agrees_within_their_intervals() -> None:
     [
         ("stragglers { share = 10 %, factor = 6 }", True),
         ("failures { share = 20 %, retries = 9 }", True),
-        ("losses { machines = 5 }", True),
+        ("losses { machines = 3 }", True),
         ("losses { rate = 20/h, back = 1 min }", True),
         ("scheduler = fifo", False),
     ],
@@ -159,7 +159,7 @@ def test_copies_help_against_stragglers_and_a_shuffle_service_against_losses() -
 def test_machines_may_go_before_the_first_job() -> None:
     # Without a warm-up they go at once: the class has run on what is left from its first job on.
     for warm_up in (0, 10):
-        plan = mrdsl.simulate(spec_of(PLAIN, f"warm_up = {warm_up}%, losses {{ machines = 5 }}"), runs=1, jobs=5).plan
+        plan = mrdsl.simulate(spec_of(PLAIN, f"warm_up = {warm_up}%, losses {{ machines = 3 }}"), runs=1, jobs=5).plan
         assert plan.observed["a"].jobs == 20 - 20 * warm_up // 100
 
 

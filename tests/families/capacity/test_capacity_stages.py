@@ -92,8 +92,20 @@ def test_the_shipped_spec_is_the_funnel() -> None:
 
 
 def test_the_funnel_by_hand() -> None:
-    """W = 200*9 + 12*4 + 64*14 + 16*7 = 2856, P = 21 + 33 + 9 = 63; average: A = W - P, C = P; k = 2793 / 417."""
+    """W = 200*9 + 12*4 + 64*14 + 16*7 = 2856, P = 21 + 33 + 9 = 63; average: A = W - P, C = P; 7 slots for 6.7."""
     plan = solve(funnel()).plan
+    found = plan.of_class(0)
+    assert plan.on_demand == 4 * 7 / 4
+    assert found.task_slots == found.whole_slots.task == 4 * 7
+    assert found.completion.lower == pytest.approx(2856 / 7)
+    assert found.completion.average == pytest.approx(2793 / 7 + 63)
+    assert found.completion.upper == pytest.approx((2856 - 126) / 7 + 126)
+    assert plan.document()["classes"]["funnel"] == plain(found)
+
+
+def test_the_funnel_in_fractions_by_hand() -> None:
+    """The same numbers; k = 2793 / 417."""
+    plan = solve(funnel(("minimize", "whole = no\nminimize"))).plan
     found = plan.of_class(0)
     assert plan.on_demand == ceil(4 * 2793 / 417 / 4) == 7
     assert found.task_slots == pytest.approx(4 * 2793 / 417, rel=1e-12)
@@ -218,6 +230,6 @@ def test_generated_classes_share_their_stages_and_may_extend_them() -> None:
     )
     generated = solve(load_text(text).spec)
     assert len(generated.plan.names) == 40
-    assert generated.plan.of_class(7).task_slots == pytest.approx(4 * 2793 / 417)
+    assert generated.plan.of_class(7).task_slots == 4 * 7
     extended = text.replace("{ tasks = 12, avg = 4 s, max = 6 s }", "extends scan { tasks = 12 }")
     assert [s.avg for s in load_text(extended).spec.facts.classes[3].stages] == [9.0, 9.0, 14.0, 7.0]

@@ -313,6 +313,24 @@ def test_what_is_saved_of_a_whole_plan_follows_the_schema_and_is_held_against_it
         assert any("that there are not" in d.message or "do not fit together" in d.message for d in found.found), column
 
 
+def test_slots_are_whole_where_the_spec_leaves_it_open() -> None:
+    """And fractions where they cannot be whole, which the plan says; where the spec says so, nothing is to be said."""
+    silent = replace(reference(), facts=replace(reference().facts, whole=None))
+    asked = [
+        ({"solver": "highs"}, "slots"),
+        ({"solver": "direct"}, "slots"),
+        ({"solver": "highs", "relax": True}, "no"),
+    ]
+    asked += [({"solver": "direct", "relax": True}, "no"), ({"solver": "scip", "formulation": "P0-cone"}, "no")]
+    for options, wholeness in asked:
+        found = mrdsl.solve(silent, **options)
+        assert found.plan.document()["whole"] == wholeness
+        assert ("slots-in-fractions" in {d.code for d in found.diagnostics}) == (wholeness == "no")
+        said = mrdsl.solve(whole(silent, wholeness), **options)
+        assert said.value == found.value
+        assert "slots-in-fractions" not in {d.code for d in said.diagnostics}
+
+
 @pytest.mark.parametrize("formulation", ["P0", "P1", "P0-cone"])
 def test_slots_of_the_model_s_own_are_refused_where_they_are_whole(formulation: str) -> None:
     with pytest.raises(MrdslError) as refused:

@@ -27,7 +27,9 @@ def random_types(seed: int, classes: int | None = None, types: int | None = None
     count = classes or int(random.randint(1, 6))
     return Spec(
         problem="capacity",
-        facts=CapacityFacts(vms=vms, classes=tuple(_class(random, f"c{n}", names, jobs) for n in range(count))),
+        facts=CapacityFacts(
+            vms=vms, classes=tuple(_class(random, f"c{n}", names, jobs) for n in range(count)), whole="no"
+        ),
     )
 
 
