@@ -44,7 +44,7 @@ def test_rejections_are_planned_where_there_is_more_work_than_vms() -> None:
     plain = Calendar(tasks, 10, 0.5)
     for _ in range(200):
         plain.serve([10, 5], Rule())
-    assert sum(each.outsourced * each.queue.outsourcing for each in tasks) / 200 == pytest.approx(7.5, rel=0.1)
+    assert plain.paid / 200 == pytest.approx(7.5, rel=0.1)
 
 
 @pytest.mark.parametrize("acceptance", [0.5, 0.8, 1.0])
@@ -84,15 +84,17 @@ def test_the_rule_is_the_cheapest_of_the_past() -> None:
         calendar = Calendar(tried, 6, 0.9)
         for row in arrivals:
             calendar.serve(row, rule)
-        assert min(calendar.free) >= 0
-        return sum(each.outsourced * each.queue.outsourcing for each in tried)
+        assert min(calendar.bookings.free) >= 0
+        return sum((each.outsourced + each.left_later) * each.queue.outsourcing for each in tried)
 
     chosen = cheapest(tasks, 6, arrivals, 0.9)
     assert cost(chosen) == min(map(cost, RULES))
     assert [each.submitted for each in tasks] == [0, 0]
 
 
-@pytest.mark.parametrize(("queues", "acceptance"), [((DEAR, CHEAP), 0.9), ((DEAR, CHEAP), 1.0), ((DEAR,), 0.8)])
+@pytest.mark.parametrize(
+    ("queues", "acceptance"), [((DEAR, CHEAP), 0.9), ((CHEAP, DEAR), 0.9), ((CHEAP, DEAR), 1.0), ((DEAR,), 0.8)]
+)
 def test_the_rule_is_the_same_whatever_is_tried_first_and_left_out(
     queues: tuple[Queue, ...], acceptance: float
 ) -> None:
@@ -103,7 +105,7 @@ def test_the_rule_is_the_same_whatever_is_tried_first_and_left_out(
         calendar = Calendar([Tasks(queue) for queue in queues], vms, acceptance)
         for row in arrivals:
             calendar.serve(row, rule)
-        return sum(each.outsourced * each.queue.outsourcing for each in calendar.tasks)
+        return sum((each.outsourced + each.left_later) * each.queue.outsourcing for each in calendar.tasks)
 
     for vms in (4, 12, 40):
         least = min(cost(rule, vms) for rule in RULES)
@@ -164,14 +166,14 @@ def test_the_floor_of_the_acceptance_is_printed() -> None:
 
 
 def test_the_study_of_regimes(tmp_path: Path) -> None:
-    """A small sample: the calendar is at least as cheap as the best other policy in the median, and mostly."""
+    """A small sample: the calendar is as cheap as the best other policy in the median, and never 2 % dearer."""
     tables = list(regimes(tmp_path, api, sample=24, horizon=150))
     assert dict(tables[0].rows)["acceptance"] == "0.5, 0.8, 0.95, 1.0"
     _, count, median, worst, over, *means = tables[1].rows[0]
     assert count == 24
     assert median <= 1.0
-    assert over <= 3
-    assert worst < 2.0
+    assert over == 0
+    assert worst < 1.02
     assert len(means) == len(METHODS)
     assert len((tmp_path / "regimes.csv").read_text().splitlines()) == 25
 

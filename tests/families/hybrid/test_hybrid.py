@@ -233,12 +233,12 @@ def test_water_filling_is_the_best_allocation(shape: list[tuple[int, int, float]
 def test_booking_keeps_every_vm_single() -> None:
     free = [2] * 20
     queue = Queue(vm="m", size=3, delay=6, arrivals=1.0, arrivals_max=9, outsourcing=1.0)
-    ends, first = book(free, 0, queue, 9, 0, 0)
-    assert ends == [3, 3, 6, 6]
+    placed, first = book(free, 0, queue, 9, 0, 0)
+    assert placed == [(1, 2), (4, 2)]
     assert free[:8] == [2, 0, 0, 0, 0, 0, 0, 2]
     assert book(free, 0, queue, 1, 0, first)[0] == []
     assert book(free, 1, queue, 3, 1, first)[0] == []
-    assert book(free, 6, queue, 3, 1, first)[0] == [9, 9, 12]
+    assert book(free, 6, queue, 3, 1, first)[0] == [(7, 2), (10, 1)]
 
 
 def test_mistakes_are_told_before_simulating() -> None:

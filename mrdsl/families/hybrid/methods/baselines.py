@@ -9,7 +9,7 @@ from mrdsl.core.whole_numbers import floor
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts
-from mrdsl.families.hybrid.methods.calendar import book
+from mrdsl.families.hybrid.methods.bookings import book
 from mrdsl.families.hybrid.methods.cloud import Bounds, Tasks, lower_bound, outcome_of
 
 
@@ -41,7 +41,7 @@ def _serve(draft: Draft, keep_private: bool, outsource: bool, acceptance: float 
         for slot in range(facts.horizon):
             for place, index in enumerate(members):
                 submitted = arrivals[slot][index]
-                kept: list[int] = []
+                kept: list[tuple[int, int]] = []
                 if keep_private:
                     queue = facts.queues[index]
                     kept, first[place] = book(free, slot, queue, submitted, 0, first[place])
@@ -53,14 +53,17 @@ def _serve(draft: Draft, keep_private: bool, outsource: bool, acceptance: float 
     return replace(draft, plan=plan.plan, value=plan.value, bound=least)
 
 
-def _account(tasks: Tasks, slot: int, submitted: int, ends: list[int], outsource: bool, acceptance: float) -> None:
+def _account(
+    tasks: Tasks, slot: int, submitted: int, placed: list[tuple[int, int]], outsource: bool, acceptance: float
+) -> None:
     """Books the fate of one slot's tasks of one queue."""
     tasks.submitted += submitted
-    tasks.admitted += len(ends)
-    tasks.finished += len(ends)
-    if ends:
-        tasks.worst_delay = max(tasks.worst_delay, ends[-1] - slot)
-    rest = submitted - len(ends)
+    booked = sum([count for _, count in placed])
+    tasks.admitted += booked
+    tasks.finished += booked
+    if placed:
+        tasks.worst_delay = max(tasks.worst_delay, placed[-1][0] + tasks.queue.size - 1 - slot)
+    rest = submitted - booked
     allowed = int(floor((1.0 - acceptance) * tasks.submitted)) - tasks.rejected
     rejected = rest if not outsource else min(rest, max(allowed, 0))
     tasks.rejected += rejected

@@ -1,0 +1,191 @@
+"""VM-slots of one VM type, booked ahead: where a task fits, and which cheaper ones make room for a dearer.
+
+A booked task runs from its start to its end without a pause. Until it starts it may be displaced by a task that costs
+more outside than all that it displaces: what leaves is then booked again where there is room within its delay, or sent
+out. Every displacement lowers what is paid and takes no VM-slot that was free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mrdsl.families.hybrid.facts import Queue
+
+Booked = tuple[int, int]
+"""A booked task that has not begun: its queue and the slot in which it starts."""
+
+
+class Bookings:
+    """Free VMs in every slot to come, and what is booked and has not begun: arrivals by queue and start.
+
+    ``first`` and ``tried`` are, for each queue, the earliest start that may have room, and the earliest that others may
+    leave: no start is looked at again before something changes there. ``reserves``: VMs that each queue leaves free.
+    """
+
+    def __init__(self, queues: Sequence[Queue], vms: int) -> None:
+        self.queues, self.vms = queues, vms
+        self.free: list[int] = [vms] * (2 + max((queue.delay for queue in queues), default=0))
+        self.waiting: list[dict[int, list[list[int]]]] = [{} for _ in queues]
+        self.first = [0] * len(queues)
+        self.tried = [0] * len(queues)
+        self.reserves = [0] * len(queues)
+        self.longest = max((queue.size for queue in queues), default=1)
+        worth = [queue.outsourcing / queue.size for queue in queues]
+        by_worth = sorted(range(len(queues)), key=lambda index: worth[index])
+        self._cheaper = [[other for other in by_worth if worth[other] < each] for each in worth]
+        self._dearer = [[other for other in by_worth if worth[other] > each] for each in worth]
+
+    def book(self, index: int, slot: int, count: int) -> int:
+        """Books up to ``count`` tasks that arrive in this slot as early as possible; gives how many."""
+        placed, self.first[index] = book(
+            self.free, slot, self.queues[index], count, self.reserves[index], self.first[index]
+        )
+        if not placed:
+            return 0
+        waiting = self.waiting[index]
+        for start, taken in placed:
+            waiting.setdefault(start, []).append([slot, taken])
+        self._may_be_displaced(index, placed[0][0])
+        return sum([taken for _, taken in placed])
+
+    def displace(self, index: int, slot: int, count: int) -> tuple[int, list[Booked]]:
+        """Books up to ``count`` more tasks in the place of cheaper ones; gives how many, and the queue and arrival of
+        each task that has to leave for them."""
+        queue, placed = self.queues[index], 0
+        left: list[Booked] = []
+        start, last = max(slot + 1, self.tried[index]), slot + queue.delay - queue.size + 1
+        if not self._cheaper[index]:
+            return 0, left
+        while placed < count and start <= last:
+            found = self._in_the_way(index, slot, start)
+            if found is None:
+                start += 1
+            else:
+                left += self._swap(index, slot, start, found)
+                placed += 1
+        self.tried[index] = start
+        return placed, left
+
+    def begun(self, slot: int) -> list[tuple[int, list[list[int]]]]:
+        """The queues with tasks that start in this slot, and when those arrived; they stay."""
+        return [(index, waiting.pop(slot)) for index, waiting in enumerate(self.waiting) if slot in waiting]
+
+    def _may_be_displaced(self, index: int, start: int) -> None:
+        for dearer in self._dearer[index]:
+            earliest = start - self.queues[dearer].size + 1
+            if self.tried[dearer] > earliest:
+                self.tried[dearer] = earliest
+
+    def _in_the_way(self, index: int, slot: int, start: int) -> list[Booked] | None:
+        """The tasks without which one of the queue could run from ``start``; None where they cost more than it does,
+        or have begun."""
+        queue, found, cost = self.queues[index], list[Booked](), 0.0
+        for at in range(start, start + queue.size):
+            if self.free[at] > 0 or any(at < begin + self.queues[other].size for other, begin in found):
+                continue
+            cheapest = self._cheapest(index, slot, at, queue.outsourcing - cost)
+            if cheapest is None:
+                return None
+            found.append(cheapest)
+            cost += self.queues[cheapest[0]].outsourcing
+        return found
+
+    def _cheapest(self, index: int, slot: int, at: int, most: float) -> Booked | None:
+        """A booked task that would run in a slot and costs at most so much, of the cheapest work."""
+        for other in self._cheaper[index]:
+            queue, waiting = self.queues[other], self.waiting[other]
+            if queue.outsourcing <= most and waiting:
+                for begin in range(at, max(slot, at - queue.size), -1):
+                    if begin in waiting:
+                        return other, begin
+        return None
+
+    def _swap(self, index: int, slot: int, start: int, found: Sequence[Booked]) -> list[Booked]:
+        """Books a task in the place of others; gives those that found no other place."""
+        gone = [(other, begin, self._remove(other, begin)) for other, begin in found]
+        self._put(index, start, slot)
+        left = [(other, arrival) for other, _, arrival in gone if not self._again(other, slot, arrival)]
+        for other, begin, _ in gone:
+            self._reopen(slot, begin, begin + self.queues[other].size)
+        return left
+
+    def _remove(self, index: int, start: int) -> int:
+        """Takes the task of the queue that arrived last of those with this start out; gives when it arrived."""
+        groups = self.waiting[index][start]
+        arrival = groups[-1][0]
+        groups[-1][1] -= 1
+        if not groups[-1][1]:
+            groups.pop()
+        if not groups:
+            del self.waiting[index][start]
+        for at in range(start, start + self.queues[index].size):
+            self.free[at] += 1
+        return arrival
+
+    def _put(self, index: int, start: int, arrival: int) -> None:
+        for at in range(start, start + self.queues[index].size):
+            self.free[at] -= 1
+        self.waiting[index].setdefault(start, []).append([arrival, 1])
+        self._may_be_displaced(index, start)
+
+    def _again(self, index: int, slot: int, arrival: int) -> bool:
+        """Books a task that was displaced where there is room within its delay."""
+        queue, free, reserve = self.queues[index], self.free, self.reserves[index]
+        start, last = max(self.first[index], slot + 1), arrival + queue.delay - queue.size + 1
+        while start <= last:
+            if min(free[start : start + queue.size]) > reserve:
+                self._put(index, start, arrival)
+                return True
+            start = _beyond(free, start, queue.size, reserve)
+        return False
+
+    def _reopen(self, slot: int, start: int, end: int) -> None:
+        """VMs became free in these slots: queues whose tasks fit there look again."""
+        free = self.free
+        while start - 1 > slot and free[start - 1] > 0 and end - start < 2 * self.longest:
+            start -= 1
+        run = longest = 0
+        for at in range(start, min(end + self.longest, len(free))):
+            run = run + 1 if free[at] > 0 else 0
+            longest = max(longest, run)
+        for index, queue in enumerate(self.queues):
+            if queue.size <= longest and self.first[index] > start:
+                self.first[index] = start
+
+
+def book(
+    free: list[int], slot: int, queue: Queue, count: int, reserve: int, first: int
+) -> tuple[list[tuple[int, int]], int]:
+    """Books VM-slots for up to ``count`` tasks as early as possible: from the next slot on where a VM is free, from
+    later ones where more than ``reserve`` are.
+
+    ``first`` is the earliest start that may still have room above the reserve. Gives starts with the number of tasks
+    that begin there, and the next ``first``.
+    """
+    size = queue.size
+    placed: list[tuple[int, int]] = []
+    start, last = slot + 1, slot + queue.delay - size + 1
+    kept = 0
+    while count and start <= last:
+        room = (free[start] if size == 1 else min(free[start : start + size])) - kept
+        if room > 0:
+            taken = min(count, room)
+            for at in range(start, start + size):
+                free[at] -= taken
+            placed.append((start, taken))
+            count -= taken
+        if not count:
+            break
+        if start == slot + 1:
+            start, kept = max(start + 1, first), reserve
+        else:
+            start = start + 1 if size == 1 else _beyond(free, start, size, kept)
+    return placed, max(start, first)
+
+
+def _beyond(free: list[int], start: int, size: int, kept: int) -> int:
+    """The slot after the last one that holds a task of this start and size up: no earlier start has room."""
+    at = start + size - 1
+    while at > start and free[at] > kept:
+        at -= 1
+    return at + 1
