@@ -49,6 +49,7 @@ FAMILY = Family(
             hooks.study_regimes,
             {
                 "sample": (200, "regimes of the 1,944 of the grid"),
+                "drawn": (0, "regimes drawn between the ends of the axes instead, if any"),
                 "horizon": (600, "slots per run"),
                 "seed": (1, "seed of the sample and of the arrivals"),
             },

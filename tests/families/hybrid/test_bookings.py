@@ -12,7 +12,8 @@ from mrdsl.families.hybrid.methods.bookings import Bookings, book
 from mrdsl.families.hybrid.methods.calendar import RULES, Calendar, Rule
 from mrdsl.families.hybrid.methods.cloud import Tasks
 from mrdsl.families.hybrid.plan import HybridPlan
-from mrdsl.families.hybrid.studies.regimes import METHODS, Regime, charged, ratio, spec_of
+from mrdsl.families.hybrid.studies.clouds import Regime, spec_of
+from mrdsl.families.hybrid.studies.regimes import METHODS, charged, ratio
 from mrdsl.simulation.sampling import stream
 
 

@@ -15,6 +15,7 @@ from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm
 from mrdsl.families.hybrid.methods.calendar import RULES, Calendar, Rule, cheapest
 from mrdsl.families.hybrid.methods.cloud import Tasks
 from mrdsl.families.hybrid.plan import HybridPlan
+from mrdsl.families.hybrid.studies.clouds import drawn_specs
 from mrdsl.families.hybrid.studies.regimes import METHODS, ratio, regimes
 from mrdsl.spec.spec import Goal, Spec
 
@@ -176,6 +177,25 @@ def test_the_study_of_regimes(tmp_path: Path) -> None:
     assert worst < 1.02
     assert len(means) == len(METHODS)
     assert len((tmp_path / "regimes.csv").read_text().splitlines()) == 25
+
+
+def test_regimes_between_the_ends_of_the_axes(tmp_path: Path) -> None:
+    """Drawn from the seed alone; the load is what is brought in the mean, delays are those that the controller can
+    promise."""
+    specs = list(drawn_specs(12, tmp_path, 100, seed=5))
+    assert specs == list(drawn_specs(12, tmp_path, 100, seed=5))
+    assert [regime for regime, _ in specs] != [regime for regime, _ in drawn_specs(12, tmp_path, 100, seed=6)]
+    for regime, spec in specs:
+        facts = spec.facts
+        assert len(facts.queues) == regime.queues
+        usual = sum(queue.arrivals.parameters[0] * queue.size for queue in facts.queues)
+        assert usual * (1 if regime.arrivals != "bursty" else 1 / 0.4) == pytest.approx(20 * regime.load)
+        for queue in facts.queues:
+            assert queue.size + 2 <= queue.delay <= max(20 * queue.size, queue.size + 2)
+            assert 0.3 <= queue.outsourcing / queue.size <= 10
+    tables = list(regimes(tmp_path, api, horizon=60, seed=5, drawn=6))
+    assert tables[1].rows[0][1] == 6
+    assert [table.title.rsplit(maxsplit=1)[-1] for table in tables[2:]] == ["queues", "arrivals"]
 
 
 def test_a_ratio_of_nothing_to_nothing_is_one() -> None:
