@@ -30,10 +30,14 @@ def has_slots_for_all(facts: CapacityFacts) -> bool:
     )
 
 
-def refuse_types(spec: Spec, what: str) -> None:
+FIXED = "takes the VM type as fixed: one type, on demand and under one contract, as many as wanted"
+WITH_P2 = "solve with formulation P2, or keep one vm without spot, available, masters and named contracts"
+
+
+def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2) -> None:
     """Refuses a spec whose VMs are of several types, or bought in more ways than one type allows for.
 
-    Raises MrdslError.
+    ``what`` refuses it, with the reason and what to write instead. Raises MrdslError.
     """
     if is_plain(spec.facts):
         return
@@ -42,9 +46,9 @@ def refuse_types(spec: Spec, what: str) -> None:
         [
             error(
                 "needs-one-type",
-                f"{what} takes the VM type as fixed: one type, on demand and under one contract, as many as wanted",
+                f"{what} {why}",
                 vm.span,
-                "solve with formulation P2, or keep one vm without spot, available, masters and named contracts",
+                instead,
             )
         ]
     )

@@ -14,8 +14,10 @@ import mrdsl
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.families.capacity.facts import JobClass
 from mrdsl.families.capacity.methods.calibration import Fit, Point, choosing, fitted
-from mrdsl.families.capacity.methods.search import aim
+from mrdsl.families.capacity.methods.probing import Probe
+from mrdsl.families.capacity.methods.search import Wanted, aim
 from mrdsl.families.capacity.methods.trials import Cell, quantile
+from mrdsl.families.capacity.promises import Promise
 from mrdsl.families.capacity.studies import promised as studies
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
@@ -270,6 +272,32 @@ def test_a_fit_finds_the_coefficients_behind_the_times() -> None:
     assert found.time(cells[-1]) == pytest.approx(real.time(cells[-1]))
     for cell in (Cell(6, 64, 31), Cell(5, 56, 26)):
         assert found.time(cell) == pytest.approx(real.time(cell), rel=0.02)
+
+
+@pytest.mark.parametrize(("work", "fewest"), [(60.0, 11), (1500.0, 251), (6.0, 4)])
+def test_the_fewest_slots_are_found_where_times_hardly_depend_on_them(work: float, fewest: int) -> None:
+    class Known(Probe):
+        looked = 0
+
+        def time(self, cell: Cell) -> float:
+            self.looked += 1
+            return 60.0 + work / cell.map
+
+    promise = Promise(0, "a", 0.95, 66.0, False, None)
+    want = Wanted(0, "a", (promise,), (0.96,), 66.0, (2, 1), (100, 0), False, 4, 72, 100)
+    probe = Known(None, want, (Cell(4, 300, 0),), None, 9)  # type: ignore[arg-type]
+    found = probe.fewest(Cell(4, 300, 0), 12)
+    # 60 + work/slots <= 66; no job has less than one of the four slots; to within a VM of two
+    assert fewest - 1 <= found.map <= fewest + 2
+    assert probe.looked <= 12
+
+
+def test_a_search_ends_no_dearer_than_the_plan_that_it_began_at() -> None:
+    # 13 exponential tasks a job: the longest one decides, on 15 VMs as on 25
+    spec = studies.scenario(13, 12)
+    result = mrdsl.solve(spec)
+    assert result.plan.calibration.formula == "upper"
+    assert result.value <= result.plan.calibration.formula_cost
 
 
 @pytest.mark.parametrize("cell", [Cell(6, 17, 6), Cell(20, 102, 126), Cell(3, 11, 0)])

@@ -14,6 +14,7 @@ from dataclasses import replace
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError, has_errors, warning
 from mrdsl.core.result import Outcome, Termination
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.capacity.evidence import Calibration, Evidence, FittedWork
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.calibration import Fit, choosing, fitted, planned
@@ -40,6 +41,11 @@ from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.verdicts import judge_share
 from mrdsl.spec.blocks import GUARANTEES
 
+ONE_TYPE = (
+    "fits a class's slots to runs on one VM type, bought on demand and under one contract: on several, or on spot, the "
+    "jobs of a class in each place have slots, times and a fit of their own, and how many lie where is no part of a fit"
+)
+ALONE = "promise `guarantee = average`, see which type each class takes, and promise the percentile on that vm alone"
 UNSHOWN = (
     ": this one keeps them by the upper estimate, which bounds jobs whose tasks take no longer than the profile says"
 )
@@ -50,7 +56,7 @@ GROWTH = 1.6
 def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0) -> Draft:
     """The plan of the upper estimate, or of the next one that has a plan: where the search begins."""
     spec = in_fractions(draft.spec, "calibrated finds whole slots of classes, which their jobs share")
-    refuse_types(spec, "calibrated")
+    refuse_types(spec, "calibrated", ONE_TYPE, ALONE)
     search = Search(spec, draft.seed, confidence, looks)
     if draft.limits.time is not None:
         search.until = draft.started + draft.limits.time
@@ -200,6 +206,10 @@ def confirm(draft: Draft) -> Draft:
         plan = _candidate(draft, search, placement)
         if plan is None:
             break
+        if _is_dear(search, plan):
+            _look_at_safe(search)
+            if search.shown:
+                return _finished(draft, search, search.safe, search.shown, look)
         placement = search.placement(plan)
         try:
             evidence, seen = _looked(search, plan, placement, look)
@@ -213,6 +223,12 @@ def confirm(draft: Draft) -> Draft:
     if not search.stopped:
         _look_at_safe(search)
     return _undecided(draft, search)
+
+
+def _is_dear(search: Search, plan: CapacityPlan) -> bool:
+    """Whether a plan costs no less than the one that the search began at, which is planned by the upper estimate."""
+    assert search.safe is not None
+    return search.formula == "upper" and plan.total >= search.safe.total * (1.0 - ROUNDING)
 
 
 def _look_at_safe(search: Search) -> None:

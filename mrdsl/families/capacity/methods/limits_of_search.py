@@ -30,9 +30,10 @@ def too_few_runs(wanted: Sequence[Wanted], runs: int, confidence: float) -> Iter
             needed = runs_to_show(want, promise.level, confidence)
             most = runs or max(FEWEST_RUNS, affordable_runs(want))
             if most < needed:
+                see = "runs see" if most > 1 else "run sees"
                 yield error(
                     "too-few-runs",
-                    f"{most:,} runs see {most * want.jobs:,} jobs of class {promise.name}: even if all of them are in "
+                    f"{most:,} {see} {most * want.jobs:,} jobs of class {promise.name}: even if all of them are in "
                     f"time, that does not show that {100.0 * promise.level:.10g} % are",
                     promise.span,
                     f"write solve with calibrated {{ runs = {needed} }} or more, or promise a smaller share",

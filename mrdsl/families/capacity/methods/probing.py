@@ -18,6 +18,9 @@ BETTER = 0.005
 """Times that differ by less of each other are alike."""
 FINE = 0.01
 """VMs are sought to within this part of them, a whole one at least."""
+FIRST_STEP = 0.02
+"""So far beyond where the deadline is expected to be just kept the search looks first, and twice as far each time."""
+MOST_STEP = 0.3
 MOST_GROWTH = 1.5
 ROUNDED = 0.5
 """By so many VMs more, whole slots count as the same VMs."""
@@ -77,9 +80,9 @@ class Probe:
         most = want.full(cell.jobs).vms(want.per_vm)
         low: tuple[float, float] | None = None
         high: tuple[float, float] | None = None
-        kept = None
+        kept, looked = None, 0
         while tries > 0:
-            time, tries = self.time(cell), tries - 1
+            time, tries, looked = self.time(cell), tries - 1, looked + 1
             if time <= want.limit:
                 high, kept = (vms, time), cell
             else:
@@ -88,23 +91,22 @@ class Probe:
                 break
             if vms >= most and kept is None:
                 break
-            vms = min(most, _next(low, high, want.limit))
+            vms = min(most, _next(low, high, want.limit, min(FIRST_STEP * 2.0 ** (looked - 1), MOST_STEP)))
             cell = self.cell(vms, share)
             if kept is not None and (cell == kept or cell.vms(want.per_vm) >= kept.vms(want.per_vm)):
                 break
         return kept or want.full(cell.jobs)
 
 
-def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, limit: float) -> float:
+def _next(low: tuple[float, float] | None, high: tuple[float, float] | None, limit: float, step: float) -> float:
     """Where to look next: between a number of VMs that is too low and one that is enough, else beyond the one known.
 
-    Times fall like 1/VMs.
+    Times fall like 1/VMs, and less where it is single tasks that take long: beyond the one known by ``step`` besides.
     """
     if low is None or high is None:
         vms, time = low or high or (1.0, limit)
         ratio = min(max(time / limit, 1.0 / MOST_GROWTH), MOST_GROWTH)
-        step = 1.02 if time > limit else 0.98
-        return vms * ratio * step
+        return vms * ratio * (1.0 + step if time > limit else 1.0 - step)
     part = 0.5
     if low[1] < float("inf"):
         part = (low[1] - limit) / max(low[1] - high[1], ROUNDING * limit)
