@@ -191,15 +191,19 @@ def text(application: Application, scale: str, scaling: float) -> str:
 # this file. Network speed, io_power and intermediate are made up too.
 problem energy "{application.title}, {scale}"
 
+param deadline = {load.deadline} s
+param budget = {load.cents} cent
+param speed = 1 Gbit/s
+
 {vms}
 
-network {{ speed = 1 Gbit/s, io_power = 20 W }}
+network {{ speed = speed, io_power = 20 W }}
 
 job {application.name} {{
   map    {{ tasks = {load.maps}, block = {application.block} MB }}
   reduce {{ tasks = {load.reduces} }}
-{shuffled}  deadline = {load.deadline} s
-  budget   = {load.cents} cent
+{shuffled}  deadline = deadline
+  budget   = budget
 {profiles}
 }}
 

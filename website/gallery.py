@@ -18,7 +18,7 @@ def pages(root: Path, which: str) -> Iterator[tuple[str, str]]:
     shown = (
         []
         if which == "none"
-        else sorted((root / "models").rglob("reference.mrspec" if which == "references" else "*.mrspec"))
+        else sorted((root / "models").glob("*/reference.mrspec" if which == "references" else "*/*.mrspec"))
     )
     lines = ["# Gallery", "", "The shipped models, each with its plan.", ""]
     family = None

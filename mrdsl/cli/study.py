@@ -66,6 +66,8 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     done = run_study_file(path, folder, way)
     resumed = f", {done.resumed} of them from before" if done.resumed else ""
     say(f"{folder}: {len(done.table)} of {done.total} runs{resumed}", err=True)
+    if done.left_out:
+        say(f"left out, as not installed: {', '.join(done.left_out)}", err=True)
     if done.interrupted:
         say("interrupted; the same command goes on where it stopped", err=True)
         return STOPPED

@@ -9,6 +9,7 @@ from typing import Any
 from mrdsl.contracts.family import Experiment
 from mrdsl.contracts.study import Bench
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.watching import work
@@ -35,7 +36,8 @@ def study_named(name: str, tell: Tell = lambda _: None) -> Experiment:
     """The study of a name. Raises MrdslError ``unknown-experiment``."""
     known = known_studies(tell)
     if name not in known:
-        hint = did_you_mean(name, known, "studies: ")
+        in_files = {path.stem for path in resource("models").glob("*/*.toml")}
+        hint = f"it is a file: mrdsl study {name}" if name in in_files else did_you_mean(name, known, "studies: ")
         raise MrdslError([error("unknown-experiment", f"there is no study `{name}`", None, hint)])
     return known[name]
 

@@ -63,10 +63,15 @@ RUNS: list[tuple[str, int, list[str]]] = [
     ("solvers", 0, []),
     ("sweep q.mrspec --seeds 1..2 -j 1 -o table.csv", 0, ["table.csv"]),
     ("sweep q.mrspec --seeds 1..2 -j 2 -o table.jsonl --plot table.png", 0, ["table.jsonl", "table.png"]),
-    ("experiment energy-sensitivity -o . --set points=2", 2, []),
+    ("experiment energy-random -o . --set plans=2", 2, []),
     ("experiment joint-instances -o instances", 0, ["instances", "instances/*"]),
     ("experiment joint-instances -o instances", 2, []),
     ("experiment", 0, []),
+    ("study", 0, []),
+    ("study wrong.mrspec -o study", 2, []),
+    ("study night.toml -o study -j 2", 0, ["study", "study/*"]),
+    ("study night.toml -o study -j 2 --table runs.jsonl --report study.md", 0, ["study/*", "runs.jsonl", "study.md"]),
+    ("study night.toml -o .", 2, []),
 ]
 WITHOUT_A_RUN = {"lsp"}
 
@@ -85,6 +90,8 @@ def world(tmp_path: Path) -> Path:
     (work / "untidy.mrspec").chmod(0o600)
     (work / "wrong.mrspec").write_text("problem capacity\n}{", encoding="utf-8")
     (work / "saved.json").write_text(mrdsl.solve(mrdsl.load(work / "q.mrspec")).to_json(), encoding="utf-8")
+    study = '[[runs]]\nspecs = "q.mrspec"\nmethods = ["direct", "highs"]\n'
+    (work / "night.toml").write_text(study, encoding="utf-8")
     (work / "behind.json").write_text("{}", encoding="utf-8")
     (work / "link.json").symlink_to("behind.json")
     _, solution = run_outside("cbc", write_model(build_model(mrdsl.load(work / "q.mrspec")), work / "solved.mps")[0])

@@ -14,7 +14,6 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.families import SHIPPED, family
 from mrdsl.families.capacity.studies import promised
 from mrdsl.families.energy.studies import random_plans
-from mrdsl.families.makespan.studies import quality
 
 ROOT = Path(__file__).resolve().parents[2]
 MAKESPAN = str(ROOT / "models" / "makespan" / "reference.mrspec")
@@ -83,7 +82,6 @@ SLOW = {
     "capacity-honesty": promised,
     "capacity-saving": promised,
     "energy-random": random_plans,
-    "makespan-quality": quality,
 }
 """The others, which take seconds even so: their modules."""
 

@@ -73,7 +73,13 @@ MISTAKES = {
         '3:3 this table has no value; write `value = "value"`, the goal\'s, or a column of the runs'
     ),
     "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'v'\nstatistic = 'avg'": (
-        "5:13 `tables[1].statistic` is `avg`; known: `mean`, `median`, `min`, `max`, `sum`, `count`"
+        "5:13 `avg` is no statistic; there are: `mean`, `median`, `min`, `max`, `sum`, `count`"
+    ),
+    "[[runs]]\nspecs = 'a'\nname = 'small'\n[[tables]]\nvalue = 'v'\nruns = 'smal'": (
+        "6:8 no runs are called `smal`; did you mean `small`?"
+    ),
+    "[[runs]]\nspecs = 'a'\nmethods = 'x'\n[[runs]]\nspecs = 'a'\nmethods = [{ solver = 'y', name = 'x' }]": (
+        '6:11 two methods are called `x`; give one of them a name of its own: `{ solver = "highs", name = "..." }`'
     ),
     "[[runs]]\nspecs = 'a'\n[[profiles]]\nwithin = 1": (
         '3:3 this profile has no measure; write `measure = "cpu_seconds"` or `measure = "value"`, or another column of '
@@ -103,7 +109,8 @@ def test_all_mistakes_are_told_in_one_run() -> None:
     texts = [
         text.removeprefix("[[runs]]\nspecs = 'a'\n")
         for text in MISTAKES
-        if text.startswith("[[runs]]\nspecs = 'a'\n") and "tables" not in text and "profiles" not in text
+        if text.startswith("[[runs]]\nspecs = 'a'\n")
+        and not any(word in text for word in ("tables", "profiles", "'x'"))
     ]
     whole = "".join(f"[[runs]]\nspecs = 'a'\n{text}\n" for text in texts)
     with pytest.raises(MrdslError) as failure:
@@ -238,6 +245,17 @@ def test_a_folder_of_links_does_not_lead_outside(folder: Path) -> None:
         "specs/a.mrspec",
         "specs/b.mrspec",
     ]
+
+
+def test_an_optional_method_is_left_out_where_it_is_not_installed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mrdsl.solving.installed.where", lambda solver: None if solver.name == "scip" else "here")
+    text = '[[runs]]\nspecs = "one.mrspec"\nmethods = ["direct", { solver = "scip", optional = true }]\n'
+    found = plan(folder, text)
+    assert ([run.name for run in found.runs], found.left_out) == (["direct"], ("scip",))
+    with pytest.raises(MrdslError, match="not installed"):
+        plan(folder, text.replace("true", "false"))
 
 
 def test_mistakes_of_several_specs_are_told_in_one_run(folder: Path) -> None:

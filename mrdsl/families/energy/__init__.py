@@ -75,12 +75,6 @@ FAMILY = Family(
             },
             draws=False,
         ),
-        Experiment(
-            "energy-sensitivity",
-            "network speed, deadline and budget on the small workloads (Figures 9 and 10)",
-            hooks.study_sensitivity,
-            MappingProxyType({"points": (16, "values of each promise")}),
-        ),
     ),
     why=hooks.why,
     targets=(EMR, DATAPROC),

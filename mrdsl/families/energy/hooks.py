@@ -114,13 +114,6 @@ def study_random(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     return random_plans(output, bench, **options)
 
 
-def study_sensitivity(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
-    """The study ``energy-sensitivity``."""
-    from mrdsl.families.energy.studies.sensitivity import sensitivity
-
-    return sensitivity(output, bench, **options)
-
-
 def plans() -> tuple[type[Plan], ...]:
     """The classes of its plans."""
     from mrdsl.families.energy.plan import EnergyPlan

@@ -24,12 +24,6 @@ FAMILY = Family(
     simulate=hooks.simulate,
     experiments=(
         Experiment(
-            "hybrid-weights",
-            "cost, acceptance and delays against the weight V and the acceptance ratio",
-            hooks.study_weights,
-            {"seeds": (3, "seeds to average over"), "horizon": (1000, "slots per run")},
-        ),
-        Experiment(
             "hybrid-bridge",
             "the delays of a job's tasks (II.B) become queues of a hybrid cloud (III, IV)",
             hooks.study_bridge,

@@ -74,13 +74,6 @@ def study_regimes(output: Path, bench: Bench, **options: Any) -> Iterable[Table]
     return regimes(output, bench, **options)
 
 
-def study_weights(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
-    """The study ``hybrid-weights``."""
-    from mrdsl.families.hybrid.studies.weights import weights
-
-    return weights(output, bench, **options)
-
-
 def plans() -> tuple[type[Plan], ...]:
     """The classes of its plans."""
     from mrdsl.families.hybrid.plan import HybridPlan

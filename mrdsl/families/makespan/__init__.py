@@ -43,19 +43,6 @@ FAMILY = Family(
     why=hooks.why,
     experiments=(
         Experiment(
-            "makespan-quality",
-            "Every method beside the optimum that HiGHS, and CP-SAT where it is installed, prove on small batches",
-            hooks.study_quality,
-            MappingProxyType(
-                {
-                    "batches": (50, "random batches of three to five jobs"),
-                    "seed": (8, "seed of the batches"),
-                    "seconds": (120.0, "time limit of one proof"),
-                }
-            ),
-            draws=False,
-        ),
-        Experiment(
             "makespan-production",
             "A day of production batches on clusters of several sizes, with the thesis's 31 % and 34 % beside (5.7)",
             hooks.study_production,

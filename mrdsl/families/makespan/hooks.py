@@ -77,13 +77,6 @@ def decode_time_indexed(spec: Spec, model: ConcreteModel, relax: bool) -> Makesp
     return decode(spec, model, relax)
 
 
-def study_quality(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
-    """The study ``makespan-quality``."""
-    from mrdsl.families.makespan.studies.quality import quality
-
-    return quality(output, bench, **options)
-
-
 def study_production(output: Path, bench: Bench, **options: Any) -> Iterable[Table]:
     """The study ``makespan-production``."""
     from mrdsl.families.makespan.studies.production import production

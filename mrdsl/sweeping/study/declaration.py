@@ -10,16 +10,22 @@ from mrdsl.sweeping.axes import Axis
 
 STATISTICS = ("mean", "median", "min", "max", "sum", "count")
 """What becomes of several runs in one cell of a table."""
+BEST, BOUND = "best", "bound"
+"""What values may be above, beside methods."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """Who solves: a solver or pipeline, its formulation, the relaxation; ``name`` is what the tables call it."""
+    """Who solves: a solver or pipeline, its formulation, the relaxation; ``name`` is what the tables call it.
+
+    One that is ``optional`` is left out where it is not installed.
+    """
 
     solver: str = "auto"
     formulation: str | None = None
     relax: bool = False
     name: str = ""
+    optional: bool = field(default=False, compare=False)
 
     @property
     def label(self) -> str:
@@ -30,29 +36,36 @@ class Method:
 
 @dataclass(frozen=True)
 class Design:
-    """``[[runs]]``: every combination of what it lists. ``specs`` are files and folders as they are written."""
+    """``[[runs]]``: every combination of what it lists. ``specs`` are files and folders as they are written.
+
+    By its ``name`` a table or a profile has these runs alone.
+    """
 
     specs: tuple[str, ...]
     methods: tuple[Method, ...] = (Method(),)
     params: tuple[Axis, ...] = ()
     seeds: tuple[int, ...] = ()
     limits: tuple[Limits, ...] = (Limits(),)
+    name: str = ""
     path: Path = ("runs", 0)
 
 
 @dataclass(frozen=True)
 class Pivot:
-    """``[[tables]]``: a value in rows and columns, each the runs' ``statistic``.
+    """``[[tables]]``: a value in rows and columns, each cell the runs' ``statistic``; of several, each is a column.
 
-    ``above`` names a method: values are then percent above its own on the same spec, params and seed. ``chart`` draws
-    it, too.
+    ``above`` names a method: values are then percent above its own on the same spec, params and seed; ``best`` is the
+    best value there, ``bound`` the best proven bound. ``share_of`` names a column: values are percent of it. ``runs``
+    are those of one name. ``chart`` draws it, too.
     """
 
     value: str
     rows: str = "spec"
     columns: str = "method"
-    statistic: str = "mean"
+    statistic: tuple[str, ...] = ("mean",)
     above: str = ""
+    share_of: str = ""
+    runs: str = ""
     title: str = ""
     chart: bool = True
     path: Path = ("tables", 0)
@@ -68,6 +81,7 @@ class Profile:
 
     measure: str
     within: float | None = None
+    runs: str = ""
     title: str = ""
     path: Path = ("profiles", 0)
 

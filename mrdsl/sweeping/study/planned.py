@@ -28,6 +28,8 @@ from mrdsl.sweeping.study.runs import StudyRun
 
 ENDING = ".mrspec"
 PATTERN = "*?["
+MISSING = 3
+"""The exit code of what is not installed."""
 PARAM = "param."
 """What the column of a param begins with: it has a name of its own, whatever the param is called."""
 
@@ -38,8 +40,8 @@ class Planned:
 
     runs: tuple[StudyRun, ...]
     inputs: tuple[Path, ...]
-    heads: Mapping[str, str]
-    """The column of each param, by its name."""
+    left_out: tuple[str, ...] = ()
+    """The optional methods that are not installed."""
 
 
 def planned(study: Study, folder: Path, outside: bool = False) -> Planned:
@@ -59,6 +61,7 @@ class _Planner:
     mistakes: list[Diagnostic] = field(default_factory=list)
     inputs: dict[Path, None] = field(default_factory=dict)
     problems: dict[Path, str] = field(default_factory=dict)
+    left_out: dict[str, None] = field(default_factory=dict)
 
     def plan(self) -> Planned:
         found = [(design, self._files(design)) for design in self.study.designs]
@@ -69,13 +72,12 @@ class _Planner:
             (design, [(name, file, self._checked(design, file)) for name, file in files]) for design, files in found
         ]
         self._end()
-        runs: dict[tuple[str, str, str], StudyRun] = {}
+        runs: dict[tuple[str, ...], StudyRun] = {}
         for design, files in checked:
             for name, file, digests in files:
                 for run in self._runs(design, name, file, digests, axes):
-                    runs.setdefault((run.key, run.spec, run.name), replace(run, number=len(runs) + 1))
-        heads = {name: PARAM + axis.head for name, axis in axes.items()}
-        return Planned(tuple(runs.values()), tuple(self.inputs), heads)
+                    runs.setdefault((run.key, run.spec, run.name, run.runs), replace(run, number=len(runs) + 1))
+        return Planned(tuple(runs.values()), tuple(self.inputs), tuple(self.left_out))
 
     def _end(self) -> None:
         if self.mistakes:
@@ -107,10 +109,11 @@ class _Planner:
     def _files(self, design: Design) -> list[tuple[str, Path]]:
         """The spec files of some runs with their names in the study, those of a folder in the order of their names."""
         found: dict[Path, str] = {}
-        given = self.study.text.data["runs"][design.path[-1]]["specs"]
-        for number, written in enumerate(given if isinstance(given, list) else [given]):
-            place = (*design.path, "specs", number) if isinstance(given, list) else (*design.path, "specs")
-            for name, path in self._named(written.strip(), place):
+        given = self._given(design, "specs")
+        for written in design.specs:
+            number = given.index(written) if isinstance(given, list) and written in given else None
+            place = (*design.path, "specs") if number is None else (*design.path, "specs", number)
+            for name, path in self._named(written, place):
                 found.setdefault(path, name)
         return [(name, path) for path, name in found.items()]
 
@@ -198,7 +201,7 @@ class _Planner:
         from mrdsl.planning.choice import choose
         from mrdsl.solving.installed import require, version
 
-        method, several = design.methods[number], isinstance(self._given(design), list)
+        method, several = design.methods[number], isinstance(self._given(design, "methods"), list)
         place: Place = (*design.path, "methods", number) if several else (*design.path, "methods")
         try:
             family = find_family(spec)
@@ -206,15 +209,17 @@ class _Planner:
             if choice.solver is not None:
                 require(choice.solver)
         except MrdslError as mistake:
+            if method.optional and mistake.exit_code == MISSING:
+                self.left_out[method.label] = None
+                return None
             for each in mistake.diagnostics:
-                span = each.span or self.study.text.value(place)
-                self.mistakes.append(replace(each, span=span))
+                self.mistakes.append(replace(each, span=each.span or self.study.text.value(place)))
             return None
         asked = [method.solver, method.formulation, method.relax]
         return json.dumps([asked, _declared(choice.solver), choice.solver and version(choice.solver), __version__])
 
-    def _given(self, design: Design) -> Any:
-        return self.study.text.data["runs"][design.path[-1]].get("methods")
+    def _given(self, design: Design, key: str) -> Any:
+        return self.study.text.data["runs"][design.path[-1]].get(key)
 
     def _runs(
         self, design: Design, name: str, file: Path, digests: Mapping[Method, str], axes: Mapping[str, Axis]
@@ -225,12 +230,24 @@ class _Planner:
         for values in product(*(axis.values for axis in design.params)):
             params = dict(zip(names, values, strict=True))
             cells = {PARAM + axes[each].head: shown[each][value] for each, value in params.items()}
-            for seed, limits, method in product(design.seeds or (None,), design.limits, design.methods):
+            for seed, limits, method in product(design.seeds or (None,), design.limits, digests):
                 told = json.dumps([digests[method], params, seed, asdict(limits)], sort_keys=True)
                 key = hashlib.sha256(told.encode()).hexdigest()[:32]
                 called = method.label if len(design.limits) == 1 else f"{method.label} ({_short(limits)})"
                 yield StudyRun(
-                    0, key, str(file), name, problem, called, method, params, cells, seed, limits, self.outside
+                    0,
+                    key,
+                    str(file),
+                    name,
+                    problem,
+                    called,
+                    method,
+                    params,
+                    cells,
+                    seed,
+                    limits,
+                    self.outside,
+                    design.name,
                 )
 
 

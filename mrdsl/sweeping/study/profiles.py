@@ -12,7 +12,7 @@ from mrdsl.core.result import LEAST_VALUE, Table
 from mrdsl.core.tolerances import PROVEN
 from mrdsl.formulas.performance_profiles import performance_ratios, share_within, steps
 from mrdsl.sweeping.study.declaration import Profile
-from mrdsl.sweeping.study.rows import Rows, number
+from mrdsl.sweeping.study.rows import INSTANCE, Rows, number, selected
 
 FACTORS = (1.0, 1.01, 1.1, 1.5, 2.0, 5.0, 10.0, 100.0)
 """The factors from the best method that a table shows."""
@@ -27,7 +27,7 @@ def profiled(profile: Profile, rows: Rows) -> tuple[Table, LineChart]:
     Instances on which no method has the measure, or some have it below 0, are left out; the last column counts those
     that are left. Measures that agree to ``PROVEN`` are one.
     """
-    ratios = performance_ratios(_measures(profile, rows))
+    ratios = performance_ratios(_measures(profile, selected(profile.runs, rows)))
     goal = f", of values within {100 * profile.within:g} % of the best" if profile.within is not None else ""
     title = profile.title or f"Performance profile of {profile.measure}{goal}"
     heads = ("method", *(f"within {factor:g}" if factor > 1 else "best" for factor in FACTORS), "solved", "instances")
@@ -62,7 +62,7 @@ def _measures(profile: Profile, rows: Rows) -> dict[str, list[float | None]]:
     for row in rows:
         near = _is_near(row, profile.within, best.get(_goal_of(row)))
         value = _measure(row, profile.measure) if near else None
-        instances.setdefault(row["instance"], {})[row["method"]] = value
+        instances.setdefault(row[INSTANCE], {})[row["method"]] = value
     kept = [
         of_methods
         for of_methods in instances.values()
@@ -83,7 +83,7 @@ def _measure(row: Mapping[str, Any], column: str) -> float | None:
 
 
 def _goal_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row["instance"], row.get("relax")
+    return row[INSTANCE], row.get("relax")
 
 
 def _best_values(rows: Rows) -> dict[Any, float]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as File
 from typing import Any, TypeVar
 
@@ -71,10 +72,27 @@ class _Reader:
         designs = found.get("runs", ())
         if not designs and not self.mistakes:
             self._wrong((), "nothing is to be run", 'write `[[runs]]`, and under it `specs = ["night.mrspec"]`')
+        for part in (*found.get("tables", ()), *found.get("profiles", ())):
+            self._known_runs(part, [design.name for design in designs if design.name])
+        self._one_meaning(designs)
         if self.mistakes:
             raise MrdslError(in_order(self.mistakes))
         title = found.get("title") or File(self.toml.name).stem
         return Study(title, found.get("about", ""), designs, found.get("tables"), found.get("profiles"), self.toml)
+
+    def _known_runs(self, part: Pivot | Profile, names: Sequence[str]) -> None:
+        if part.runs and part.runs not in names:
+            hint = did_you_mean(part.runs, names, "runs: ") or "give `[[runs]]` a `name`"
+            self._wrong((*part.path, "runs"), f"no runs are called `{part.runs}`", hint)
+
+    def _one_meaning(self, designs: Sequence[Design]) -> None:
+        """A method's name stands for the same method in all runs."""
+        known: dict[str, Method] = {}
+        for design in designs:
+            for method in design.methods:
+                if replace(known.setdefault(method.label, method), name="") != replace(method, name=""):
+                    hint = 'give one of them a name of its own: `{ solver = "highs", name = "..." }`'
+                    self._wrong((*design.path, "methods"), f"two methods are called `{method.label}`", hint)
 
     def _wrong(self, path: Path, message: str, hint: str, *, key: bool = False) -> None:
         place = self.toml.key(path) if key else self.toml.value(path)
@@ -111,6 +129,7 @@ class _Reader:
             path,
             value,
             {
+                "name": self._words,
                 "specs": self._texts,
                 "methods": self._methods,
                 "params": self._params,
@@ -137,15 +156,14 @@ class _Reader:
         found = [self._words(place, each) for place, each in zip(at, listed, strict=True)]
         return tuple(dict.fromkeys(each for each in found if each is not None)) or None
 
-    def _choice(self, known: tuple[str, ...]) -> Read:
-        def read(path: Path, value: Any) -> str | None:
-            if value in known and isinstance(value, str):
-                return value
-            hint = did_you_mean(str(value), known) or f"known: {', '.join(known)}"
-            self._wrong(path, f"`{_name(path)}` is {_shown(value)}", hint)
-            return None
-
-        return read
+    def _statistics(self, path: Path, value: Any) -> tuple[str, ...] | None:
+        found = self._texts(path, value) or ()
+        for number, each in enumerate(found):
+            if each not in STATISTICS:
+                place = (*path, number) if isinstance(value, list) else path
+                hint = did_you_mean(each, STATISTICS, "there are: ")
+                self._wrong(place, f"`{shortened(each)}` is no statistic", hint)
+        return found or None
 
     def _yes(self, path: Path, value: Any) -> bool | None:
         if isinstance(value, bool):
@@ -175,8 +193,11 @@ class _Reader:
             hint = 'write `"highs"`, or `{ solver = "highs", formulation = "P2", relax = true, name = "..." }`'
             self._wrong(path, f"a method is {_shown(value)}", hint)
             return None
-        known = {"solver": self._solver, "formulation": self._words, "relax": self._yes, "name": self._words}
-        return Method(**self._table(path, value, known))
+        words, yes = (
+            dict.fromkeys(("formulation", "name"), self._words),
+            dict.fromkeys(("relax", "optional"), self._yes),
+        )
+        return Method(**self._table(path, value, {"solver": self._solver, **words, **yes}))
 
     def _solver(self, path: Path, value: Any) -> str | None:
         if isinstance(value, str) and METHOD_NAME.fullmatch(value):
@@ -257,8 +278,8 @@ class _Reader:
         return found
 
     def _pivot(self, path: Path, value: Any) -> Pivot | None:
-        known = dict.fromkeys(("title", "rows", "columns", "value", "above"), self._words)
-        found = self._table(path, value, {**known, "statistic": self._choice(STATISTICS), "chart": self._yes})
+        known = dict.fromkeys(("title", "rows", "columns", "value", "above", "share_of", "runs"), self._words)
+        found = self._table(path, value, {**known, "statistic": self._statistics, "chart": self._yes})
         if "value" not in value:
             self._wrong(
                 path,
@@ -269,7 +290,8 @@ class _Reader:
         return Pivot(**found, path=path) if "value" in found else None
 
     def _profile(self, path: Path, value: Any) -> Profile | None:
-        found = self._table(path, value, {"title": self._words, "measure": self._words, "within": self._share})
+        words = dict.fromkeys(("title", "measure", "runs"), self._words)
+        found = self._table(path, value, {**words, "within": self._share})
         if "measure" not in value:
             hint = 'write `measure = "cpu_seconds"` or `measure = "value"`, or another column of the runs'
             self._wrong(path, "this profile has no measure", hint, key=True)

@@ -22,3 +22,8 @@ def number(value: Any) -> float | None:
 def columns(rows: Rows) -> tuple[str, ...]:
     """All columns that rows have."""
     return tuple(dict.fromkeys(name for row in rows for name in row if name != INSTANCE))
+
+
+def selected(runs: str, rows: Rows) -> Rows:
+    """The rows of the runs of one name, all without."""
+    return [row for row in rows if row.get("runs") == runs] if runs else rows

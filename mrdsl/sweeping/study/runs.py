@@ -39,8 +39,9 @@ class StudyRun:
     """Its number in the study's order, the spec's file and its name in the study, and all that it is told.
 
     ``name`` is what the method is called, with its limits where it has several; ``shown`` are the params' values by
-    their columns; ``key`` is the same for what is the same run, today and tomorrow: a digest of the spec with all that
-    it reads, of the method, params, seed and limits, and of the versions.
+    their columns, ``runs`` the name of the runs that it is one of; ``key`` is the same for what is the same run, today
+    and tomorrow: a digest of the spec with all that it reads, of the method, params, seed and limits, and of the
+    versions.
     """
 
     number: int
@@ -55,6 +56,7 @@ class StudyRun:
     seed: int | None = None
     limits: Limits = field(default_factory=Limits)
     outside: bool = False
+    runs: str = ""
 
     @property
     def instance(self) -> tuple[Any, ...]:
@@ -65,6 +67,7 @@ class StudyRun:
         """The columns of what it is told."""
         return {
             "run": self.number,
+            **({"runs": self.runs} if self.runs else {}),
             "spec": self.spec,
             "method": self.name,
             **self.shown,

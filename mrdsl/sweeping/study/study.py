@@ -45,6 +45,7 @@ class Studied:
     """What came of a study: ``table`` has the runs in order, one mapping each; ``tables`` what they say together.
 
     ``total`` runs are asked for, ``resumed`` of them had their rows from before. ``interrupted``: runs are missing.
+    ``left_out`` are the optional methods that are not installed.
     """
 
     title: str
@@ -56,6 +57,7 @@ class Studied:
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def to_dataframe(self) -> pandas.DataFrame:
         """The runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
@@ -87,8 +89,13 @@ def run_study_file(
     folder holds anything else and ``force`` is not given, another run fills it, or the executor is lost; the rows of
     the runs that ended are then kept, and the same call goes on with the others.
     """
-    way = way or Way()
-    study = read_study(file)
+    return run_study(read_study(file), file, folder, way or Way(), progress)
+
+
+def run_study(
+    study: Study, file: Path, folder: Path, way: Way, progress: Progress = lambda done, total: None
+) -> Studied:
+    """As :func:`run_study_file`, of what was read from a file, or is a part of that."""
     plan = planned(study, file.parent, way.outside)
     journal = folder / JOURNAL
     goes_on = journal.is_file()
@@ -158,7 +165,7 @@ def _ended(
     ]
     rows = [{**row, INSTANCE: run.instance} for row, run in zip(told, runs, strict=True)]
     kept = StudyFolder(folder, study.title, study.about, {"runs": len(plan.runs)})
-    done = Studied(study.title, study.about, tuple(told), len(plan.runs), resumed, interrupted)
+    done = Studied(study.title, study.about, tuple(told), len(plan.runs), resumed, interrupted, left_out=plan.left_out)
     try:
         if told:
             write_table(folder / TABLE, told)

@@ -12,8 +12,8 @@ from mrdsl.core.result import Table
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.toml_text import TomlText
 from mrdsl.reporting.text import cell_text
-from mrdsl.sweeping.study.declaration import Pivot
-from mrdsl.sweeping.study.rows import Row, Rows, columns, number
+from mrdsl.sweeping.study.declaration import BEST, BOUND, Pivot
+from mrdsl.sweeping.study.rows import INSTANCE, Row, Rows, columns, number, selected
 
 STATISTIC: Mapping[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean,
@@ -57,13 +57,13 @@ def pivot_mistakes(pivot: Pivot, rows: Rows, text: TomlText) -> list[Diagnostic]
     """What a table asks for that the runs do not have."""
     known = columns(rows)
     found = []
-    for key in ("rows", "columns", "value"):
+    for key in ("rows", "columns", "value", "share_of"):
         name = getattr(pivot, key)
-        if column_of(name, known) is None:
+        if name and column_of(name, known) is None:
             hint = did_you_mean(name, known, "columns: ")
             message = f"the runs have no column `{name}`"
             found.append(error("bad-study-file", message, text.value((*pivot.path, key)), hint))
-    methods = dict.fromkeys(row["method"] for row in rows)
+    methods = dict.fromkeys([*(row["method"] for row in rows), BEST, BOUND])
     if pivot.above and pivot.above not in methods:
         hint = did_you_mean(pivot.above, methods, "methods: ")
         message = f"no method is called `{pivot.above}`"
@@ -72,27 +72,73 @@ def pivot_mistakes(pivot: Pivot, rows: Rows, text: TomlText) -> list[Diagnostic]
 
 
 def pivoted(pivot: Pivot, rows: Rows) -> tuple[Table, LineChart | BarChart]:
-    """The table that was asked for, and its chart: lines over numbers, bars over names."""
+    """The table that was asked for, and its chart: lines over numbers, bars over names.
+
+    Runs without the param that rows or columns are of are left out.
+    """
+    rows = selected(pivot.runs, rows)
     known = columns(rows)
-    across, down, column = (column_of(name, known) or name for name in (pivot.columns, pivot.rows, pivot.value))
-    base = _of_method(rows, pivot.above, column)
+    across, down = (column_of(name, known) or name for name in (pivot.columns, pivot.rows))
+    values, what = _values(pivot, rows)
+    several = len(pivot.statistic) > 1
     cells: dict[Any, dict[Any, list[float]]] = {}
     heads: dict[Any, None] = {}
-    for row in rows:
-        heads[_cell(row.get(across))] = None
-        listed = cells.setdefault(_cell(row.get(down)), {}).setdefault(_cell(row.get(across)), [])
-        value = _above(number(row.get(column)), base.get(row["instance"])) if pivot.above else number(row.get(column))
-        if value is not None:
-            listed.append(value)
+    for row, value in zip(rows, values, strict=True):
+        if any(name.startswith("param.") and row.get(name) is None for name in (across, down)):
+            continue
+        head = None if several else _cell(row.get(across))
+        heads[head] = None
+        listed = cells.setdefault(_cell(row.get(down)), {}).setdefault(head, [])
+        listed += [] if value is None else [value]
     found = {
-        place: [_statistic(pivot.statistic, of_heads.get(head, ())) for head in heads]
+        place: [_statistic(name, of_heads.get(head, ())) for head in heads for name in pivot.statistic]
         for place, of_heads in cells.items()
     }
-    label = _label(pivot, column, rows)
+    label = what if several else f"{pivot.statistic[0]} {what}"
     title = pivot.title or f"{label[:1].upper()}{label[1:]} by {pivot.rows}"
-    names = [cell_text(head) if down != across else label for head in heads]
-    table = Table(title, (down.removeprefix("param."), *names), [(place, *values) for place, values in found.items()])
+    names = [*pivot.statistic] if several else [cell_text(head) for head in heads]
+    table = Table(title, (down.removeprefix("param."), *names), [(place, *each) for place, each in found.items()])
     return table, _chart(title, down.removeprefix("param."), label, names, found)
+
+
+def _values(pivot: Pivot, rows: Rows) -> tuple[list[float | None], str]:
+    """The value of every row, and what these values are: ``value [USD]``, ``energy above highs [%]``."""
+    known = columns(rows)
+    column, whole = column_of(pivot.value, known) or pivot.value, column_of(pivot.share_of, known)
+    values = [number(row.get(column)) for row in rows]
+    label = column.removeprefix("plan.")
+    if whole is not None:
+        values = [_percent(value, number(row.get(whole)), 0.0) for row, value in zip(rows, values, strict=True)]
+        label = f"{label} of {whole.removeprefix('plan.')} [%]"
+    if pivot.above:
+        base = _bases(pivot.above, rows, values)
+        values = [_percent(value, base.get(row[INSTANCE]), 1.0) for row, value in zip(rows, values, strict=True)]
+        return values, f"{label} above {pivot.above} [%]"
+    units = {row.get("unit") for row in rows if row.get(column) is not None}
+    unit = units.pop() if column in ("value", "bound") and len(units) == 1 else None
+    return values, f"{label} [{unit}]" if unit else label
+
+
+def _bases(above: str, rows: Rows, values: Sequence[float | None]) -> dict[Any, float | None]:
+    """What values are above, by instance: those of a method, the best ones, or the best proven bounds."""
+    if above not in (BEST, BOUND):
+        return {row[INSTANCE]: value for row, value in zip(rows, values, strict=True) if row["method"] == above}
+    found: dict[Any, float | None] = {}
+    for row, value in zip(rows, values, strict=True):
+        own = value if above == BEST else number(row.get("bound"))
+        largest = (row.get("sense") == "maximize") == (above == BEST)
+        other = found.get(row[INSTANCE])
+        if own is not None:
+            found[row[INSTANCE]] = own if other is None else max(own, other) if largest else min(own, other)
+    return found
+
+
+def _percent(value: float | None, base: float | None, less: float) -> float | None:
+    """A value in percent of a base, less that many times the base; None where either is unknown, or the base is not
+    above 0: nothing is a share of it."""
+    if value is None or base is None or base <= 0.0:
+        return None
+    return 100.0 * (value / base - less)
 
 
 def _chart(
@@ -104,26 +150,6 @@ def _chart(
         return LineChart(title, down, label, tuple(lines))
     series = {name: [values[i] for values in found.values()] for i, name in enumerate(names)}
     return BarChart(title, tuple(cell_text(place) for place in found), series, down, label)
-
-
-def _label(pivot: Pivot, column: str, rows: Rows) -> str:
-    """``mean value [USD]``, ``mean plan.energy above highs [%]``."""
-    units = {row.get("unit") for row in rows if row.get(column) is not None}
-    unit = f" [{units.pop()}]" if column in ("value", "bound") and len(units) == 1 and None not in units else ""
-    if pivot.above:
-        unit = f" above {pivot.above} [%]"
-    return f"{pivot.statistic} {column.removeprefix('plan.')}{unit}"
-
-
-def _of_method(rows: Rows, method: str, column: str) -> dict[Any, float | None]:
-    return {row["instance"]: number(row.get(column)) for row in rows if row["method"] == method}
-
-
-def _above(value: float | None, base: float | None) -> float | None:
-    """Percent above a base; None where either is unknown, or the base is not above 0: nothing is a share of it."""
-    if value is None or base is None or base <= 0.0:
-        return None
-    return 100.0 * (value / base - 1.0)
 
 
 def _statistic(name: str, values: Sequence[float]) -> float | None:
@@ -148,7 +174,7 @@ def contradictions(rows: Rows, tolerance: float) -> list[tuple[Row, Row]]:
     found = []
     by_instance: dict[Any, list[Row]] = {}
     for row in rows:
-        by_instance.setdefault(row["instance"], []).append(row)
+        by_instance.setdefault(row[INSTANCE], []).append(row)
     for own in by_instance.values():
         for one in own:
             for other in own:

@@ -8,7 +8,6 @@ import pytest
 
 from mrdsl import api
 from mrdsl.families.energy.studies import comparison as energy
-from mrdsl.families.energy.studies import sensitivity as energy_sensitivity
 
 
 def test_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,25 +32,3 @@ def test_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "gantt-seqcou.svg",
     ]
     assert len((tmp_path / "details.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 8
-
-
-def test_sensitivity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(energy_sensitivity, "WORKLOADS", {"seqcou": "SeqCou"})
-    network, deadline, budget, missed = energy_sensitivity.sensitivity(tmp_path, api, points=5)
-    slow, default, fast = network.rows[0][1:]
-    assert slow > default > fast > 0
-    for table in (deadline, budget):
-        (row,) = table.rows
-        exist, found = row[1], dict(zip(("dsps", "mvps", "ours"), row[2::2], strict=True))
-        assert 0 < exist <= 5
-        assert found["ours"] == exist
-        assert found["dsps"] <= exist
-    lost = sum(row[1] * 3 - sum(row[2::2]) for table in (deadline, budget) for row in table.rows)
-    assert len(missed.rows) == lost
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "budget.csv",
-        "budget-seqcou.svg",
-        "deadline.csv",
-        "deadline-seqcou.svg",
-        "network.svg",
-    }

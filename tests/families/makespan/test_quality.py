@@ -1,21 +1,20 @@
-"""Every method beside the proven optima of 50 small batches (`mrdsl experiment makespan-quality` proves them anew)."""
+"""Every method beside the proven optima of 50 small batches (`mrdsl study makespan-quality` proves them anew)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from mrdsl import api
+import mrdsl
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.resources import resource
 from mrdsl.families.makespan.methods import orders as steps
 from mrdsl.families.makespan.methods.balanced_pools import balanced_pools
 from mrdsl.families.makespan.methods.genetic import genetic
 from mrdsl.families.makespan.methods.many_pools import many_pools
 from mrdsl.families.makespan.methods.slot_search import slot_search
-from mrdsl.families.makespan.studies.quality import quality, small_batch
 from mrdsl.families.makespan.verify import verify
 
+BATCHES = resource("models") / "makespan" / "batches"
 LINES = (Path(__file__).parent / "optima.tsv").read_text(encoding="utf-8").splitlines()[1:]
 OPTIMA = {int(batch): float(seconds) for batch, seconds, _ in (line.split("\t") for line in LINES)}
 STEPS = {"fifo": steps.fifo, "johnson": steps.johnson, "genetic": genetic, "pools": balanced_pools, "many": many_pools}
@@ -24,7 +23,7 @@ STEPS = {"fifo": steps.fifo, "johnson": steps.johnson, "genetic": genetic, "pool
 def test_no_method_beats_the_optimum_and_ours_is_within_two_percent_of_it() -> None:
     ratios = []
     for index, optimum in OPTIMA.items():
-        spec = small_batch(8, index)
+        spec = mrdsl.load(BATCHES / f"{index:02d}.mrspec")
         drafts = {name: steps.conclude(step(Draft(spec, seed=index))) for name, step in STEPS.items()}
         best = min(drafts.values(), key=lambda draft: draft.value)
         ours = steps.conclude(slot_search(best, rounds=60))
@@ -34,11 +33,3 @@ def test_no_method_beats_the_optimum_and_ours_is_within_two_percent_of_it() -> N
         ratios.append(ours.value / optimum)
     assert len(ratios) == 50
     assert sum(ratios) / len(ratios) <= 1.02
-
-
-def test_the_study_proves_optima_and_says_how_far_each_method_is(tmp_path: Path) -> None:
-    batches, summary = quality(tmp_path, api, batches=2, seed=8, seconds=60.0)
-    for row in batches.rows:
-        assert row[2] == pytest.approx(OPTIMA[row[0]])
-    assert {row[0] for row in summary.rows} >= {"fifo", "portfolio"}
-    assert (tmp_path / "quality.csv").exists()

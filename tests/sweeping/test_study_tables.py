@@ -1,0 +1,108 @@
+"""Tables and profiles of rows that are made up, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mrdsl.core.charts import BarChart, LineChart
+from mrdsl.sweeping.study.declaration import Pivot, Profile
+from mrdsl.sweeping.study.profiles import profiled
+from mrdsl.sweeping.study.rows import INSTANCE, Row
+from mrdsl.sweeping.study.tables import contradictions, pivoted
+
+
+def row(instance: int, method: str, value: float | None, **more: Any) -> Row:
+    """A run that was completed, and is better the less it is."""
+    return {
+        INSTANCE: instance,
+        "spec": f"s{instance % 2}",
+        "method": method,
+        "param.load": instance,
+        "value": value,
+        "sense": "minimize",
+        "termination": "completed",
+        "relax": False,
+        "unit": "USD",
+        **more,
+    }
+
+
+ROWS = [
+    row(1, "exact", 10.0, bound=10.0, cpu_seconds=4.0, part=4.0),
+    row(1, "quick", 11.0, cpu_seconds=1.0, part=1.0),
+    row(2, "exact", 20.0, bound=16.0, cpu_seconds=8.0, part=5.0),
+    row(2, "quick", 18.0, cpu_seconds=2.0, part=9.0),
+    row(3, "exact", 40.0, bound=40.0, cpu_seconds=2.0, part=10.0),
+    row(3, "quick", None, cpu_seconds=1.0, termination="error"),
+]
+PIVOTS = {
+    "means over specs": (Pivot("value"), [("s1", 25.0, 11.0), ("s0", 20.0, 18.0)]),
+    "sums": (Pivot("value", statistic=("sum",)), [("s1", 50.0, 11.0), ("s0", 20.0, 18.0)]),
+    "counts": (Pivot("value", statistic=("count",)), [("s1", 2, 1), ("s0", 1, 1)]),
+    "over a param": (Pivot("value", "load"), [(1, 10.0, 11.0), (2, 20.0, 18.0), (3, 40.0, None)]),
+    "above a method": (Pivot("value", "load", above="exact"), [(1, 0.0, 10.0), (2, 0.0, -10.0), (3, 0.0, None)]),
+    "above the best": (Pivot("value", "load", above="best"), [(1, 0.0, 10.0), (2, 100 / 9, 0.0), (3, 0.0, None)]),
+    "above the bound": (Pivot("value", "load", above="bound"), [(1, 0.0, 10.0), (2, 25.0, 12.5), (3, 0.0, None)]),
+    "shares": (
+        Pivot("part", "load", share_of="value"),
+        [(1, 40.0, 100 / 11), (2, 25.0, 50.0), (3, 25.0, None)],
+    ),
+    "several statistics": (
+        Pivot("value", "method", statistic=("mean", "max"), above="bound"),
+        [("exact", 25 / 3, 25.0), ("quick", 11.25, 12.5)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PIVOTS)
+def test_a_table(name: str) -> None:
+    pivot, expected = PIVOTS[name]
+    found, chart = pivoted(pivot, ROWS)
+    assert [each[0] for each in found.rows] == [each[0] for each in expected]
+    for got, wanted in zip(found.rows, expected, strict=True):
+        assert list(got[1:]) == pytest.approx(list(wanted[1:]), nan_ok=True)
+    assert isinstance(chart, LineChart if pivot.rows == "load" else BarChart)
+
+
+def test_runs_of_one_name_and_runs_without_a_param() -> None:
+    rows = [{**each, "runs": "a" if each["method"] == "exact" else "b"} for each in ROWS]
+    assert pivoted(Pivot("value", runs="b"), rows)[0].rows == [("s1", 11.0), ("s0", 18.0)]
+    without = [{**each, "param.load": None} if each["method"] == "exact" else each for each in ROWS]
+    assert pivoted(Pivot("value", "load"), without)[0].rows == [(1, 11.0), (2, 18.0), (3, None)]
+
+
+def shares(profile: Profile, rows: list[Row]) -> dict[str, tuple[float, float, float]]:
+    """By method: of 100 instances the best in, solved, and how many there are."""
+    return {each[0]: (each[1], each[-2], each[-1]) for each in profiled(profile, rows)[0].rows}
+
+
+def test_profiles() -> None:
+    third = round(100 / 3, 2)
+    assert shares(Profile("value"), ROWS) == {"exact": (66.67, 100.0, 3), "quick": (third, 66.67, 3)}
+    assert shares(Profile("cpu_seconds"), ROWS) == {"exact": (third, 100.0, 3), "quick": (66.67, 66.67, 3)}
+    near = shares(Profile("cpu_seconds", within=0.05), ROWS)
+    assert near == {"exact": (66.67, 66.67, 3), "quick": (third, third, 3)}
+
+
+def test_a_profile_of_what_is_maximized_and_of_what_has_no_ratio() -> None:
+    most = [{**each, "sense": "maximize"} for each in ROWS]
+    assert shares(Profile("value"), most) == {"exact": (66.67, 100.0, 3), "quick": (33.33, 66.67, 3)}
+    below = [{**each, "value": -1.0} if each[INSTANCE] == 1 else each for each in ROWS]
+    assert {method: each[-1] for method, each in shares(Profile("value"), below).items()} == {"exact": 2, "quick": 2}
+    chart = profiled(Profile("value"), most)[1]
+    assert chart.steps
+    assert [each.name for each in chart.series] == ["exact", "quick"]
+
+
+def test_contradictions() -> None:
+    assert contradictions(ROWS, 1e-5) == []
+    wrong = [*ROWS, row(1, "hasty", 9.0, bound=8.0)]
+    assert [(one["method"], other["method"]) for one, other in contradictions(wrong, 1e-5)] == [("hasty", "exact")]
+    relaxed = [*ROWS, row(1, "hasty", 9.0, bound=9.0, relax=True)]
+    assert contradictions(relaxed, 1e-5) == [], "fractions may be better than what is proven of whole numbers"
+    bounding = [row(1, "a", 9.0), row(1, "b", 10.0, bound=10.0, relax=True)]
+    assert len(contradictions(bounding, 1e-5)) == 1, "what is proven of fractions holds for whole numbers"
+    most = [{**each, "sense": "maximize"} for each in bounding]
+    assert contradictions(most, 1e-5) == []
