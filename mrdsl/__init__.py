@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from mrdsl.families.joint.plan import JointPlan
     from mrdsl.families.makespan.plan import MakespanPlan
     from mrdsl.families.schedule.plan import SchedulePlan
-    from mrdsl.spec.spec import Constraint, Goal, Method, Spec
+    from mrdsl.spec.spec import Constraint, Goal, Let, Method, Spec
 
 _PLANNING = ("bounds", "capacity", "deadline", "energy", "hybrid", "joint", "makespan", "schedule")
 _HOMES = {
@@ -60,7 +60,7 @@ _HOMES = {
     "Progress": "mrdsl.core.watching",
     **dict.fromkeys(("Limits", "Plan", "Result", "SolutionStatus", "Termination"), "mrdsl.core.result"),
     **{f"{family.title()}Plan": f"mrdsl.families.{family}.plan" for family in _PLANNING},
-    **dict.fromkeys(("Constraint", "Goal", "Method", "Spec"), "mrdsl.spec.spec"),
+    **dict.fromkeys(("Constraint", "Goal", "Let", "Method", "Spec"), "mrdsl.spec.spec"),
 }
 """Where public names are that are not in ``mrdsl.api``, which has the rest."""
 
@@ -74,6 +74,7 @@ __all__ = [
     "Goal",
     "HybridPlan",
     "JointPlan",
+    "Let",
     "Limits",
     "MakespanPlan",
     "Method",

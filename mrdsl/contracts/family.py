@@ -72,6 +72,8 @@ class Formulation:
     ``refine(spec, relax, limits, result, solve)``: what the model leaves out, done to the result that was read from it,
     by more models where there is a solver; the bound stays one. ``compiled(spec, relax)``: the model with what that of
     ``build`` leaves out, for ``compile`` and for what reads a solution of it.
+    ``other_goals``: the quantity of the family's goal whose model takes any linear goal over its ``plan_quantities``
+    in the objective's place (:mod:`mrdsl.contracts.own_goals`); "" where the model holds for the family's goals alone.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Formulation:
     known: Callable[[Spec, bool], Result | None] | None = None
     refine: Callable[[Spec, bool, Limits, Result, SolveModel | None], Result] | None = None
     compiled: Callable[[Spec, bool], Any] | None = None
+    other_goals: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mrdsl.contracts.own_goals import Aim, aim_of, offered_by, put_in_place
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate
@@ -16,6 +17,7 @@ BLOCK = "subject_to"
 def add_to_model(spec: Spec, model: Any) -> None:
     """Adds the spec's comparisons to the model, over ``model.plan_quantities``, as ``subject_to[1]``, …
 
+    A goal of the spec's own takes the objective's place, as ``own_goal``.
     ``min`` and ``max`` become several constraints where that is exact (``max(a, b) <= c``); elsewhere they are
     refused with a ValueError.
     """
@@ -24,11 +26,14 @@ def add_to_model(spec: Spec, model: Any) -> None:
     if not spec.constraints:
         return
     offered = getattr(model, "plan_quantities", {})
+    aim = aim_of(spec)
+    if aim is not None:
+        put_in_place(model, aim)
     model.subject_to = pyo.ConstraintList()
     spans = dict(getattr(model, "spans", None) or {})
     for constraint in spec.constraints:
-        for left, right, comparison in pieces(constraint):
-            body = evaluate(left, _lookup(offered)) - evaluate(right, _lookup(offered))
+        for left, right, comparison in () if isinstance(constraint, Aim) else pieces(constraint):
+            body = evaluate(left, offered_by(offered)) - evaluate(right, offered_by(offered))
             if _holds_anyhow(body, comparison):
                 continue
             added = model.subject_to.add(_relation(body, comparison))
@@ -42,17 +47,6 @@ def add_comparisons(spec: Spec, model: Any) -> None:
         add_to_model(spec, model)
     except ValueError as cause:
         raise MrdslError([error("unable-solver", str(cause), spec.constraints[0].span)]) from None
-
-
-def _lookup(offered: Any) -> Callable[[str, str], Any]:
-    def quantity(name: str, argument: str) -> Any:
-        try:
-            return offered[(name, argument)]
-        except KeyError:
-            shown = f"{name}({argument})" if argument else name
-            raise ValueError(f"this formulation does not offer {shown} to `subject to`") from None
-
-    return quantity
 
 
 def _relation(body: Any, comparison: str) -> Any:
@@ -131,6 +125,8 @@ def _operands(expression: Expression, operator: str) -> tuple[Expression, ...]:
 def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagnostic]:
     """The comparisons that a finished plan does not keep; one with NaN (of a class not admitted) is kept."""
     for constraint in spec.constraints:
+        if isinstance(constraint, Aim):
+            continue
         left, right = (float(evaluate(side, quantity)) for side in (constraint.left, constraint.right))
         slack = FEASIBILITY * max(1.0, abs(left), abs(right))
         over, under = left > right + slack, left < right - slack

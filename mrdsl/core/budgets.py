@@ -56,6 +56,12 @@ CLASSES_ON_TYPES = 5_000_000
 EXTENDS_DEPTH = 64
 """Blocks that extend one another in a chain."""
 
+EXPRESSION_PARTS = 100_000
+"""Quantities, numbers and operations of one expression over a plan, what ``let`` has named written out."""
+
+EXPRESSION_DEPTH = 100
+"""Operations inside one another in such an expression."""
+
 THREADS = 4096
 """Threads of a solver."""
 

@@ -127,6 +127,14 @@ class Objective:
     gap: float | None
 
 
+@dataclass(frozen=True)
+class Amount:
+    """What a plan has of a quantity that the spec names with ``let``, in an SI unit; None where it means nothing."""
+
+    value: float | None
+    unit: str = ""
+
+
 Q = TypeVar("Q", bound=Plan)
 if TYPE_CHECKING:  # a default is known to type checkers before Python 3.13
     import pandas
@@ -147,7 +155,8 @@ class Result(Generic[P]):
     it is known, to which tolerances are relative; ``fixed`` the part of the goal that every plan has, which gaps are
     not measured on. The rest says what was solved, by whom, and for what goal
     (``sense``, ``quantity``, ``unit``); it is filled in once, where the result is handed to the user.
-    ``relaxed``: whether whole numbers might be fractions. ``spec`` is what was solved.
+    ``relaxed``: whether whole numbers might be fractions. ``quantities`` are those that ``let`` names. ``spec`` is what
+    was solved.
     """
 
     termination: Termination
@@ -169,6 +178,7 @@ class Result(Generic[P]):
     seconds: Mapping[str, float] = field(default_factory=dict)
     currency: str = ""
     relaxed: bool = False
+    quantities: Mapping[str, Amount] = field(default_factory=dict)
     spec: Any = field(default=None, compare=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
@@ -220,9 +230,13 @@ class Result(Generic[P]):
         return found.to_dataframe()
 
     def tables(self) -> tuple[Table, ...]:
-        """The plan's tables with the spec's currency in them; none without a plan."""
+        """The plan's tables with the spec's currency in them, and that of its own quantities; none without a plan."""
         shown = f"[{self.currency}]" if self.currency else ""
-        return tuple(_in_currency(table, shown) for table in (self.plan.tables() if self.plan is not None else ()))
+        tables = [_in_currency(table, shown) for table in (self.plan.tables() if self.plan is not None else ())]
+        if self.quantities:
+            rows = [(name, each.value, each.unit) for name, each in self.quantities.items()]
+            tables.append(Table("Quantities of its own", ("quantity", "value", "unit"), rows))
+        return tuple(tables)
 
 
 def _in_currency(table: Table, shown: str) -> Table:

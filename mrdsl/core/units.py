@@ -14,7 +14,7 @@ from mrdsl.core.tolerances import ROUNDING
 
 Dimension = tuple[int, ...]
 
-BASES = ("time", "money", "data", "energy", "vms", "slots", "jobs", "tasks", "requests")
+BASES = ("time", "money", "data", "energy", "vms", "slots", "jobs", "tasks", "requests", "mass")
 _COUNTS = frozenset({"vms", "slots", "jobs", "tasks", "requests"})
 
 
@@ -27,6 +27,7 @@ TIME = _dimension(time=1)
 MONEY = _dimension(money=1)
 DATA = _dimension(data=1)
 ENERGY = _dimension(energy=1)
+MASS = _dimension(mass=1)
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ def _all_units() -> dict[str, Unit]:
         units.append(Unit(prefix + "W", factor, power))
         units.append(Unit(prefix + "J", factor, ENERGY))
         units.append(Unit(prefix + "Wh", factor * 3600.0, ENERGY))
+    units.extend(Unit(name, factor, MASS) for name, factor in {"g": 1e-3, "kg": 1.0, "t": 1e3}.items())
     units.extend(Unit(name, 1.0, MONEY, name) for name in CURRENCIES)
     units.append(Unit(CENT, 0.01, MONEY))
     units.extend(Unit(name, 1.0, _dimension(**{count: 1})) for name, count in _COUNT_UNITS.items())
@@ -204,18 +206,44 @@ def describe(dimension: Dimension) -> str:
             return kind.noun
     if dimension == _dimension(requests=1):
         return "a number of requests"
+    if dimension == MASS:
+        return "a mass"
     return f"a quantity in {_formula(dimension)}"
 
 
 def _formula(dimension: Dimension) -> str:
-    symbols = ("s", "currency", "B", "J", "vms", "slots", "jobs", "tasks", "requests")
-    above = [_power(symbol, e) for symbol, e in zip(symbols, dimension, strict=True) if e > 0]
-    below = [_power(symbol, -e) for symbol, e in zip(symbols, dimension, strict=True) if e < 0]
-    return ("·".join(above) or "1") + ("/" + "/".join(below) if below else "")
+    above, below = _factors(dimension, "currency")
+    parts = [[symbol if e == 1 else f"{symbol}^{e}" for symbol, e in factors] for factors in (above, below)]
+    return ("·".join(parts[0]) or "1") + ("/" + "/".join(parts[1]) if parts[1] else "")
 
 
-def _power(symbol: str, exponent: int) -> str:
-    return symbol if exponent == 1 else f"{symbol}^{exponent}"
+def _factors(dimension: Dimension, currency: str) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """The SI units above and below the line, each with its exponent."""
+    symbols = ("s", currency, "B", "J", "vms", "slots", "jobs", "tasks", "requests", "kg")
+    pairs = list(zip(symbols, dimension, strict=True))
+    return [(symbol, e) for symbol, e in pairs if e > 0], [(symbol, -e) for symbol, e in pairs if e < 0]
+
+
+def si_unit(dimension: Dimension, currency: str) -> str:
+    """The SI unit of a dimension as the language writes it: ``USD``, ``W``, ``USD/kg``; "" for a plain number."""
+    for kind in KINDS.values():
+        if kind.dimension == dimension:
+            return kind.si.format(currency=currency)
+    above, below = ([symbol for symbol, e in factors for _ in range(e)] for factors in _factors(dimension, currency))
+    return "/".join(("*".join(above) or "1", *below))
+
+
+def dimension_of(si: str) -> Dimension | None:
+    """The dimension that a text of :func:`si_unit` means, in whatever currency; None where it means none."""
+    above, *below = si.split("/")
+    exponents = [0] * len(BASES)
+    parts = [(part, 1) for part in above.split("*") if part not in ("", "1")] + [(part, -1) for part in below]
+    for part, sign in parts:
+        unit = UNITS.get(part)
+        if unit is None or unit.factor != 1.0:
+            return None
+        exponents = [e + sign * own for e, own in zip(exponents, unit.dimension, strict=True)]
+    return tuple(exponents)
 
 
 def multiply(left: Dimension, right: Dimension) -> Dimension:

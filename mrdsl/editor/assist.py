@@ -20,8 +20,8 @@ from mrdsl.families import family_names, summary
 from mrdsl.language import tree
 from mrdsl.language.evaluate import RANDOM_EXAMPLES
 from mrdsl.language.formatting import value_text
-from mrdsl.language.printing import name_text
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
+from mrdsl.language.written_words import name_text
 from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item, Node

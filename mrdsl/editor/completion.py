@@ -16,9 +16,9 @@ from mrdsl.families import family_names, summary
 from mrdsl.language import tree
 from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import FUNCTIONS
-from mrdsl.language.printing import name_text
 from mrdsl.language.requirements import WORD
 from mrdsl.language.vocabulary import vocabulary
+from mrdsl.language.written_words import name_text
 from mrdsl.solving import registry
 from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS

@@ -47,9 +47,12 @@ def _family(family: Family) -> Iterator[str]:
     yield f"Goals: {goals}."
     if family.formulations:
         yield "Formulations: " + "; ".join(f"`{f.name}` ({f.doc})" for f in family.formulations) + "."
+        able = [f"`{f.name}`" for f in family.formulations if f.other_goals]
+        if able:
+            yield f"Linear goals of one's own: {', '.join(able)}."
     if family.quantities:
         shown = (form for quantity in family.quantities for form in _forms(quantity))
-        yield "Quantities for `subject to`: " + ", ".join(shown) + "."
+        yield "Quantities for `subject to` and `let`: " + ", ".join(shown) + "."
     yield ""
     yield from _node(family.facts, "the top level", set())
 

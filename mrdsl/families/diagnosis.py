@@ -6,32 +6,35 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from mrdsl.contracts.asked_of_plans import expression_mistake, let_mistake, own_goal_mistake
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
+from mrdsl.contracts.own_goals import is_own, serving
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.declared import Mistake, described, python_number_mistake
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, quantities_in
+from mrdsl.spec.expression import PlanQuantity, quantities_in
 from mrdsl.spec.options import METHOD_OPTIONS, SEED
-from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Constraint, Goal, Method, Spec
 from mrdsl.spec.validation import item_mistake, name_mistake, validate
 
-_NUMBER = Item("quantity", "a number")
 _SHOWN = 10
 COMPARISONS = ("<=", ">=", "=")
 
 
 def find_family(spec: Spec) -> Family:
-    """The family that the spec names; raises MrdslError ``unknown-problem``."""
+    """The family that the spec names, serving the spec's own goal where it has one.
+
+    Raises MrdslError ``unknown-problem``.
+    """
     family = family_named(spec.problem) if isinstance(spec.problem, str) else None
     if family is None:
         hint = "there are: " + ", ".join(family_names())
         message = f"there is no problem kind `{spec.problem}`"
         raise MrdslError([replace(error("unknown-problem", message, spec.span, hint), path="problem")])
-    return family
+    return serving(family, spec.goal) if isinstance(spec.goal, Goal) and is_own(spec.goal) else family
 
 
 def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
@@ -68,6 +71,10 @@ def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:
             yield _told(mistake, key, getattr(spec.goal, "span", None) if key == "goal" else None)
     yield from _method_mistakes(spec.method)
     quantities = {quantity.name: quantity for quantity in family.quantities}
+    for index, let in enumerate(spec.lets):
+        wrong = let_mistake(let, quantities, family, [each.name for each in spec.lets[:index]])
+        if wrong is not None:
+            yield _told(wrong, f"lets[{index}]", getattr(let, "span", None))
     if not isinstance(spec.constraints, tuple | list):
         yield _told(
             Mistake("wrong-value", f"the constraints are {described(spec.constraints)}", "give a tuple"), "constraints"
@@ -80,22 +87,32 @@ def _header_mistakes(spec: Spec, family: Family) -> Iterator[Diagnostic]:
 
 
 def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
-    """The names in comparisons, ``admitted(sort)``, that no block of the facts bears."""
+    """The names in what is asked of a plan, ``admitted(sort)``, that no block of the facts bears."""
     over = {quantity.name: quantity for quantity in family.quantities if quantity.takes_argument}
     known: dict[str, frozenset[str]] = {}
+    for path, span, quantity in _asked(spec):
+        kind = over.get(quantity.name)
+        if kind is None or not (quantity.argument or kind.needs_argument):
+            continue
+        field = kind.over or f"arguments of `{kind.name}`"
+        if kind.name not in known:
+            known[kind.name] = frozenset((*kind.words, *names_of(getattr(spec.facts, kind.over or "_", ()))))
+        members = known[kind.name]
+        if quantity.argument not in members:
+            message = f"there is no `{quantity.argument}` among the {field}"
+            hint = f"{field}: " + ", ".join(sorted(members)[:_SHOWN])
+            yield _told(Mistake("unknown-name", message, hint), path, span)
+
+
+def _asked(spec: Spec) -> Iterator[tuple[str, Any, PlanQuantity]]:
+    """Every quantity of the plan that the spec mentions, with the path and the place of what mentions it."""
     for index, constraint in enumerate(spec.constraints):
         for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)):
-            kind = over.get(quantity.name)
-            if kind is None or not (quantity.argument or kind.needs_argument):
-                continue
-            field = kind.over or f"arguments of `{kind.name}`"
-            if kind.name not in known:
-                known[kind.name] = frozenset((*kind.words, *names_of(getattr(spec.facts, kind.over or "_", ()))))
-            members = known[kind.name]
-            if quantity.argument not in members:
-                message = f"there is no `{quantity.argument}` among the {field}"
-                hint = f"{field}: " + ", ".join(sorted(members)[:_SHOWN])
-                yield _told(Mistake("unknown-name", message, hint), f"constraints[{index}]", constraint.span)
+            yield f"constraints[{index}]", constraint.span, quantity
+    for index, let in enumerate(spec.lets):
+        yield from ((f"lets[{index}]", let.span, quantity) for quantity in quantities_in(let.expression))
+    if spec.goal is not None and spec.goal.expression is not None:
+        yield from (("goal", spec.goal.span, quantity) for quantity in quantities_in(spec.goal.expression))
 
 
 def _told(mistake: Mistake, path: str, span: Any = None) -> Diagnostic:
@@ -113,6 +130,8 @@ def _goal_mistake(goal: Any, family: Family) -> Mistake | None:
     if goal is None:
         return None
     known = [f"{kind.sense} {kind.quantity}" for kind in family.goals]
+    if isinstance(goal, Goal) and goal.expression is not None:
+        return own_goal_mistake(goal, family)
     if isinstance(goal, Goal) and f"{goal.sense} {goal.quantity}" in known:
         return None
     shown = f"`{goal.sense} {goal.quantity}`" if isinstance(goal, Goal) else f"have {described(goal)} as its goal"
@@ -140,29 +159,6 @@ def _constraint_mistake(constraint: Any, quantities: Mapping[str, QuantityKind],
             f"{described(constraint)} is no comparison of quantities",
             "give Constraint(left, comparison, right) with one of " + ", ".join(COMPARISONS),
         )
-    return _expression_mistake(constraint.left, quantities, family) or (
-        _expression_mistake(constraint.right, quantities, family)
+    return expression_mistake(constraint.left, quantities, family) or (
+        expression_mistake(constraint.right, quantities, family)
     )
-
-
-def _expression_mistake(
-    expression: Expression | Any, quantities: Mapping[str, QuantityKind], family: Family
-) -> Mistake | None:
-    match expression:
-        case Constant(value):
-            return python_number_mistake("a constant", _NUMBER, value)
-        case PlanQuantity(name, argument):
-            if name not in quantities:
-                hint = "quantities: " + (", ".join(quantities) or "none")
-                return Mistake("unknown-name", f"{kind_words(family.name)} plan has no quantity `{name}`", hint)
-            kind = quantities[name]
-            if kind.needs_argument if not argument else not kind.takes_argument:
-                wanted = "is meant of one name" if kind.needs_argument else "takes no argument"
-                return Mistake("wrong-arguments", f"`{name}` {wanted}", "see the family's page")
-            return None
-        case Operation(_, operands):
-            return next((m for one in operands if (m := _expression_mistake(one, quantities, family))), None)
-        case _:
-            return Mistake(
-                "wrong-value", f"{described(expression)} is no expression", "give Constant, PlanQuantity or Operation"
-            )

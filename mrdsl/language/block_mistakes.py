@@ -13,7 +13,7 @@ from mrdsl.language.vocabulary import Vocabulary
 from mrdsl.spec.declared import advice
 from mrdsl.spec.schema import Item
 
-TOP_LEVEL_WORDS = ("param", "require", "import", "minimize", "maximize", "estimate", "subject to", "solve with")
+TOP_LEVEL_WORDS = ("param", "let", "require", "import", "minimize", "maximize", "estimate", "subject to", "solve with")
 
 
 def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockContext) -> Any:

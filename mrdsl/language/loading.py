@@ -108,7 +108,7 @@ def _load(
     if spec is not None:
         mark_valid(spec.facts)
         said = diagnose(spec)
-        spec = replace(spec, checked=Checked(spec.facts, spec.goal, spec.constraints, spec.seed, said))
+        spec = replace(spec, checked=Checked(spec.facts, spec.goal, spec.constraints, spec.lets, spec.seed, said))
         follows = _FOLLOW_UPS if has_errors(diagnostics) else frozenset()
         diagnostics += [d for d in said if d.code not in follows]
     diagnostics = _first(in_order(diagnostics))

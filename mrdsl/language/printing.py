@@ -5,38 +5,38 @@ Params, imports, ``extends``, tables and generators are gone in a Spec: what the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core.units import KINDS
-from mrdsl.families import family as find_family
 from mrdsl.language.methods import options_of
+from mrdsl.language.printing_asked import AskedText
 from mrdsl.language.vocabulary import vocabulary
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
+from mrdsl.language.written_words import float_text, name_text, quoted
 from mrdsl.spec.schema import Block, Distribution, Item, Node, Range, Source
-from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.spec import Spec
 
 INDENT = "  "
-_NAME = re.compile(r"[^\W\d]\w*")
 
 
 def print_spec(spec: Spec) -> str:
-    """The text of a spec. ``subject to`` is written in SI, with each side's plain factors."""
+    """The text of a spec, in SI; what ``let`` names is written out wherever it is used."""
     return "\n".join(_statements(spec)) + "\n"
 
 
 def _statements(spec: Spec) -> Iterator[str]:
-    yield f"problem {spec.problem}" + (f" {_quoted(spec.title)}" if spec.title else "")
+    yield f"problem {spec.problem}" + (f" {quoted(spec.title)}" if spec.title else "")
     if spec.seed is not None:
         yield f"seed = {spec.seed}"
     yield from _body(spec.facts, spec.currency, 0)
+    asked = AskedText(spec)
+    yield from map(asked.let, spec.lets)
     if spec.goal is not None:
-        yield f"{spec.goal.sense} {spec.goal.quantity}"
+        yield asked.goal(spec.goal)
     if spec.constraints:
         yield "subject to {"
         for constraint in spec.constraints:
-            yield INDENT + _constraint(constraint, spec)
+            yield INDENT + asked.constraint(constraint)
         yield "}"
     if spec.method is not None:
         known = options_of(spec.method.name, spec.problem)
@@ -68,7 +68,7 @@ def _block(header: str, node: Node, currency: str, depth: int) -> Iterator[str]:
     indent = INDENT * depth
     source: Source | None = getattr(node, "source", None)
     if source is not None:
-        written = _quoted(source.written)
+        written = quoted(source.written)
         header += f" from {written if source.reader == 'table' else f'{source.reader}({written})'}"
     yield f"{indent}{header} {{"
     yield from _body(node, currency, depth + 1)
@@ -78,9 +78,9 @@ def _block(header: str, node: Node, currency: str, depth: int) -> Iterator[str]:
 def _value(item: Item, value: Any, currency: str) -> str:
     match item.form:
         case "text":
-            return _quoted(value)
+            return quoted(value)
         case "path":
-            return _quoted(value.written)
+            return quoted(value.written)
         case "choice" | "name":
             return name_text(value)
         case "names":
@@ -109,57 +109,8 @@ def distribution_text(value: Distribution, kind: str, currency: str) -> str:
 
 def _number(value: float, kind: str, currency: str) -> str:
     """The shortest text that reads back as the same float, with the kind's SI unit."""
-    text = repr(value) if isinstance(value, int) else _float(float(value))
+    text = repr(value) if isinstance(value, int) else float_text(float(value))
     unit = KINDS[kind].si.format(currency=currency)
     if not unit or kind in ("vms", "slots", "jobs", "tasks"):
         return text
     return f"{text}/s" if unit == "1/s" else f"{text} {unit}"
-
-
-def _float(value: float) -> str:
-    return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
-
-
-def _constraint(constraint: Constraint, spec: Spec) -> str:
-    left, right = (_expression(side, spec) for side in (constraint.left, constraint.right))
-    kind = _kind(constraint.left, spec) or _kind(constraint.right, spec) or "number"
-    if isinstance(constraint.left, Constant):
-        left = _number(constraint.left.value, kind, spec.currency)
-    if isinstance(constraint.right, Constant):
-        right = _number(constraint.right.value, kind, spec.currency)
-    return f"{left} {'==' if constraint.comparison == '=' else constraint.comparison} {right}"
-
-
-def _kind(expression: Expression, spec: Spec) -> str | None:
-    match expression:
-        case PlanQuantity(name, _):
-            family = find_family(spec.problem)
-            return next((q.kind for q in family.quantities if q.name == name), None) if family is not None else None
-        case Operation("*" | "/", (left, _)) | Operation("+" | "-" | "neg" | "min" | "max", (left, *_)):
-            return _kind(left, spec)
-    return None
-
-
-def _expression(expression: Expression, spec: Spec) -> str:
-    match expression:
-        case Constant(value):
-            return _float(value)
-        case PlanQuantity(name, argument):
-            return f"{name}({name_text(argument)})" if argument else name
-        case Operation("neg", (inner,)):
-            return f"-({_expression(inner, spec)})"
-        case Operation("min" | "max" as function, operands):
-            return f"{function}({', '.join(_expression(part, spec) for part in operands)})"
-        case Operation(operator, (left, right)):
-            return f"({_expression(left, spec)} {operator} {_expression(right, spec)})"
-    raise TypeError(f"no expression: {expression!r}")
-
-
-def name_text(word: str) -> str:
-    """A name as a spec has it: in quotes where it is no word of the grammar."""
-    return word if _NAME.fullmatch(word) else _quoted(word)
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{escaped}"'

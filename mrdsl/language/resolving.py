@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.contracts.family import Family, kind_words
+from mrdsl.contracts.family import Family
 from mrdsl.core import budgets, units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
 from mrdsl.core.source import Span
@@ -24,13 +24,14 @@ from mrdsl.language.evaluate import require_printable
 from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files
 from mrdsl.language.methods import resolve_method
+from mrdsl.language.own_quantities import OwnQuantities, is_let, resolve_goal
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.requirements import WORD as REQUIRE
 from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.language.single_statements import report_repeats
 from mrdsl.spec.schema import Block, Node
-from mrdsl.spec.spec import FileRead, Goal, Spec
+from mrdsl.spec.spec import FileRead, Spec
 
 SENSES = ("minimize", "maximize", "estimate")
 _OWN_WORDS = ("problem", *SENSES, REQUIRE, "subject", "solve")
@@ -38,7 +39,7 @@ NO_SEED = -1
 
 
 @dataclass
-class _Sorted:
+class Sorted:
     """The top level's statements by what they are."""
 
     problem: list[tree.Block] = field(default_factory=list)
@@ -46,6 +47,7 @@ class _Sorted:
     subject: list[tree.Block] = field(default_factory=list)
     methods: list[tree.Block] = field(default_factory=list)
     params: list[tree.Assignment] = field(default_factory=list)
+    lets: list[tree.Assignment] = field(default_factory=list)
     requirements: list[tree.Block] = field(default_factory=list)
     seeds: list[tree.Assignment] = field(default_factory=list)
     rest: list[Any] = field(default_factory=list)
@@ -101,7 +103,7 @@ def _too_many(at: Span | None) -> Diagnostic:
 
 
 def _resolve(
-    parts: _Sorted,
+    parts: Sorted,
     names: tree.FileNames,
     files: Files,
     report: Report,
@@ -123,12 +125,7 @@ def _resolve(
     context = BlockContext(scope, files, NO_SEED if seed is None else seed, "", "", _read_repeated)
     at = tree.header_span(names, parts.problem[0])
     facts = resolve_block(family.facts, tuple(parts.rest), context, "", at)
-    goal = _goal(parts.goals, family, scope)
-    constraints = (
-        tuple(constraint for block in parts.subject for constraint in resolve_constraints(block, family, facts, scope))
-        if facts is not None
-        else ()
-    )
+    asked = asked_of_plan(parts, family, facts, scope)
     method = resolve_method(parts.methods, family, context)
     if facts is None:
         return None
@@ -136,8 +133,7 @@ def _resolve(
         problem=family.name,
         facts=facts,
         title=title,
-        goal=goal,
-        constraints=constraints,
+        **asked,
         method=method,
         seed=seed,
         currency=report.currency or units.DEFAULT_CURRENCY,
@@ -158,13 +154,15 @@ def _read_repeated(
     return resolve_repeated(word, declared, blocks, context)
 
 
-def sort_statements(statements: list[Any]) -> _Sorted:
-    parts = _Sorted()
+def sort_statements(statements: list[Any]) -> Sorted:
+    parts = Sorted()
     for statement in tree.unfolded(statements, _OWN_WORDS):
         word = statement.words[0] if isinstance(statement, tree.Assignment | tree.Block) else ""
         if isinstance(statement, tree.Assignment):
             if word == "param" and len(statement.words) == 2:
                 parts.params.append(statement)
+            elif is_let(statement):
+                parts.lets.append(statement)
             elif word == "seed" and len(statement.words) == 1:
                 parts.seeds.append(statement)
             else:
@@ -253,22 +251,18 @@ def _seed(statements: list[tree.Assignment], scope: Scope) -> int | None:
         return None
 
 
-def _goal(blocks: list[tree.Block], family: Family, scope: Scope) -> Goal | None:
-    report = scope.report
-    report_repeats(blocks, "a spec has one goal", "remove this line", scope)
-    if not blocks:
-        return None
-    words = [tree.word_text(word) for word in blocks[0].words]
-    known = [f"{goal.sense} {goal.quantity}" for goal in family.goals]
-    written = " ".join(words)
-    if written not in known:
-        report.add(
-            error(
-                "unknown-goal",
-                f"{kind_words(family.name)} problem cannot `{written}`",
-                scope.span(blocks[0]),
-                did_you_mean(written, known, "goals: "),
-            )
-        )
-        return None
-    return Goal(words[0], words[1], scope.span(blocks[0]))
+def asked_of_plan(parts: Sorted, family: Family, facts: Any, scope: Scope) -> dict[str, Any]:
+    """What a spec asks of its plan: its quantities of its own, its goal and its comparisons, by their fields.
+
+    Where the facts are unusable nothing is said of what names them.
+    """
+    report_repeats(parts.goals, "a spec has one goal", "remove this line", scope)
+    own = OwnQuantities(parts.lets if facts is not None else (), family, facts, scope)
+    goal = None
+    if parts.goals and (facts is not None or not parts.lets):
+        try:
+            goal = resolve_goal(parts.goals[0], family, own)
+        except MistakeError as mistake:
+            scope.report.add(mistake.diagnostic)
+    constraints = (each for block in parts.subject for each in resolve_constraints(block, own.builder))
+    return {"lets": own.lets, "goal": goal, "constraints": tuple(constraints) if facts is not None else ()}

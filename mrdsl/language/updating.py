@@ -18,13 +18,12 @@ from mrdsl.core.diagnostics import MrdslError, has_errors
 from mrdsl.families import family as find_family
 from mrdsl.language import tree
 from mrdsl.language.blocks import ItemSpans
-from mrdsl.language.constraints import resolve_constraints
 from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files, convert
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.parsing import parse
 from mrdsl.language.requirements import check_requirements
-from mrdsl.language.resolving import resolve, sort_statements
+from mrdsl.language.resolving import asked_of_plan, resolve, sort_statements
 from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
 from mrdsl.spec.distributions import DISTRIBUTIONS
 from mrdsl.spec.schema import Block, Node, declarations
@@ -80,17 +79,13 @@ class Updater:
         facts = _rebuilt(self.spec.facts, changed) if not has_errors(report.found) else self.spec.facts
         family = find_family(self.spec.problem)
         assert family is not None
-        constraints = tuple(
-            constraint
-            for block in self.parts.subject
-            for constraint in resolve_constraints(block, family, facts, scope)
-        )
+        asked = asked_of_plan(self.parts, family, facts, scope)
         if has_errors(report.found):
             raise MrdslError(report.found)
         return replace(
             self.spec,
             facts=facts,
-            constraints=constraints,
+            **asked,
             parameters=MappingProxyType(values),
             given=MappingProxyType(dict(overrides)),
         )
@@ -99,7 +94,7 @@ class Updater:
         """Whether every mention of a param stands in a known item, a param or a comparison."""
         names = frozenset(self.spec.parameters)
         known = {id(keys[key]) for _, keys in self.items.values() for key in keys}
-        free = [*self.parts.params, *self.parts.requirements, *self.parts.subject]
+        free = [*self.parts.params, *self.parts.requirements, *self.parts.lets, *self.parts.goals, *self.parts.subject]
         for statement in statements:
             if any(statement is other for other in free):
                 continue

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mrdsl.contracts.family import Family, Formulation, kind_words
+from mrdsl.contracts.own_goals import is_own
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits
 from mrdsl.core.source import Span
@@ -138,6 +139,8 @@ def _lacks(declared: SolverFile, spec: Spec, family: Family, relax: bool) -> str
         return f"{declared.name} has no continuous relaxation"
     if spec.constraints and not pipeline.subject_to:
         return f"{declared.name} does not know 'subject to'"
+    if is_own(spec.goal):
+        return f"{declared.name} knows the goals of {family.name} alone, not one's own"
     return ""
 
 

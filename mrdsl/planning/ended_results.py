@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from math import isfinite
 
 from mrdsl.contracts.family import Family, GoalKind
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
-from mrdsl.core.result import Result, SolutionStatus, Termination
+from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
 from mrdsl.planning.choice import Choice
 from mrdsl.solving.installed import version
+from mrdsl.spec.expression import evaluate
 from mrdsl.spec.spec import Spec
 
 
@@ -84,8 +87,21 @@ def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, st
         quantity=goal.quantity,
         unit=spec.currency if goal.unit == "currency" else goal.unit,
         currency=spec.currency,
+        quantities=amounts(spec, family, result.plan),
         spec=spec,
     )
+
+
+def amounts(spec: Spec, family: Family, plan: Plan | None) -> dict[str, Amount]:
+    """What the plan has of each quantity that the spec names with ``let``; nothing without a plan."""
+    if plan is None or family.quantity is None:
+        return {}
+    values = {let.name: float(evaluate(let.expression, partial(family.quantity, spec, plan))) for let in spec.lets}
+    return {let.name: Amount(_known(values[let.name]), let.unit) for let in spec.lets}
+
+
+def _known(value: float) -> float | None:
+    return value if isfinite(value) else None
 
 
 def _solver_entry(choice: Choice | None) -> dict[str, str | None]:

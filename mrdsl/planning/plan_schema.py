@@ -187,6 +187,11 @@ def _properties(definitions: _Definitions, names: Sequence[str]) -> Schema:
         "termination": definitions.of(Termination),
         "solution": definitions.of(SolutionStatus),
         "objective": _closed(objective),
+        "quantities": {
+            "description": "what `let` names, in SI units",
+            "type": "object",
+            "additionalProperties": _closed({"value": _NUMBER, "unit": _TEXT}),
+        },
         "plan": {"type": ["object", "null"], "description": "the plan as people and programs read it"},
         "diagnostics": {"type": "array", "items": {"$ref": "#/$defs/diagnostic"}},
         "seconds": {"type": "object", "additionalProperties": {"type": "number"}},

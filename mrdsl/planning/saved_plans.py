@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, error
-from mrdsl.core.result import Plan, Result, SolutionStatus, Termination
+from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.data_files import SavedFile, saved_files
@@ -120,6 +120,7 @@ def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result
         seconds=of(Mapping[str, float], "seconds", {}),
         currency=spec.currency,
         relaxed=of(bool, "relaxed", False),
+        quantities=of(Mapping[str, Amount], "quantities", {}),
         spec=spec,
     )
 

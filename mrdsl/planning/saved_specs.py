@@ -21,11 +21,12 @@ from mrdsl.planning.migrations import FORMAT, migrated
 from mrdsl.spec.decoding import Decoder, MalformedError
 from mrdsl.spec.encoding import encoded
 from mrdsl.spec.schema import Node
-from mrdsl.spec.spec import Constraint, FileRead, Goal, Method, Spec
+from mrdsl.spec.spec import Constraint, FileRead, Goal, Let, Method, Spec
 
 PLAIN: Mapping[str, Any] = {
     "title": str,
     "goal": Goal | None,
+    "lets": tuple[Let, ...],
     "constraints": tuple[Constraint, ...],
     "method": Method | None,
     "seed": int | None,

@@ -8,10 +8,10 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, warning
 from mrdsl.core.finiteness import unfinite
-from mrdsl.core.result import Result, Table, plain
+from mrdsl.core.result import Amount, Result, Table, plain
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.data_files import CHANGED, MISSING, SAME, UNKNOWN
-from mrdsl.planning.ended_results import goal_of
+from mrdsl.planning.ended_results import amounts, goal_of
 from mrdsl.planning.evidence import doubts, evidence_of, said_of, seen_again
 from mrdsl.planning.saved_plans import Saved
 from mrdsl.planning.solve_spec import unproven, violations
@@ -118,6 +118,10 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
     if lacking:
         yield _differs(saved, f"state.{lacking}", "is no number")
         return
+    found = amounts(spec, family, plan)
+    for name in dict.fromkeys((*found, *result.quantities)):
+        if not _same(result.quantities.get(name), found.get(name)):
+            yield _differs(saved, f"quantities.{name}", "is not what the plan has of it")
     checked = _is_of_solve(result)
     if checked:
         yield from (d for d in violations(spec, family, plan, result.relaxed) if d.severity == "error")
@@ -137,6 +141,12 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
 def _is_of_solve(result: Result) -> bool:
     """Whether a plan makes promises: what a simulation of a family without plans saw does not."""
     return result.solver.get("name") != "simulation"
+
+
+def _same(said: Amount | None, found: Amount | None) -> bool:
+    if said is None or found is None or said.unit != found.unit or said.value is None or found.value is None:
+        return said == found
+    return abs(said.value - found.value) <= TOLERANCE * max(abs(said.value), abs(found.value))
 
 
 def _differs(saved: Saved, path: str, what: str) -> Diagnostic:

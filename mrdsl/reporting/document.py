@@ -29,6 +29,7 @@ def result_document(result: Result) -> dict[str, Any]:
         "termination": str(result.termination),
         "solution": str(result.solution),
         "objective": plain(result.objective),
+        **({"quantities": plain(result.quantities)} if result.quantities else {}),
         "plan": result.plan.document() if result.plan is not None else None,
         "diagnostics": [as_document(d) for d in result.diagnostics],
         "seconds": {stage: round(value, 6) for stage, value in result.seconds.items()},

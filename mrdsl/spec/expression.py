@@ -7,16 +7,17 @@ numbers to check them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A number in SI."""
+    """A number in SI; ``unit`` is its SI unit where that is known (``"USD/kg"``), else what its place asks for."""
 
     value: float
+    unit: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,19 @@ def quantities_in(expression: Expression) -> tuple[PlanQuantity, ...]:
             return tuple(quantity for operand in operands for quantity in quantities_in(operand))
         case _:
             return ()
+
+
+def is_within(expression: Expression, parts: int, depth: int) -> bool:
+    """Whether an expression has at most so many parts, and at most so many operations inside one another."""
+    waiting, seen = [(expression, 1)], 0
+    while waiting:
+        current, level = waiting.pop()
+        seen += 1
+        if seen > parts or level > depth:
+            return False
+        if isinstance(current, Operation):
+            waiting += [(operand, level + 1) for operand in current.operands]
+    return True
 
 
 def _apply(operator: str, values: list[Any]) -> Any:

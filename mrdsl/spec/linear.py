@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mrdsl.spec.expression import Expression, evaluate
+
 
 @dataclass(frozen=True)
 class Linear:
@@ -58,3 +60,11 @@ class Linear:
 def linear(value: Any) -> Linear:
     """A number as a linear function; a linear function as it is."""
     return value if isinstance(value, Linear) else Linear({}, float(value))
+
+
+def terms_of(expression: Expression) -> Linear:
+    """An expression over a plan as a linear function of its quantities, which are keys (name, argument).
+
+    Raises ValueError with the reason where it is not linear.
+    """
+    return linear(evaluate(expression, lambda name, argument: Linear({(name, argument): 1.0})))

@@ -19,11 +19,17 @@ from mrdsl.spec.schema import is_marked_valid
 
 @dataclass(frozen=True)
 class Goal:
-    """``minimize cost``: the sense (``minimize``, ``maximize``, ``estimate``) and the quantity's name."""
+    """``minimize cost``: the sense (``minimize``, ``maximize``, ``estimate``) and the quantity's name.
+
+    A goal of one's own, ``minimize total``, has the ``expression`` that it means, linear in quantities of the plan, and
+    the SI ``unit`` of its values; ``quantity`` is then what it is called.
+    """
 
     sense: str
     quantity: str
     span: Span | None = field(default=None, compare=False, repr=False)
+    expression: Expression | None = None
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,16 @@ class Constraint:
     def __post_init__(self) -> None:
         if self.comparison == "==":
             object.__setattr__(self, "comparison", "=")
+
+
+@dataclass(frozen=True)
+class Let:
+    """``let name = expression``: a quantity of one's own over those of the plan, in SI; ``unit`` is its SI unit."""
+
+    name: str
+    expression: Expression
+    unit: str = ""
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 def _read_only(items: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -68,6 +84,7 @@ class Checked:
     facts: Any
     goal: Goal | None
     constraints: tuple[Constraint, ...]
+    lets: tuple[Let, ...]
     seed: int | None
     diagnostics: tuple[Diagnostic, ...]
 
@@ -91,7 +108,8 @@ class Spec:
     """A whole problem in SI units, independent of the text it came from.
 
     ``facts`` is an instance of the family's own facts dataclass (``mrdsl.families.FAMILY.facts``). ``goal`` and
-    ``method`` are None where the spec leaves them to the family. ``currency`` names the unit of all money.
+    ``method`` are None where the spec leaves them to the family. ``lets`` are what results tell besides; comparisons
+    and the goal hold what they mean themselves. ``currency`` names the unit of all money.
     ``text`` is what the spec was read from, ``files`` are all the files behind it, and ``given`` the params that were
     overridden, as they were given; all are empty for a spec built in Python.
     """
@@ -100,6 +118,7 @@ class Spec:
     facts: Any
     title: str = ""
     goal: Goal | None = None
+    lets: tuple[Let, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     method: Method | None = None
     seed: int | None = None
@@ -133,5 +152,7 @@ class Spec:
         """The diagnostics of the family's checks where they were run on these very facts, else None."""
         was = self.checked
         if was is None or was.facts is not self.facts or was.constraints is not self.constraints:
+            return None
+        if was.lets is not self.lets:
             return None
         return was.diagnostics if (was.seed, was.goal) == (self.seed, self.goal) else None

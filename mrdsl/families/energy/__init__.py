@@ -33,6 +33,7 @@ FAMILY = Family(
             _needs,
             build=hooks.build_counted,
             decode=hooks.decode_counted,
+            other_goals="energy",
         ),
         Formulation(
             "per_task",
@@ -40,6 +41,7 @@ FAMILY = Family(
             _needs,
             build=hooks.build_per_task,
             decode=hooks.decode_per_task,
+            other_goals="energy",
         ),
     ),
     promises=(Promise("jobs.deadline", 1), Promise("jobs.budget", 1), Promise("vms.available", 1)),

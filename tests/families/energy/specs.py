@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from math import ceil, inf
@@ -15,6 +16,7 @@ from mrdsl.core.resources import resource
 from mrdsl.families.energy.facts import EnergyFacts, Job, MapTasks, Network, OnVm, ReduceTasks, TaskProfile, Vm
 from mrdsl.spec import Goal, Spec
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
+from mrdsl.spec.expression import evaluate
 
 SCALES = ("small", "medium", "large")
 NAMES = ("adjlist", "classif", "hismov", "invind", "raninvind", "selfjoin", "seqcou", "worcou")
@@ -127,8 +129,16 @@ def enumerate_best(spec: Spec) -> float:
         }
         if any(broken(spec, lambda name, _, values=values: values[name])):
             continue
-        best = min(best, values[spec.goal.quantity if spec.goal else "energy"])
+        best = min(best, goal_value(spec.goal, values))
     return best
+
+
+def goal_value(goal: Goal | None, values: Mapping[str, float]) -> float:
+    """What is minimized; what is to be maximized counts negative."""
+    if goal is None or goal.expression is None:
+        return values[goal.quantity if goal else "energy"]
+    value = float(evaluate(goal.expression, lambda name, _: values[name]))
+    return -value if goal.sense == "maximize" else value
 
 
 @st.composite

@@ -1,0 +1,192 @@
+"""Expressions over a plan's quantities, as comparisons, ``let`` and goals have them, with their dimensions checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from mrdsl.contracts.family import Family, kind_words
+from mrdsl.core import budgets, units
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.units import Dimension
+from mrdsl.language import tree
+from mrdsl.language.evaluate import evaluate
+from mrdsl.language.items import word_param
+from mrdsl.language.scope import MistakeError, Scope
+from mrdsl.spec.columns import names_of
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, is_within
+
+Built = tuple[Expression, Dimension]
+
+
+class PlanExpressions:
+    """Builds expressions over the plan from the syntax tree.
+
+    ``own`` are the quantities that ``let`` has named above, ``below`` the names of those that it has not yet.
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        facts: Any,
+        scope: Scope,
+        own: Mapping[str, Built | None],
+        below: Collection[str] = (),
+    ) -> None:
+        self.family, self.facts, self.scope, self.own, self.below = family, facts, scope, own, below
+        self.known = {quantity.name: quantity for quantity in family.quantities}
+
+    def build(self, node: Any) -> Built:
+        """The expression and its dimension. Raises MistakeError with the diagnostic."""
+        built = self._build(node)
+        if not is_within(built[0], budgets.EXPRESSION_PARTS, budgets.EXPRESSION_DEPTH):
+            message = (
+                f"this comes to more than {budgets.EXPRESSION_PARTS} quantities, numbers and signs, "
+                f"or to more than {budgets.EXPRESSION_DEPTH} operations inside one another"
+            )
+            raise self.scope.mistake("too-large", message, node, "write it in fewer steps")
+        return built
+
+    def _build(self, node: Any) -> Built:
+        if not self._mentions_plan(node):
+            unknown = next((token for token in tree.names_in(node) if self._is_unknown(token)), None)
+            if unknown is not None:
+                raise self._unknown(unknown)
+            value = evaluate(node, self.scope)
+            return self._constant(float(value.number), value.dimension)
+        match node:
+            case tree.Name(token) if str(token) in self.own:
+                return self._named(str(token))
+            case tree.Name(token):
+                return self._quantity(str(token), (), node)
+            case tree.Call(function, arguments, _) if str(function) in self.known:
+                return self._quantity(str(function), arguments, node)
+            case tree.Group(_, inner, _):
+                return self._build(inner)
+            case tree.Signed(sign, operand):
+                inner, dimension = self._build(operand)
+                return (inner if sign == "+" else Operation("neg", (inner,))), dimension
+            case tree.Sum(parts):
+                return self._sum(parts)
+            case tree.Product(parts):
+                return self._product(parts)
+            case tree.Call(function, arguments, _) if str(function) in ("min", "max"):
+                return self._extreme(str(function), arguments)
+        raise self.scope.mistake("wrong-value", "a quantity of the plan cannot stand here", node, "use + - * / min max")
+
+    def _mentions_plan(self, node: Any) -> bool:
+        match node:
+            case tree.Name(token):
+                return (str(token) in self.known or str(token) in self.own) and token not in self.scope.parameter_names
+            case tree.Call(function, arguments, _):
+                return str(function) in self.known or any(map(self._mentions_plan, arguments))
+            case tree.Group(_, inner, _) | tree.Signed(_, inner):
+                return self._mentions_plan(inner)
+            case tree.Sum(parts) | tree.Product(parts):
+                return any(self._mentions_plan(part) for part in parts[::2])
+            case tree.List(_, items, _):
+                return any(map(self._mentions_plan, items))
+        return False
+
+    def _named(self, name: str) -> Built:
+        built = self.own[name]
+        if built is None:
+            raise MistakeError(None)
+        return built
+
+    def _is_unknown(self, token: Any) -> bool:
+        known = self.scope.parameter_names
+        return token not in known and token not in units.UNITS and token not in units.OTHER_NAMES
+
+    def _unknown(self, token: Any) -> MistakeError:
+        name, node = str(token), tree.Name(token)
+        if name in self.below:
+            message, hint = f"`{name}` is defined below", "a `let` uses those above it: move that line up"
+            return self.scope.mistake("unknown-name", message, node, hint)
+        names = (*self.known, *self.own, *self.scope.parameter_names)
+        return self.scope.mistake(
+            "unknown-name",
+            f"{kind_words(self.family.name)} plan has no quantity `{name}`",
+            node,
+            did_you_mean(name, names, "quantities and params: "),
+        )
+
+    def _quantity(self, name: str, arguments: Sequence[Any], node: Any) -> Built:
+        kind = self.known[name]
+        dimension = units.KINDS[kind.kind].dimension
+        if not arguments and not kind.needs_argument:
+            return PlanQuantity(name), dimension
+        if not kind.takes_argument:
+            raise self.scope.mistake("wrong-arguments", f"`{name}` takes no argument", node, f"write `{name}`")
+        members = [*kind.words, *(str(member) for member in names_of(getattr(self.facts, kind.over, ())))]
+        if len(arguments) != 1 or not isinstance(arguments[0], tree.Name | tree.Text):
+            example = members[0] if members else "x"
+            raise self.scope.mistake(
+                "wrong-arguments", f"`{name}` is meant of one name", node, f"write `{name}({example})`"
+            )
+        param = word_param(arguments[0], self.scope)
+        argument = tree.word_text(arguments[0].token) if param is None else param.text
+        if argument in self.scope.report.dropped:
+            raise MistakeError(None)
+        if argument not in members:
+            raise self.scope.mistake(
+                "unknown-name",
+                f"there is no `{argument}` among the {kind.over or 'arguments of `' + name + '`'}",
+                arguments[0],
+                did_you_mean(argument, members, f"{kind.over or 'arguments'}: "),
+            )
+        return PlanQuantity(name, argument), dimension
+
+    def _sum(self, parts: tuple[Any, ...]) -> Built:
+        total, dimension = self._build(parts[0])
+        for sign, run in groupby(zip(parts[1::2], parts[2::2], strict=True), key=lambda each: str(each[0])):
+            total = Operation(sign, (total, *(self._term(node, dimension) for _, node in run)))
+        return total, dimension
+
+    def _term(self, node: Any, dimension: Dimension) -> Expression:
+        """One more term of a sum, which is of the sum's kind."""
+        term, other = self._build(node)
+        if other != dimension:
+            raise self.scope.mistake(
+                "wrong-unit",
+                f"cannot add {units.describe(other)} to {units.describe(dimension)}",
+                node,
+                "both sides of a sum are of one kind; a price brings one to the other",
+            )
+        return term
+
+    def _product(self, parts: tuple[Any, ...]) -> Built:
+        total, dimension = self._build(parts[0])
+        for sign, node in zip(parts[1::2], parts[2::2], strict=True):
+            unit = units.UNITS.get(node.token) if isinstance(node, tree.Name) else None
+            if unit is not None and node.token not in self.scope.parameter_names:
+                factor, other = self._constant(unit.factor, unit.dimension)
+            else:
+                factor, other = self._build(node)
+            dimension = units.multiply(dimension, other) if sign == "*" else units.divide(dimension, other)
+            total = self._times(str(sign), total, factor, dimension, node)
+        return total, dimension
+
+    def _times(self, sign: str, left: Expression, right: Expression, dimension: Dimension, node: Any) -> Expression:
+        """A product, which of two constants is one."""
+        if not (isinstance(left, Constant) and isinstance(right, Constant)):
+            return Operation(sign, (left, right))
+        if sign == "/" and not right.value:
+            raise self.scope.mistake("division-by-zero", "this divides by zero", node, "the divisor must not be 0")
+        return self._constant(left.value * right.value if sign == "*" else left.value / right.value, dimension)[0]
+
+    def _extreme(self, function: str, arguments: Sequence[Any]) -> Built:
+        """The least or the greatest of quantities of one kind."""
+        built = [self._build(argument) for argument in arguments]
+        kind = next((each for _, each in built if each != units.NUMBER), units.NUMBER)
+        for (_, other), node in zip(built, arguments, strict=True):
+            if not units.fits(other, kind):
+                message = f"cannot compare {units.describe(other)} with {units.describe(kind)}"
+                raise self.scope.mistake("wrong-unit", message, node, f"what `{function}` compares is of one kind")
+        return Operation(function, tuple(part for part, _ in built)), kind
+
+    def _constant(self, value: float, dimension: Dimension) -> Built:
+        return Constant(
+            value, units.si_unit(dimension, self.scope.report.currency or units.DEFAULT_CURRENCY)
+        ), dimension
