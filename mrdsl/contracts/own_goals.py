@@ -15,7 +15,10 @@ from typing import Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.kept_values import kept
+from mrdsl.core.tables import Table
 from mrdsl.spec.expression import Constant, evaluate
+from mrdsl.spec.linear import terms_of
 from mrdsl.spec.spec import Constraint, Goal, Spec
 
 
@@ -59,6 +62,12 @@ def offered_by(offered: Any) -> Callable[[str, str], Any]:
     return quantity
 
 
+def worth(spec: Spec, quantity: Callable[[str, str], float], otherwise: float) -> float:
+    """What a plan is worth by the aim of a spec, over its quantities; ``otherwise`` where the spec has no aim."""
+    aim = aim_of(spec)
+    return otherwise if aim is None else float(evaluate(aim.left, quantity))
+
+
 def is_own(goal: Goal | None) -> bool:
     """Whether a goal is an expression of the spec's own."""
     return goal is not None and goal.expression is not None
@@ -78,6 +87,7 @@ def serving(family: Family, goal: Goal) -> Family:
         goals=(GoalKind(goal.sense, goal.quantity, goal.unit, "a goal of the spec's own"),),
         formulations=(*posed, *unable),
         measure=None if quantity is None else lambda spec, plan: _value(value, quantity, spec, plan),
+        why=None if quantity is None else lambda spec, result: (_terms(goal, spec, quantity, result.plan),),
         choose=None if choose is None else lambda spec, *how: choose(_posed(spec, family, first), *how),
     )
 
@@ -86,11 +96,31 @@ def _value(expression: Any, quantity: Callable[..., float], spec: Spec, plan: An
     return float(evaluate(expression, partial(quantity, spec, plan)))
 
 
+def _terms(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> Table:
+    """What each quantity of the plan adds to the goal; what the family says of its own goal holds for this one not."""
+    assert goal.expression is not None
+    form = terms_of(goal.expression)
+    rows: list[tuple[str, float | None, float]] = [
+        (f"{name}({argument})" if argument else name, value, factor * value)
+        for (name, argument), factor in form.factors.items()
+        for value in (quantity(spec, plan, name, argument),)
+    ]
+    rows += [("a fixed part", None, form.constant)] if form.constant else []
+    adds = f"adds [{goal.unit}]" if goal.unit else "adds"
+    return Table(f"What {goal.quantity} is made of", ("quantity", "the plan has, in SI", adds), rows)
+
+
 def _posed(spec: Spec, family: Family, formulation: Formulation | None) -> Spec:
-    """The spec as the formulation's model sees it."""
-    goal = spec.goal
-    if goal is None or goal.expression is None or formulation is None:
+    """The spec as the formulation's model sees it, one for all that asks."""
+    if formulation is None or not is_own(spec.goal):
         return spec
+    return kept(spec, f"_posed_{formulation.name}", lambda: _with_aim(spec, family, formulation))
+
+
+def _with_aim(spec: Spec, family: Family, formulation: Formulation) -> Spec:
+    goal = spec.goal
+    assert goal is not None
+    assert goal.expression is not None
     kind = next(kind for kind in family.goals if kind.quantity == formulation.other_goals)
     comparison, limit = ("<=", inf) if goal.sense == "minimize" else (">=", -inf)
     aim = Aim(goal.expression, comparison, Constant(limit), f"{goal.sense} {goal.quantity}", goal.span)

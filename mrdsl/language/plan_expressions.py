@@ -159,14 +159,25 @@ class PlanExpressions:
     def _product(self, parts: tuple[Any, ...]) -> Built:
         total, dimension = self._build(parts[0])
         for sign, node in zip(parts[1::2], parts[2::2], strict=True):
-            unit = units.UNITS.get(node.token) if isinstance(node, tree.Name) else None
-            if unit is not None and node.token not in self.scope.parameter_names:
+            unit = self._unit(str(sign), total, node)
+            if unit is not None:
                 factor, other = self._constant(unit.factor, unit.dimension)
             else:
                 factor, other = self._build(node)
             dimension = units.multiply(dimension, other) if sign == "*" else units.divide(dimension, other)
             total = self._times(str(sign), total, factor, dimension, node)
         return total, dimension
+
+    def _unit(self, sign: str, before: Expression, node: Any) -> units.Unit | None:
+        """The unit that a bare name behind ``*`` or ``/`` is, if it is one.
+
+        What is a quantity of the plan too, such as ``vms``, is the unit behind numbers and a ``/`` alone.
+        """
+        if not isinstance(node, tree.Name) or node.token in self.scope.parameter_names:
+            return None
+        if self._mentions_plan(node) and not (sign == "/" and isinstance(before, Constant)):
+            return None
+        return units.UNITS.get(node.token)
 
     def _times(self, sign: str, left: Expression, right: Expression, dimension: Dimension, node: Any) -> Expression:
         """A product, which of two constants is one."""

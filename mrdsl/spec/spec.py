@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ from mrdsl.core import saving
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.source import Span
 from mrdsl.spec import written
-from mrdsl.spec.expression import Expression
+from mrdsl.spec.expression import Expression, PlanQuantity, quantities_in
 from mrdsl.spec.schema import is_marked_valid
 
 
@@ -156,3 +156,14 @@ class Spec:
         if was.lets is not self.lets:
             return None
         return was.diagnostics if (was.seed, was.goal) == (self.seed, self.goal) else None
+
+
+def asked_of(spec: Spec) -> Iterator[PlanQuantity]:
+    """Every quantity of the plan that the spec mentions: in comparisons, by ``let``, as a goal of its own."""
+    for constraint in spec.constraints:
+        yield from quantities_in(constraint.left)
+        yield from quantities_in(constraint.right)
+    for let in spec.lets:
+        yield from quantities_in(let.expression)
+    if spec.goal is not None and spec.goal.expression is not None:
+        yield from quantities_in(spec.goal.expression)

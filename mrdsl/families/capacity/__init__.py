@@ -35,6 +35,7 @@ FAMILY = Family(
             compiled=hooks.compile_p2,
             refine=hooks.pack,
             known=hooks.direct,
+            other_goals="cost",
         ),
         Formulation(
             "P1",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mrdsl.contracts.own_goals import Aim
 from mrdsl.contracts.subject_to import pieces
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.spec.expression import Constant, Expression, PlanQuantity, quantities_in
@@ -58,7 +59,7 @@ def class_bounds_of(spec: Spec) -> ClassBounds:
     for constraint in spec.constraints:
         parts = [_bound(*piece) for piece in pieces(constraint)]
         known = [bound for bound in parts if bound is not None]
-        if len(known) == len(parts):
+        if len(known) == len(parts) and not isinstance(constraint, Aim):
             bounds.extend(known)
         else:
             others.append(constraint)
@@ -72,7 +73,7 @@ def quotas_in(constraints: Sequence[Constraint]) -> tuple[dict[str, float], tupl
     for constraint in constraints:
         found = [_quota(*piece) for piece in pieces(constraint)]
         known = [quota for quota in found if quota is not None]
-        if len(known) < len(found):
+        if len(known) < len(found) or isinstance(constraint, Aim):
             others.append(constraint)
             continue
         for name, value in known:

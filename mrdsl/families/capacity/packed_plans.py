@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from mrdsl.contracts.family import SolveModel
+from mrdsl.contracts.own_goals import aim_of, worth
 from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
@@ -52,7 +53,8 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
     if fitting is None or any(broken(spec, partial(quantity, spec, fitting))):
         ended, told = _not_proven(result.termination), (*result.diagnostics, _no_room(spec))
         return replace(result, termination=ended, solution=SolutionStatus.NONE, plan=None, value=None, diagnostics=told)
-    return _beside(spec, result, _graded(replace(result, value=fitting.total, plan=fitting), limits.gap))
+    value = worth(spec, partial(quantity, spec, fitting), fitting.total)
+    return _beside(spec, result, _graded(replace(result, value=value, plan=fitting), limits.gap))
 
 
 def _graded(result: Result, gap: float | None) -> Result:
@@ -89,8 +91,10 @@ def _beside(spec: Spec, before: Result, found: Result) -> Result:
     if isinstance(before.plan, CapacityPlan) and isinstance(found.plan, CapacityPlan):
         told = (_told(spec, before.plan, found.plan),)
     bounds = [bound for bound in (before.bound, found.bound) if bound is not None]
+    aim = aim_of(spec)
+    tightest = min if aim is not None and aim.maximizes else max
     return replace(
-        found, bound=max(bounds, default=None), diagnostics=tuple(dict.fromkeys((*before.diagnostics, *told)))
+        found, bound=tightest(bounds, default=None), diagnostics=tuple(dict.fromkeys((*before.diagnostics, *told)))
     )
 
 

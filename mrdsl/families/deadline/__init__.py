@@ -34,6 +34,7 @@ FAMILY = Family(
             _exact,
             build=hooks.build_potentials,
             decode=hooks.decode_potentials,
+            other_goals="min_slack",
         ),
         Formulation(
             "tangents",

@@ -14,8 +14,7 @@ from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
 from mrdsl.families.deadline.workflows import imported
 from mrdsl.spec.columns import Columns, column, parts_of
-from mrdsl.spec.expression import quantities_in
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec, asked_of
 
 
 @dataclass
@@ -54,7 +53,7 @@ def read_tasks(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
 def _read(spec: Spec) -> tuple[Tasks, list[Diagnostic]]:
     facts: DeadlineFacts = spec.facts
     tasks, problems = Tasks(), []
-    singled = {q.argument for c in spec.constraints for side in (c.left, c.right) for q in quantities_in(side)}
+    singled = {quantity.argument for quantity in asked_of(spec)}
     for number, dag in enumerate(facts.dags):
         tasks.delays.append(dag.allowable_delay)
         tasks.dag_names.append(dag.name)

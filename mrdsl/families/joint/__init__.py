@@ -40,6 +40,7 @@ FAMILY = Family(
             build=hooks.build_p2,
             decode=hooks.decode_p2,
             run=hooks.run_p2,
+            other_goals="cost",
         ),
         Formulation(
             name="P2-rounded",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.contracts.own_goals import Aim
 from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def mentioned(spec: Spec) -> set[str]:
 
 
 def _limit(constraint: Constraint) -> tuple[str, float] | None:
+    if isinstance(constraint, Aim):
+        return None
     match constraint.left, constraint.comparison, constraint.right:
         case (PlanQuantity("response", name), "<=", Constant(value)):
             return name, value

@@ -28,6 +28,7 @@ FAMILY = Family(
             _needs,
             build=hooks.build_time_indexed,
             decode=hooks.decode_time_indexed,
+            other_goals="makespan",
         ),
     ),
     quantities=(

@@ -9,14 +9,17 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from mrdsl.contracts.own_goals import worth
 from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.families.joint.plan import assemble, cost_of
+from mrdsl.families.joint.quantities import quantity
 from mrdsl.families.joint.workload import Floats, Workload, workload
 from mrdsl.solving.claims import failure
 from mrdsl.solving.worker import GRACE
@@ -69,9 +72,9 @@ def by_period(
         return _Part(answer, held)
 
     if at_once == 1:
-        return _together(work, _until_failure(one, pieces), allowed, relax)
+        return _together(spec, work, _until_failure(one, pieces), allowed, relax)
     with ThreadPoolExecutor(at_once) as pool:
-        return _together(work, list(pool.map(one, pieces)), allowed, relax)
+        return _together(spec, work, list(pool.map(one, pieces)), allowed, relax)
 
 
 def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload]) -> list[_Part]:
@@ -84,7 +87,7 @@ def _until_failure(one: Callable[[Workload], _Part], pieces: Sequence[Workload])
     return parts
 
 
-def _together(work: Workload, parts: Sequence[_Part], allowed: float, relax: bool) -> Result:
+def _together(spec: Spec, work: Workload, parts: Sequence[_Part], allowed: float, relax: bool) -> Result:
     """The plan of all pieces at its true cost, which a solver's tolerances may have made look lower."""
     failed = next((part.answer for part in parts if part.allocation is None), None)
     if failed is not None:
@@ -96,7 +99,8 @@ def _together(work: Workload, parts: Sequence[_Part], allowed: float, relax: boo
     stopped = next(
         (p.answer.termination for p in parts if p.answer.termination is not Termination.OPTIMAL), Termination.OPTIMAL
     )
-    value, bound = cost_of(work, plan), _sum([part.answer.bound for part in parts])
+    value = worth(spec, partial(quantity, spec, plan), cost_of(work, plan))
+    bound = _sum([part.answer.bound for part in parts])
     gap = relative_gap(value, bound)
     proven = stopped is Termination.OPTIMAL and gap is not None and gap <= allowed + EXPLAINED
     return Result(stopped, SolutionStatus.OPTIMAL if proven else SolutionStatus.FEASIBLE, plan, value, bound)

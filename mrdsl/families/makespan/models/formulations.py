@@ -6,6 +6,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from mrdsl.contracts.own_goals import Aim, aim_of
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.decode import plan_of
@@ -14,6 +15,7 @@ from mrdsl.families.makespan.models.time_indexed import Grid, grid_of, time_inde
 from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.families.makespan.schedule import in_order_of_start, simulate, whole_cluster
 from mrdsl.spec.expression import Constant, Expression, Operation, quantities_in
+from mrdsl.spec.linear import terms_of
 from mrdsl.spec.spec import Constraint, Spec
 
 MOST_VARIABLES = 200_000
@@ -75,8 +77,23 @@ def _horizon(spec: Spec, batch: Batch) -> float:
         + batch.reduce_work.sum() / batch.reduce_slots
         + batch.reduce_time.max()
     )
-    waits = (_largest(c.left) + _largest(c.right) for c in spec.constraints if not _is_kept_by_haste(c))
+    _refuse_waiting(spec)
+    waits = (
+        _largest(c.left) + _largest(c.right)
+        for c in spec.constraints
+        if not _is_kept_by_haste(c) and not isinstance(c, Aim)
+    )
     return float(lists) + max(waits, default=0.0) / batch.tick
+
+
+def _refuse_waiting(spec: Spec) -> None:
+    """A goal that gains by a later finish has no horizon: it would have plans wait without end."""
+    aim = aim_of(spec)
+    sign = -1.0 if aim is not None and aim.maximizes else 1.0
+    if aim is None or all(sign * factor >= 0.0 for factor in terms_of(aim.left).factors.values()):
+        return
+    message = "a goal that is better where jobs finish later has plans wait without end"
+    raise MrdslError([error("unable-solver", message, aim.span, "minimize sums of times, each with a positive factor")])
 
 
 def _is_kept_by_haste(comparison: Constraint) -> bool:

@@ -1,0 +1,107 @@
+"""What ``let`` and goals of one's own mean, also where a name is a unit and a quantity of the plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import mrdsl
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
+from mrdsl.spec.linear import terms_of
+
+HEAD = """\
+problem capacity
+vm m5 { on_demand { price = 0.2 USD/h } }
+class sort {
+  coefficients { A = 5400 s, B = 1250 s, C = 95 s }
+  slots { map = 4, reduce = 2 }
+  jobs = 2..6
+  deadline = 10 min
+  penalty = 4 USD
+}
+param fee = 5 USD/vm
+"""
+VMS = PlanQuantity("vms")
+
+
+@pytest.mark.parametrize(
+    ("written", "factor", "unit"),
+    [
+        ("5 USD/vms * vms", 5.0, "USD"),
+        ("5 USD / 2 vms * vms", 2.5, "USD"),
+        ("fee * vms", 5.0, "USD"),
+        ("vms * fee", 5.0, "USD"),
+        ("3 * vms", 3.0, "vms"),
+        ("vms / 4", 0.25, "vms"),
+        ("-(vms - 3 * vms)", 2.0, "vms"),
+        ("vms * 15 min", 900.0, "s*vms"),
+    ],
+)
+def test_a_name_that_is_a_unit_too_is_the_quantity_but_behind_numbers_and_a_slash(
+    written: str, factor: float, unit: str
+) -> None:
+    (let,) = mrdsl.loads(HEAD + f"let x = {written}\n").lets
+    assert let.unit == unit
+    assert terms_of(let.expression).factors == {("vms", ""): factor}
+
+
+def test_cost_by_vms_is_a_quotient_of_two_quantities() -> None:
+    (let,) = mrdsl.loads(HEAD + "let each = cost / vms\n").lets
+    assert let.expression == Operation("/", (PlanQuantity("cost"), VMS))
+    assert let.unit == "USD/vms"
+
+
+def test_terms_that_are_added_are_one_sum() -> None:
+    many = " + ".join(["vms"] * 3000)
+    (let,) = mrdsl.loads(HEAD + f"let all = {many}\nsubject to {{ {many} <= 3e5 }}\n").lets
+    assert isinstance(let.expression, Operation)
+    assert len(let.expression.operands) == 3000
+
+
+def test_a_param_changes_what_is_asked_without_reading_the_text_again() -> None:
+    compiled = mrdsl.compile(mrdsl.loads(HEAD + "let x = cost + fee * vms\nminimize x\n"))
+    before = compiled.solve().value
+    after = compiled.update(fee="7 USD/vm").solve()
+    assert compiled.spec == mrdsl.loads(HEAD + "let x = cost + fee * vms\nminimize x\n", {"fee": "7 USD/vm"})
+    assert before is not None
+    assert after.value is not None
+    assert after.value > before
+
+
+@pytest.mark.parametrize(
+    ("let", "code"),
+    [
+        (mrdsl.Let("x", Operation("+", (PlanQuantity("cost"), PlanQuantity("vms"))), "USD"), "wrong-unit"),
+        (mrdsl.Let("x", PlanQuantity("cost"), "s"), "wrong-unit"),
+        (mrdsl.Let("x", PlanQuantity("cost"), "dollars"), "unknown-unit"),
+        (mrdsl.Let("x", PlanQuantity("price"), "USD"), "unknown-name"),
+        (mrdsl.Let("x", PlanQuantity("admitted", "nobody"), "jobs"), "unknown-name"),
+        (mrdsl.Let("vms", PlanQuantity("cost"), "USD"), "reserved-name"),
+        (mrdsl.Let("x y", PlanQuantity("cost"), "USD"), "reserved-name"),
+        (mrdsl.Let("x", Constant(3.0), "USD"), "wrong-statement"),
+        (mrdsl.Let("x", Operation("*", (Constant(3.0, "furlongs"), VMS)), "vms"), "unknown-unit"),
+        (mrdsl.Let("x", Constant(float("nan")), "USD"), "not-a-number"),
+        ("cost", "wrong-value"),
+    ],
+)
+def test_what_was_built_in_python_is_held_to_the_same(let: mrdsl.Let, code: str) -> None:
+    spec = replace(mrdsl.loads(HEAD), lets=(let,))
+    found = mrdsl.check(spec)
+    assert [d.code for d in found] == [code]
+    assert found[0].path == "lets[0]"
+
+
+def test_an_expression_too_deep_to_be_walked_is_told() -> None:
+    deep: Expression = PlanQuantity("cost")
+    for _ in range(5000):
+        deep = Operation("neg", (deep,))
+    found = mrdsl.check(replace(mrdsl.loads(HEAD), lets=(mrdsl.Let("x", deep, "USD"),)))
+    assert [d.code for d in found] == ["too-large"]
+
+
+def test_a_goal_built_in_python_is_solved() -> None:
+    sum_of_both = Operation("+", (PlanQuantity("cost"), Operation("*", (Constant(5.0), VMS))))
+    spec = replace(mrdsl.loads(HEAD), goal=mrdsl.Goal("minimize", "dear", expression=sum_of_both, unit="USD"))
+    written = mrdsl.loads(HEAD + "let dear = cost + 5 USD/vm * vms\nminimize dear\n")
+    assert mrdsl.solve(spec).value == mrdsl.solve(written).value
