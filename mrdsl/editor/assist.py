@@ -89,6 +89,8 @@ def _other_text(word: str, written: Written) -> str | None:
     for piece in written.pieces:
         if word in piece.params:
             return f"param `{word} = {value_text(piece.params[word].value)}`"
+        if word in piece.lets:
+            return f"quantity of the plan `{word} = {value_text(piece.lets[word].value)}`"
     if word in DISTRIBUTIONS:
         return RANDOM_EXAMPLES[word]
     if word in family_names():
@@ -149,9 +151,9 @@ def rename(written: Written, line: int, column: int, name: str) -> tuple[str, tu
     if name != word and any(one.name == name for one in written.definitions()):
         raise ValueError(f"there is a `{name}` already")
     renamed = next(one.word for one in written.definitions() if one.name == word)
-    if renamed == "param" and not _NAME.fullmatch(name):
-        raise ValueError("a param's name is one word of letters, digits and _")
-    if renamed == "param" and name in units.UNITS:
+    if renamed in ("param", "let") and not _NAME.fullmatch(name):
+        raise ValueError(f"the name of a {renamed} is one word of letters, digits and _")
+    if renamed in ("param", "let") and name in units.UNITS:
         raise ValueError(f"`{name}` is a unit")
     return name_text(name), uses
 

@@ -25,6 +25,8 @@ from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item
 
 _GOAL = re.compile(r"^\s*(minimize|maximize|estimate)\s+$")
+_ASKED = re.compile(r"^\s*(let\s+\w+\s*=|(minimize|maximize)\s+\S.*[-+*/(]\s*$)")
+"""What is asked of a plan, where an expression goes on."""
 _EXTENDS = re.compile(r"(?:^|[,{}])\s*([^\W\d]\w*)\s+(.*\S)\s+extends\s+$")
 _ARGUMENT = re.compile(r"([^\W\d]\w*)\s*\(\s*$")
 _ITEM = re.compile(r"([^\W\d]\w*)\s*=[^=]*$")
@@ -62,10 +64,10 @@ def _proposals(written: Written, line: int, column: int, head: str) -> list[Comp
         return [Completion(name, "value", summary(name), f'{name} "$0"') for name in family_names()]
     if re.search(r"\d\s*$", head):
         return _units(context, head)
-    if context.block == "subject":
+    if context.block == "subject" or (not context.blocks and _ASKED.match(head)):
         return _in_comparison(written, context, head)
     if not context.blocks and (goal := _GOAL.match(head)):
-        return _goals(context.family, goal[1])
+        return [*_goals(context.family, goal[1]), *_own_goals(written, context.family, goal[1])]
     if not context.blocks and re.match(r"^\s*solve\s+with\s+$", head):
         return _methods(context.family)
     if extended := _EXTENDS.search(head):
@@ -143,6 +145,19 @@ def _goals(family: Family | None, sense: str) -> list[Completion]:
     return [Completion(goal.quantity, "value", goal.doc, goal.quantity) for goal in goals if goal.sense == sense]
 
 
+def _own_goals(written: Written, family: Family | None, sense: str) -> list[Completion]:
+    """The quantities of one's own, and those of the plan, where a formulation takes such goals."""
+    if family is None or sense == "estimate" or not any(each.other_goals for each in family.formulations):
+        return []
+    goals = {goal.quantity for goal in family.goals}
+    others = [_quantity(one) for one in family.quantities if one.name not in goals]
+    return [*(Completion(name, "value", "let", name) for name in _lets(written)), *others]
+
+
+def _lets(written: Written) -> list[str]:
+    return [one.name for one in written.definitions() if one.word == "let"]
+
+
 def _methods(family: Family | None) -> list[Completion]:
     """The family's own methods, then the solvers that take models."""
     own = () if family is None else registry.methods_of(family.name)
@@ -157,7 +172,8 @@ def _in_comparison(written: Written, context: Context, head: str) -> list[Comple
     asked = _ARGUMENT.search(head)
     if asked is not None and asked[1] not in FUNCTIONS:
         return [_named(name, word) for name, word in _arguments(written, context.family, asked[1])]
-    return [*(_quantity(one) for one in quantities), *_numbers(written, FUNCTIONS)]
+    own = [Completion(name, "value", "let", name) for name in _lets(written)]
+    return [*own, *(_quantity(one) for one in quantities), *_numbers(written, FUNCTIONS)]
 
 
 def _arguments(written: Written, family: Family | None, quantity: str) -> Iterator[tuple[str, str]]:
@@ -189,7 +205,7 @@ def _values(written: Written, context: Context, head: str) -> list[Completion]:
         words = [Completion(word, "value", item.doc, word) for word in item.choices if not _LISTED.search(head)]
         return [*words, *_named_by(written, item.of), *_words(written)]
     if item is not None and item.form in ("name", "names"):
-        blocks = {one.name: one.word for one in written.definitions() if one.word != "param"}
+        blocks = {one.name: one.word for one in written.definitions() if one.word not in ("param", "let")}
         return [*(_named(name, word) for name, word in blocks.items()), *_words(written)]
     automatic = (
         [Completion("auto", "value", "mrdsl works it out", "auto")] if item is not None and item.automatic else []

@@ -24,12 +24,13 @@ from mrdsl.language import tree
 from mrdsl.language.parsing import parse
 
 _EVERY = 3
-_NO_NAMES = ("problem", "import", "minimize", "maximize", "estimate", "subject", "solve")
+GOALS = ("minimize", "maximize", "estimate")
+_NO_NAMES = ("problem", "import", *GOALS, "subject", "solve")
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A param or a named block: its name, the token that names it, and the block's first word, "param" for a param."""
+    """A param, a quantity of one's own or a named block: its name, the token that names it, and the first word."""
 
     name: str
     token: Token
@@ -55,6 +56,11 @@ class Piece:
     def params(self) -> Mapping[str, tree.Assignment]:
         """The ``param`` statements by name."""
         return {str(s.words[1]): s for s in self.statements if isinstance(s, tree.Assignment) and is_param(s)}
+
+    @cached_property
+    def lets(self) -> Mapping[str, tree.Assignment]:
+        """The ``let`` statements by name."""
+        return {str(s.words[1]): s for s in self.statements if isinstance(s, tree.Assignment) and is_let(s)}
 
     @cached_property
     def uses(self) -> Mapping[str, Sequence[Token]]:
@@ -177,10 +183,20 @@ def is_param(statement: Any) -> bool:
     return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == "param"
 
 
+def is_let(statement: Any) -> bool:
+    """Whether a statement is ``let NAME = ...``."""
+    return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == "let"
+
+
+def is_named_value(statement: Any) -> bool:
+    """Whether a statement is ``param NAME = ...`` or ``let NAME = ...``."""
+    return is_param(statement) or is_let(statement)
+
+
 def _definitions(statements: Sequence[Any]) -> Iterator[Definition]:
     for statement in statements:
-        if is_param(statement):
-            yield Definition(tree.word_text(statement.words[1]), statement.words[1], "param")
+        if is_named_value(statement):
+            yield Definition(tree.word_text(statement.words[1]), statement.words[1], str(statement.words[0]))
         elif isinstance(statement, tree.Block):
             if _is_named(statement):
                 token = statement.words[1]
@@ -201,7 +217,7 @@ def _name_tokens(statements: Sequence[Any]) -> Iterator[Token]:
     """Every token that can mean a param or a block: names in values, names in headers."""
     for statement in statements:
         if isinstance(statement, tree.Assignment):
-            if is_param(statement):
+            if is_named_value(statement):
                 yield statement.words[1]
             yield from _value_tokens(statement.value)
         elif isinstance(statement, tree.Block):
@@ -209,8 +225,10 @@ def _name_tokens(statements: Sequence[Any]) -> Iterator[Token]:
                 yield from statement.words[1:]
                 yield from statement.more
             yield from _name_tokens(statement.statements or ())
+            if str(statement.words[0]) in GOALS:
+                yield from _value_tokens(statement.call)
         else:
-            yield from _value_tokens(statement)
+            yield from _value_tokens(statement.value if isinstance(statement, tree.Goal) else statement)
 
 
 def _value_tokens(node: Any) -> Iterator[Token]:

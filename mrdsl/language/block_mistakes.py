@@ -9,6 +9,7 @@ from mrdsl.core.diagnostics import Related, error
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
+from mrdsl.language.formatting import value_text
 from mrdsl.language.vocabulary import Vocabulary
 from mrdsl.spec.declared import advice
 from mrdsl.spec.schema import Item
@@ -115,3 +116,24 @@ def _taken(item: Item, currency: str) -> str:
     if item.form in ("text", "path", "name", "names"):
         return ""
     return f", {advice(item, currency).removeprefix('write ')}"
+
+
+def stray_statement(statement: Any, context: BlockContext) -> Any:
+    """The diagnostic for a comparison, or a sum behind a word, where neither means anything."""
+    if isinstance(statement, tree.Goal) and isinstance(statement.value, tree.Number):
+        word, number = statement.words[0], statement.value.token
+        hint = f"an item is `name = value`: write `{word} = {value_text(statement.value)}`"
+        return error("syntax", f"`{number}` follows the name `{word}` without a `=`", context.scope.span(number), hint)
+    if isinstance(statement, tree.Goal):
+        message = f"a sum or a product stands only behind `minimize` and `maximize`, not behind `{statement.words[0]}`"
+    else:
+        message = "a comparison stands only in `subject to { ... }`"
+    return error("wrong-statement", message, context.scope.span(statement), "write `name = value`")
+
+
+def meant_item(statement: Any, words: Vocabulary) -> tree.Assignment | None:
+    """The item that a number behind its name was meant to be, so that it is not told as missing too."""
+    if not (isinstance(statement, tree.Goal) and isinstance(statement.value, tree.Number)):
+        return None
+    known = tree.word_text(statement.words[0]) in words.items
+    return tree.Assignment(statement.words, statement.value) if known else None

@@ -10,7 +10,7 @@ from mrdsl.core.source import Span
 from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
-from mrdsl.language.block_mistakes import duplicate, require, unknown_block, unknown_item
+from mrdsl.language.block_mistakes import duplicate, meant_item, require, stray_statement, unknown_block, unknown_item
 from mrdsl.language.items import convert, plain_number
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
@@ -64,14 +64,10 @@ def resolve_block(
         elif statement.__class__ is tree.Alike:
             _sort_alike(words, statement, context, values, written, repeated)
         else:
-            scope.report.add(
-                error(
-                    "wrong-statement",
-                    "a comparison stands only in `subject to { ... }`",
-                    scope.span(statement),
-                    "write `name = value`",
-                )
-            )
+            scope.report.add(stray_statement(statement, context))
+            item = meant_item(statement, words)
+            if item is not None:
+                _resolve_item(words, item, context, values, written)
     if repeated:
         _resolve_repeated(words, repeated, context, values, written)
     span = tree.header_span(scope.files, at) if isinstance(at, tree.Block) else at

@@ -125,7 +125,7 @@ class _Layout:
         elif isinstance(statement, tree.Comparison):
             yield Line(depth, comparison_text(statement), comment=comment)
         else:
-            yield Line(depth, header_text(statement), comment=comment)
+            yield Line(depth, inline_text(statement), comment=comment)
 
     def _block(self, block: tree.Block, depth: int, shares_line: bool) -> Iterator[Line]:
         first, last = _line(tree.first_token(block)), _end_line(block)
@@ -216,6 +216,8 @@ def inline_text(statement: Any) -> str:
         return f"{' '.join(statement.words)} = {value_text(statement.value)}"
     if isinstance(statement, tree.Comparison):
         return comparison_text(statement)
+    if isinstance(statement, tree.Goal):
+        return f"{statement.words[0]} {value_text(statement.value)}"
     if statement.statements is None:
         return header_text(statement)
     return f"{header_text(statement)} {{ {inline_body(statement)}".replace("{ }", "{}")

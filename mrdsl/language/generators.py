@@ -9,7 +9,7 @@ from mrdsl.core.diagnostics import error
 from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
-from mrdsl.language.block_mistakes import require, unknown_block, unknown_item
+from mrdsl.language.block_mistakes import meant_item, require, stray_statement, unknown_block, unknown_item
 from mrdsl.language.items import convert
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.vocabulary import vocabulary
@@ -85,14 +85,10 @@ def collect(
             else:
                 _collect_block(words, statement, context, count, prefix, values, written, span, given, lacking)
         else:
-            report.add(
-                error(
-                    "wrong-statement",
-                    "a comparison stands only in `subject to { ... }`",
-                    context.scope.span(statement),
-                    "write `name = value`",
-                )
-            )
+            report.add(stray_statement(statement, context))
+            item = meant_item(statement, words)
+            if item is not None:
+                _collect_item(words, item, context, count, prefix, values, written, given)
     _collect_repeated(words, repeated, context, prefix, values, written)
     for path in given:
         if path.startswith(prefix):

@@ -68,6 +68,9 @@ class TreeBuilder(Transformer):  # type: ignore[type-arg]
     def assignment(self, children: list[Any]) -> Any:
         return tree.Assignment(tuple(children[:-1]), children[-1])
 
+    def goal(self, children: list[Any]) -> Any:
+        return tree.Goal((children[0],), children[1])
+
     def directive(self, children: list[Any]) -> Any:
         return _block(children, None, None, None)
 

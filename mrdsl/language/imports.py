@@ -97,7 +97,7 @@ class Importer:
         return self.expand(tuple(kept), path.parent, (*chain, path))
 
     def _forbidden(self, statement: Any) -> bool:
-        if not isinstance(statement, tree.Block) or str(statement.words[0]) not in NO_PARAMETERS:
+        if not isinstance(statement, tree.Block | tree.Goal) or str(statement.words[0]) not in NO_PARAMETERS:
             return False
         scope = Scope(tree.FileNames(tuple(self.names)), self.report, lambda _: None)
         self.report.add(

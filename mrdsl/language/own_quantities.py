@@ -8,8 +8,9 @@ from typing import Any
 from mrdsl.contracts.family import Family, kind_words
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.language import tree
+from mrdsl.language.formatting import inline_text, value_text
 from mrdsl.language.plan_expressions import Built, PlanExpressions
 from mrdsl.language.scope import MistakeError, Scope
 from mrdsl.spec.expression import Constant
@@ -94,38 +95,50 @@ class OwnQuantities:
         )
 
 
-def resolve_goal(block: tree.Block, family: Family, own: OwnQuantities) -> Goal:
-    """The goal of ``minimize cost``, of the name of a quantity of one's own, or of another quantity of the plan.
+def resolve_goal(block: tree.Block | tree.Goal, family: Family, own: OwnQuantities) -> Goal:
+    """The goal of ``minimize cost``, or of an expression over quantities of the plan and of one's own.
 
     Raises MistakeError for any other.
     """
     scope, words = own.scope, [tree.word_text(word) for word in block.words]
     known = [f"{goal.sense} {goal.quantity}" for goal in family.goals]
-    written = " ".join(words)
-    if written in known and block.statements is None:
+    written = inline_text(block)
+    if written in known:
         return Goal(words[0], words[1], scope.span(block))
-    if _may_be_asked(words, family, own) and block.statements is None:
-        return _own_goal(words[0], words[1], tree.Name(block.words[1]), block, own)
+    node = _asked(block, words, family, own)
+    if node is not None and words[0] in LINEAR and any(each.other_goals for each in family.formulations):
+        return _own_goal(words[0], value_text(node), node, block, own)
     asked = (f"{sense} {name}" for sense in LINEAR for name in (*own.builder.own, *own.builder.known))
-    others = [each for each in asked if _may_be_asked(each.split(), family, own)]
+    alone = {name for name, kind in own.builder.known.items() if not kind.needs_argument}
+    free = {*own.builder.own, *alone} - {goal.quantity for goal in family.goals}
+    takes = any(each.other_goals for each in family.formulations)
+    others = [each for each in asked if takes and each.split()[1] in free]
     raise scope.mistake(
         "unknown-goal",
         f"{kind_words(family.name)} problem cannot `{written}`",
         block,
-        did_you_mean(written, (*known, *others), "goals: "),
+        did_you_mean(written, known if nearest(written, known) else (*known, *others), "goals: "),
     )
 
 
-def _may_be_asked(words: Sequence[str], family: Family, own: OwnQuantities) -> bool:
-    """Whether a goal names a quantity of one's own, or one of the plan that no goal of the family is about."""
-    if len(words) != 2 or words[0] not in LINEAR or not any(each.other_goals for each in family.formulations):
-        return False
-    free = {name for name, kind in own.builder.known.items() if not kind.needs_argument}
-    return words[1] in own.builder.own or words[1] in free - {goal.quantity for goal in family.goals}
+def _asked(block: tree.Block | tree.Goal, words: Sequence[str], family: Family, own: OwnQuantities) -> Any:
+    """What a goal asks for: an expression, or a quantity that no goal of the family is about; None for neither."""
+    if isinstance(block, tree.Goal):
+        return block.value
+    if block.statements is not None or block.indexed is not None or block.more:
+        return None
+    if block.call is not None:
+        return block.call if len(words) == 1 else None
+    if len(words) != 2 or words[1] in {goal.quantity for goal in family.goals}:
+        return None
+    known = words[1] in own.builder.own or words[1] in own.builder.known
+    return tree.Name(block.words[1]) if known else None
 
 
-def _own_goal(sense: str, name: str, node: Any, block: tree.Block, own: OwnQuantities) -> Goal:
+def _own_goal(sense: str, name: str, node: Any, block: tree.Block | tree.Goal, own: OwnQuantities) -> Goal:
     built = own.builder.build(node)
+    if isinstance(built[0], Constant):
+        raise own.scope.mistake("wrong-statement", "this goal names no quantity of the plan", node, _known(own.builder))
     try:
         terms_of(built[0])
     except ValueError as reason:

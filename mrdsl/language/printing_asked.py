@@ -7,6 +7,8 @@ left.
 
 from __future__ import annotations
 
+import re
+
 from mrdsl.contracts.dimensions import dimension_of, with_plain_constants
 from mrdsl.core import units
 from mrdsl.core.units import NUMBER, Dimension
@@ -22,18 +24,21 @@ class AskedText:
     def __init__(self, spec: Spec) -> None:
         family = find_family(spec.problem)
         self.currency = spec.currency
-        self.lets = {let.name: let.expression for let in spec.lets}
+        self.lets: dict[Expression, Let] = {}
         self.kinds = {q.name: units.KINDS[q.kind].dimension for q in (family.quantities if family else ())}
 
     def let(self, let: Let) -> str:
         """``let NAME = ...``"""
-        return f"let {let.name} = {self._text(let.expression, units.dimension_of(let.unit))}"
+        text = _bare(self._text(let.expression, units.dimension_of(let.unit)))
+        self.lets[let.expression] = let
+        return f"let {let.name} = {text}"
 
     def goal(self, goal: Goal) -> str:
         """``minimize NAME``, or the expression where no ``let`` names it."""
-        if goal.expression is None or self.lets.get(goal.quantity) == goal.expression:
+        if goal.expression is None:
             return f"{goal.sense} {goal.quantity}"
-        return f"{goal.sense} {self._text(goal.expression, units.dimension_of(goal.unit))}"
+        text = _bare(self._text(goal.expression, units.dimension_of(goal.unit)))
+        return f"{goal.sense} {'1 * ' if text[0] in '(-' else ''}{text}"
 
     def constraint(self, constraint: Constraint) -> str:
         """``left <= right``"""
@@ -46,6 +51,9 @@ class AskedText:
 
     def _text(self, expression: Expression, wanted: Dimension | None) -> str:
         """The expression, whose constants get units such that it is of the dimension that is wanted, if any is."""
+        let = self.lets.get(expression)
+        if let is not None and dimension_of(expression, self.kinds) in (None, units.dimension_of(let.unit)):
+            return let.name
         match expression:
             case Constant(value, None):
                 return self._constant(value, NUMBER if wanted is None or wanted in _COUNTED else wanted)
@@ -61,8 +69,9 @@ class AskedText:
                 found = dimension_of(expression, self.kinds) or wanted
                 texts = [self._text(operand, found) for operand in operands]
                 if operator in ("min", "max"):
-                    return f"{operator}({', '.join(texts)})"
-                return "(" + f" {operator} ".join(texts) + ")"
+                    return f"{operator}({', '.join(map(_bare, texts))})"
+                head = _bare(texts[0]) if _goes_on(operands[0], _OTHER_SIGN[operator] + "*/", texts[0]) else texts[0]
+                return "(" + f" {operator} ".join((head, *texts[1:])) + ")"
         raise TypeError(f"no expression: {expression!r}")
 
     def _product(self, operator: str, first: Expression, others: list[Expression], wanted: Dimension | None) -> str:
@@ -75,7 +84,10 @@ class AskedText:
             for place in open_ones[1:]:
                 found[place] = NUMBER
             found[mine] = self._left(operator, mine, found, wanted)
-        return "(" + f" {operator} ".join(map(self._text, factors, found)) + ")"
+        texts = list(map(self._text, factors, found))
+        if isinstance(first, Constant) or _goes_on(first, "*/", texts[0]):
+            texts[0] = _bare(texts[0])
+        return "(" + f" {operator} ".join(texts) + ")"
 
     def _left(self, operator: str, mine: int, found: list[Dimension | None], wanted: Dimension) -> Dimension:
         """What the factor at a place has to be for the product to be of the wanted dimension."""
@@ -96,5 +108,24 @@ class AskedText:
         return f"({text} {unit})" if "/" in unit or "*" in unit else f"{text} {unit}"
 
 
+def _bare(text: str) -> str:
+    """A text without the brackets around all of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for place, sign in enumerate(_QUOTED.sub(lambda found: "_" * len(found[0]), text)):
+        depth += (sign == "(") - (sign == ")")
+        if not depth and place < len(text) - 1:
+            return text
+    return text[1:-1]
+
+
+def _goes_on(first: Expression, operators: str, text: str) -> bool:
+    """Whether what a sum or a product begins with is read as one without brackets: it is built from the left."""
+    return isinstance(first, Operation) and first.operator in operators and text.startswith("(")
+
+
+_QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+_OTHER_SIGN = {"+": "-", "-": "+"}
 _COUNTED = frozenset(units.KINDS[kind].dimension for kind in ("vms", "slots", "jobs", "tasks"))
 """Counts that a plain number stands for wherever they are compared."""

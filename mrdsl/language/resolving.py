@@ -43,7 +43,7 @@ class Sorted:
     """The top level's statements by what they are."""
 
     problem: list[tree.Block] = field(default_factory=list)
-    goals: list[tree.Block] = field(default_factory=list)
+    goals: list[tree.Block | tree.Goal] = field(default_factory=list)
     subject: list[tree.Block] = field(default_factory=list)
     methods: list[tree.Block] = field(default_factory=list)
     params: list[tree.Assignment] = field(default_factory=list)
@@ -157,8 +157,10 @@ def _read_repeated(
 def sort_statements(statements: list[Any]) -> Sorted:
     parts = Sorted()
     for statement in tree.unfolded(statements, _OWN_WORDS):
-        word = statement.words[0] if isinstance(statement, tree.Assignment | tree.Block) else ""
-        if isinstance(statement, tree.Assignment):
+        word = statement.words[0] if isinstance(statement, tree.Assignment | tree.Block | tree.Goal) else ""
+        if isinstance(statement, tree.Goal):
+            (parts.goals if word in SENSES else parts.rest).append(statement)
+        elif isinstance(statement, tree.Assignment):
             if word == "param" and len(statement.words) == 2:
                 parts.params.append(statement)
             elif is_let(statement):

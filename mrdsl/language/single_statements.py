@@ -10,7 +10,7 @@ from mrdsl.language.scope import Scope
 
 
 def report_repeats(
-    found: Sequence[tree.Block] | Sequence[tree.Assignment],
+    found: Sequence[tree.Block | tree.Goal] | Sequence[tree.Assignment],
     message: str,
     hint: str,
     scope: Scope,

@@ -152,7 +152,14 @@ class Alike:
         return map(self.block, range(len(self.rows)))
 
 
-Statement = Assignment | Block | Comparison | Alike
+class Goal(NamedTuple):
+    """``minimize cost + 2 * energy``: one word, and a sum or a product."""
+
+    words: tuple[Token, ...]
+    value: Any
+
+
+Statement = Assignment | Block | Comparison | Goal | Alike
 
 
 def first_block(statement: Block | Alike) -> Block:
@@ -198,7 +205,7 @@ def _edge(node: Any, first: bool) -> Any:
         case Block():
             present = list(_block_parts(node))
             return present[0 if first else -1]
-        case Assignment(words, value):
+        case Assignment(words, value) | Goal(words, value):
             return words[0] if first else value
         case _:
             return node[0] if first else next(part for part in reversed(node) if part is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mrdsl.editor.assist import rename
+from mrdsl.editor.assist import hover, rename
 from mrdsl.editor.completion import complete
 from mrdsl.editor.written import Written
 from mrdsl.families import family
@@ -31,15 +31,31 @@ def offered(text: str) -> list[str]:
 GOALS = {
     ("bounds", "minimize"): {"slots"},
     ("bounds", "estimate"): {"completion"},
-    ("energy", "minimize"): {"energy", "cost", "uptime"},
-    ("deadline", "maximize"): {"slack", "slack_ratio", "min_slack"},
-    ("deadline", "minimize"): set(),
+    ("energy", "minimize"): {"energy", "cost", "uptime", "machines"},
+    ("deadline", "maximize"): {"slack", "slack_ratio", "min_slack", "delay"},
+    ("deadline", "minimize"): {"delay"},
 }
 
 
 @pytest.mark.parametrize(("problem", "sense"), GOALS)
 def test_behind_the_sense_stand_the_goals(problem: str, sense: str) -> None:
     assert set(offered(f"problem {problem}\n{sense} |")) == GOALS[problem, sense]
+
+
+@pytest.mark.parametrize("asked", ["let green = |", "minimize cost + |", "minimize 2 * |", "subject to { |"])
+def test_what_is_asked_of_a_plan_holds_quantities_of_ones_own(asked: str) -> None:
+    found = offered("problem energy\nparam fee = 3 USD\nlet carbon = 0.4 kg/kWh * energy\n" + asked)
+    assert {"carbon", "energy", "machines", "fee", "max"} <= set(found)
+    assert "carbon" in offered("problem energy\nlet carbon = 0.4 kg/kWh * energy\nminimize |")
+    assert "carbon" not in offered("problem bounds\nlet carbon = 2 * slots\nminimize |")
+
+
+def test_a_quantity_of_ones_own_is_told_and_renamed() -> None:
+    text = "problem energy\nlet carbon = 0.4 kg/kWh * energy\nminimize cost + 80 USD/t * carb|on\n"
+    assert hover(*at_cursor(text)) == "quantity of the plan `carbon = 0.4 kg/kWh * energy`"
+    assert [span.line for span in rename(*at_cursor(text), "co2")[1]] == [2, 3]
+    with pytest.raises(ValueError, match="name of a let"):
+        rename(*at_cursor(text), "two words")
 
 
 def test_behind_extends_stand_blocks_of_the_same_kind() -> None:

@@ -20,6 +20,7 @@ TEXTS = (
     "a = 1\r\n\r\n# a comment\r\nb { c = [1,\r\n 2,], d = -x * (y + 3 s) / 2 }",
     'problem x "t"\nclass c[1..9] extends d { m = 1 .. 2, t = 85% }\nvms from "t.csv"\n"q r" = "a\\"b"',
     "subject to { f(a) = 3, 2 * g(b) <= h(c, d) + 1 }\n\n\nsolve with highs { gap = 0.1% }\n",
+    "minimize cost + 80 USD/t * f(a) - -3\nmaximize 2 * x\nlet y = x, d 10 min, e 85%\nminimize f(a) * 2\n",
     'arrivals from swim("a.tsv") { },,, x = f()\n',
     "",
     "\n\n",

@@ -105,3 +105,42 @@ def test_a_goal_built_in_python_is_solved() -> None:
     spec = replace(mrdsl.loads(HEAD), goal=mrdsl.Goal("minimize", "dear", expression=sum_of_both, unit="USD"))
     written = mrdsl.loads(HEAD + "let dear = cost + 5 USD/vm * vms\nminimize dear\n")
     assert mrdsl.solve(spec).value == mrdsl.solve(written).value
+
+
+GOALS = [
+    "minimize cost + 5 USD/vm * vms",
+    "minimize fee * vms + cost",
+    "minimize 3 * cost",
+    "minimize cost * 2 - 0.5 * cost + fee * vms",
+    "maximize 2 * admitted(sort) - 0.1 job/vm * vms",
+    "maximize admitted(sort)",
+    "minimize vms",
+    "minimize x",
+    "minimize x + 4 USD",
+]
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_goal_is_written_out_or_named_and_formatted(goal: str) -> None:
+    text = HEAD + f"let x = cost + fee * vms\n{goal}\n"
+    spec = mrdsl.loads(text)
+    assert spec.goal is not None
+    assert spec.goal.expression is not None
+    assert f"{spec.goal.sense} {spec.goal.quantity}" == goal
+    formatted = mrdsl.fmt(text.replace("* ", "*").replace(" +", "   +"))
+    assert goal in formatted.splitlines()
+    again = mrdsl.loads(mrdsl.dumps(spec))
+    assert again.goal is not None
+    assert (again.goal.expression, again.goal.unit, again.lets) == (spec.goal.expression, spec.goal.unit, spec.lets)
+
+
+def test_the_same_goal_in_other_words_has_the_same_optimum() -> None:
+    texts = ("minimize cost + fee * vms", "let x = cost + fee * vms\nminimize x", "minimize vms * fee + cost")
+    values = {mrdsl.solve(mrdsl.loads(HEAD + text + "\n")).value for text in texts}
+    assert len(values) == 1
+
+
+def test_params_in_a_goal_are_followed() -> None:
+    compiled = mrdsl.compile(mrdsl.loads(HEAD + "minimize cost + fee * vms\n"))
+    compiled.update(fee="7 USD/vm")
+    assert compiled.spec == mrdsl.loads(HEAD + "minimize cost + fee * vms\n", {"fee": "7 USD/vm"})
