@@ -22,6 +22,7 @@ from mrdsl.api.plans import (
 )
 from mrdsl.api.plugins import check_plugin
 from mrdsl.api.studies import experiment, experiments, explain, read, study, sweep, why
+from mrdsl.api.tables import from_table
 
 __all__ = [
     "asolve",
@@ -36,6 +37,7 @@ __all__ = [
     "explain",
     "export",
     "fmt",
+    "from_table",
     "load",
     "load_plan",
     "loads",

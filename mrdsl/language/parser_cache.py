@@ -25,7 +25,8 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.resources import cache_folder
 
-NAME = "parser.json"
+KEPT = 8
+"""Grammars whose tables are kept: of several installations of one user none has those of another built anew."""
 FORMAT = 1
 _LARGEST = 16 << 20
 _OPTIONS = frozenset({"parser", "lexer", "start", "maybe_placeholders"})
@@ -35,7 +36,7 @@ def cached(grammar: str, builder: Any, options: Mapping[str, Any]) -> Lark:
     """The parser of a grammar, from its kept tables where they are of this very grammar and this version of Lark."""
     key = _key(grammar, options)
     folder = _folder()
-    known = _read(folder / NAME, key) if folder is not None else None
+    known = _read(folder / name_of(key), key) if folder is not None else None
     if known is not None:
         parser: Any = Lark.__new__(Lark)
         return _as_lark(parser._load(known, transformer=builder))
@@ -51,8 +52,13 @@ def _as_lark(parser: Any) -> Lark:
 
 
 def _key(grammar: str, options: Mapping[str, Any]) -> str:
-    parts = [FORMAT, lark.__version__, sys.version_info[:2], sorted(options.items()), grammar]
+    parts: list[Any] = [FORMAT, lark.__version__, sys.version_info[:2], sorted(options.items()), grammar]
     return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def name_of(key: str) -> str:
+    """The file of the tables with a key."""
+    return f"parser-{key[:16]}.json"
 
 
 def _folder() -> Path | None:
@@ -94,8 +100,10 @@ def _write(folder: Path, key: str, parser: Any) -> None:
     body = json.dumps(_encoded({"data": {**data, "options": kept}, "memo": memo}), separators=(",", ":"))
     head = f"{key} {hashlib.sha256(body.encode()).hexdigest()}\n"
     with contextlib.suppress(MrdslError, OSError):
-        write_text(folder / NAME, head + body, force=True)
-        os.chmod(folder / NAME, 0o600)
+        write_text(folder / name_of(key), head + body, force=True)
+        os.chmod(folder / name_of(key), 0o600)
+        for old in sorted(folder.glob(name_of("*")), key=lambda path: path.stat().st_mtime_ns)[:-KEPT]:
+            old.unlink()
 
 
 def _encoded(value: Any) -> Any:

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from mrdsl.core.resources import resource_text
 from mrdsl.language import parser_cache, parsing
-from mrdsl.language.grammar import grammar
+from mrdsl.language.grammar import _OPTIONS, grammar
 from mrdsl.language.parsing import fast_parser, parse
 
+NAME = parser_cache.name_of(parser_cache._key(resource_text("grammar/mrspec.lark"), _OPTIONS))
 TEXT = 'problem capacity "a"\nclass c[1..3] { deadline = max(1 s, 2 min) / 2 # why\n jobs = 1 .. 2 }\n'
 
 
@@ -34,7 +36,7 @@ def tree() -> Any:
 
 def test_kept_tables_give_the_same_trees(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = tree()
-    assert [path.name for path in folder.iterdir()] == [parser_cache.NAME]
+    assert [path.name for path in folder.iterdir()] == [NAME]
     monkeypatch.setattr(parser_cache, "_write", lambda *_: pytest.fail("built again"))
     assert tree() == built
     assert parsing.parse("x = = 1", "text")[1]
@@ -44,7 +46,7 @@ def test_kept_tables_give_the_same_trees(folder: Path, monkeypatch: pytest.Monke
 def test_the_folder_and_the_file_are_the_users_alone(folder: Path) -> None:
     tree()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE((folder / parser_cache.NAME).stat().st_mode) == 0o600
+    assert stat.S_IMODE((folder / NAME).stat().st_mode) == 0o600
 
 
 class Planted:
@@ -55,7 +57,7 @@ class Planted:
         return os.mkdir, (str(self.mark),)
 
 
-@pytest.mark.parametrize("name", ["parser.tables", parser_cache.NAME])
+@pytest.mark.parametrize("name", ["parser.tables", NAME])
 def test_a_planted_pickle_runs_nothing(name: str, folder: Path, tmp_path: Path) -> None:
     folder.mkdir(mode=0o700)
     (folder / name).write_bytes(pickle.dumps(Planted(tmp_path / "ran")))
@@ -75,7 +77,7 @@ def test_a_folder_that_others_can_write_is_not_used(mode: int, folder: Path) -> 
 @pytest.mark.skipif(os.name == "nt", reason="no such modes there")
 def test_a_file_that_others_can_write_or_own_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree()
-    kept = folder / parser_cache.NAME
+    kept = folder / NAME
     kept.chmod(0o666)
     assert parser_cache._read(kept, kept.read_text().split()[0]) is None
     kept.chmod(0o600)
@@ -87,9 +89,9 @@ def test_a_file_that_others_can_write_or_own_is_not_read(folder: Path, monkeypat
 @pytest.mark.parametrize("damage", [b"", b"\xff\n{}", b"x y\n{", b"[]"])
 def test_a_damaged_file_is_made_anew(damage: bytes, folder: Path) -> None:
     right = tree()
-    (folder / parser_cache.NAME).write_bytes(damage)
+    (folder / NAME).write_bytes(damage)
     assert tree() == right
-    assert (folder / parser_cache.NAME).stat().st_size > 1000
+    assert (folder / NAME).stat().st_size > 1000
 
 
 def test_without_a_folder_the_tables_are_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,3 +100,15 @@ def test_without_a_folder_the_tables_are_built(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv("MRDSL_CACHE", str(place))
         monkeypatch.setattr(parsing, "grammar", lambda: grammar.__wrapped__())
         assert tree()[1] == ()
+
+
+def test_other_installations_keep_theirs_and_old_ones_go(folder: Path) -> None:
+    tree()
+    for number in range(parser_cache.KEPT + 3):
+        other = folder / parser_cache.name_of(f"{number:016d}")
+        other.write_text("another grammar's")
+        os.utime(other, ns=(number, number))
+    (folder / NAME).write_bytes(b"damaged")
+    tree()
+    newest = [parser_cache.name_of(f"{number:016d}") for number in range(4, parser_cache.KEPT + 3)]
+    assert {path.name for path in folder.iterdir()} == {NAME, *newest}

@@ -1,0 +1,74 @@
+"""Tables of other libraries, through the Arrow PyCapsule interface (``__arrow_c_stream__``): polars, pyarrow, pandas.
+
+Only nanoarrow reads them; whose table it is, nobody asks.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any, Protocol, TypeGuard, runtime_checkable
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.exchange.mistakes import FormatError
+
+
+@runtime_checkable
+class Arrow(Protocol):
+    """What offers its rows through the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+def is_arrow(table: object) -> TypeGuard[Arrow]:
+    """Whether an object offers its rows so."""
+    return isinstance(table, Arrow)
+
+
+def rows_of(table: Arrow) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """The heads and the rows of a table as Python values, None where a cell is empty.
+
+    Row by row: of a column alone nanoarrow 0.9 makes an array anew, and fails on long texts as polars has them.
+
+    Raises MrdslError ``missing-extra`` without nanoarrow, FormatError where it is no table of named columns.
+    """
+    try:
+        import nanoarrow
+    except ImportError:
+        hint = "pip install nanoarrow, or mrdsl with its extra `tables`"
+        message = "tables of other libraries need nanoarrow, which is not installed"
+        raise MrdslError([error("missing-extra", message, None, hint)], 3) from None
+    try:
+        stream = nanoarrow.ArrayStream(table)
+        heads = tuple(str(field.name) for field in stream.schema.fields)
+        return heads, list(stream.iter_tuples())
+    except (ValueError, TypeError, NotImplementedError, RuntimeError, KeyError, ImportError) as refused:
+        raise FormatError(f"its columns cannot be read: {refused}") from None
+
+
+def as_csv(table: Arrow) -> tuple[str, list[int]]:
+    """A table as the text of a CSV file, and the line on which each of its rows begins. Raises as :func:`rows_of`.
+
+    A list is written as its words; empty cells, and NaN, which pandas has for them, stay empty.
+    """
+    heads, rows = rows_of(table)
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n").writerow
+    write(heads)
+    line, starts = 1 + sum(head.count("\n") for head in heads), []
+    for values in rows:
+        row = [_cell(value) for value in values]
+        starts.append(line + 1)
+        write(row)
+        line += 1 + sum(cell.count("\n") for cell in row)
+    return out.getvalue(), starts
+
+
+def _cell(value: Any) -> str:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ";".join(map(_cell, value))
+    return repr(value) if isinstance(value, float) else str(value)
