@@ -103,9 +103,10 @@ def collect(
         lacking += [
             f"{prefix}{word}" for word, (name, item) in words.items.items() if item.required and name not in written
         ]
-        lacking += [
-            f"{prefix}{w}" for w, (name, block) in words.singles.items() if block.required and name not in written
-        ]
+        for word, (name, block) in words.singles.items():
+            if block.required and name not in written:
+                inner = [one for one, (_, item) in vocabulary(block.node).items.items() if item.required]
+                lacking += [f"{prefix}{word}.{one}" for one in inner] or [f"{prefix}{word}"]
 
 
 def _collect_item(

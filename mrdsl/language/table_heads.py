@@ -187,10 +187,15 @@ def _in_unit(written: str, unit: str, kind: units.Kind, span: Span, context: Blo
                 f"write `{written} [{kind.shown_in(context.scope.report.currency) or '%'}]`",
             )
         )
+    report = context.scope.report
+    before = report.currency
     try:
         return evaluate(tree, context.scope)
     except MistakeError as mistake:
         raise _at(mistake, span) from None
+    finally:
+        if report.currency != before:
+            report.currency_span = span
 
 
 def _at(mistake: MistakeError, span: Span) -> MistakeError:

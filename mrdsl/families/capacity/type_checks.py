@@ -18,6 +18,9 @@ from mrdsl.spec.machines import ONE, any_rows, shared_rows
 from mrdsl.spec.matching import matching
 from mrdsl.spec.spec import Spec
 
+NAMED = 3
+"""So many types at most say what they lack."""
+
 
 def check_types(facts: CapacityFacts) -> Iterator[Diagnostic]:
     """Names of types that there are not, classes that do not say what a VM hosts, resources that are not known."""
@@ -251,16 +254,34 @@ def _held_by_none(facts: CapacityFacts, node: JobClass) -> Diagnostic:
                     node.container.span if node.container is not None else node.span,
                     f"lower {resource} in its container, or add a vm with more",
                 )
+    lacking = [short for vm in usable for short in _lacking(node, vm)[:1]]
+    more = f", and {len(lacking) - NAMED} more types lack something" if len(lacking) > NAMED else ""
     return impossible(
         "no-vm-type",
-        f"no single VM type holds tasks of every kind of class {node.name}",
+        f"no single VM type holds tasks of every kind of class {node.name}"
+        + (f": {'; '.join(lacking[:NAMED])}{more}" if lacking else ""),
         node.span,
         "lower what its containers take, or add a vm with more cores and memory",
     )
 
 
+def _lacking(node: JobClass, vm: VmType) -> list[str]:
+    """What a type has too little of for the tasks of a class."""
+    found = []
+    for kind in _kinds(node):
+        taken = getattr(node.container, kind) if node.container is not None else None
+        for resource in ("memory", "cores"):
+            wanted, there = getattr(taken, resource, None), getattr(vm, resource)
+            if wanted is not None and there is not None and there < wanted:
+                amounts = _amount(there, resource), _amount(wanted, resource)
+                found.append(f"{vm.name} has {amounts[0]}, and a {kind} task takes {amounts[1]}")
+    return found
+
+
 def _amount(value: float, resource: str) -> str:
-    return show(value, "data") + " of memory" if resource == "memory" else f"{value:g} cores"
+    if resource == "memory":
+        return show(value, "data") + " of memory"
+    return f"{value:g} core" + ("" if value == 1.0 else "s")
 
 
 def _too_late(mix: Any, index: int, node: JobClass) -> Diagnostic:
