@@ -7,7 +7,7 @@ import pytest
 
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
 from mrdsl.families.deadline.methods.contraction import contracted, of_each_dag, without_twins
-from mrdsl.families.deadline.methods.factors import Direct
+from mrdsl.families.deadline.methods.factors import Direct, Solved
 from mrdsl.families.deadline.methods.interior_point import maximize_product
 from mrdsl.families.deadline.methods.laplacian import Pattern
 from mrdsl.families.deadline.methods.multigrid import Multigrid
@@ -113,3 +113,29 @@ def test_what_was_merged_serves_later_matrices_until_it_is_worn(at_once: bool, m
     assert merged[0]
     assert [each is merged[0] for each in merged] == [True, True, not at_once, False]
     assert (merged[3] is merged[2]) is at_once
+
+
+def test_systems_are_left_as_they_are_until_the_gap_is_to_be_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    network, _ = without_twins(contracted(with_spare([random_dag(rng, 500, 60, 1.0, "a")], [1.5])))
+    by_factor = maximize_product(network, 1e-9)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.EASY", 0.0)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.HARD", np.inf)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.SLOW", 1000)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.laplacian.MOST", 10)
+    monkeypatch.setattr("mrdsl.families.deadline.methods.multigrid.COARSEST", 20)
+    taken: list[int] = []
+    solve = Multigrid.solve
+
+    def counted(self: Multigrid, *arguments: float) -> Solved:
+        found = solve(self, *arguments)  # type: ignore[arg-type]
+        taken.append(found.iterations)
+        return found
+
+    monkeypatch.setattr(Multigrid, "solve", counted)
+    assert maximize_product(network, 1e-3).done
+    assert max(taken) == 10  # some were left, and the gap is proven all the same
+    fine = maximize_product(network, 1e-9)
+    assert fine.done
+    assert max(taken) > 10  # the last ones were not
+    assert fine.value == pytest.approx(by_factor.value, rel=2e-9)

@@ -68,11 +68,12 @@ def maximize_product(
     end = np.inf if ends is None else ends
     point = _Point(network, limits or no_limits(len(network.tail)), clock, end)
     for step in range(MOST_STEPS):
-        if point.nearly_closed(gap):
+        near = point.nearly_closed(gap)
+        if near:
             point.note()
         if point.closed(gap):
             return point.found(True, step)
-        if not point.newton.advance(point.estimated() / float(point.weight.sum())):
+        if not point.newton.advance(point.estimated() / float(point.weight.sum()), near):
             break
     point.note()
     return point.found(point.closed(gap), MOST_STEPS)

@@ -14,7 +14,7 @@ import scipy.sparse as sparse
 from mrdsl.families.deadline.levels import Floats, Ints
 from mrdsl.families.deadline.methods.factor_work import work_of_factor
 from mrdsl.families.deadline.methods.factors import Direct, Solved
-from mrdsl.families.deadline.methods.multigrid import Multigrid
+from mrdsl.families.deadline.methods.multigrid import MOST, Multigrid
 
 EASY, HARD = 1.5e9, 1e10
 """Work up to which a system is factorized at once, and up to which it is where multigrid is slow."""
@@ -67,11 +67,12 @@ class Pattern:
         self._multigrid: Multigrid | None = None
         self.once = False
 
-    def solver(self, conductances: Floats, left: Callable[[], float] = _ages) -> Solves:
+    def solver(self, conductances: Floats, left: Callable[[], float] = _ages, patient: bool = False) -> Solves:
         """What solves systems with these conductances: a factor where it is little work, else multigrid.
 
         ``left`` says how many seconds are left: no factor is begun that may take more, and multigrid stops where it
-        stands when none is.
+        stands when none is. It leaves a system as it is after ``MOST`` iterations, unless it is ``patient`` and a
+        factor is worth more of them.
         """
         matrix = self.matrix(conductances)
         in_time = self.work * SECONDS <= left()
@@ -81,7 +82,7 @@ class Pattern:
         self.once = self._multigrid is None
         self._multigrid = Multigrid(matrix, lambda: left() <= 0.0, self._multigrid)
         if self.work <= HARD and in_time:
-            return Either(self, matrix, self._multigrid)
+            return Either(self, matrix, self._multigrid, patient)
         return self._multigrid
 
     def was_slow(self) -> None:
@@ -98,15 +99,16 @@ class Pattern:
 class Either:
     """Solves a step's systems by multigrid, until that has cost as much as a factor: by this from then on."""
 
-    def __init__(self, pattern: Pattern, matrix: sparse.csr_matrix, multigrid: Multigrid) -> None:
-        self._pattern, self._matrix, self._multigrid = pattern, matrix, multigrid
+    def __init__(self, pattern: Pattern, matrix: sparse.csr_matrix, multigrid: Multigrid, patient: bool) -> None:
+        self._pattern, self._matrix, self._multigrid, self._patient = pattern, matrix, multigrid, patient
         self._factor: Direct | None = None
         self._left = max(SLOW, int(pattern.work * A_FACTOR / matrix.nnz))
 
     def solve(self, right: Floats, tolerance: float, energy: float = 0.0) -> Solved:
         """As multigrid does, or as the factor."""
         if self._factor is None:
-            found = self._multigrid.solve(right, tolerance, energy, self._left)
+            most = self._left if self._patient else min(self._left, MOST)
+            found = self._multigrid.solve(right, tolerance, energy, most)
             self._left -= found.iterations
             if self._left > 0:
                 return found

@@ -28,6 +28,8 @@ WORN = 1.5
 """Vertices are merged anew once a step's first system takes so many times the iterations that one took at first."""
 USELESS = 4.0
 """They are at once where a system takes so many times the iterations."""
+MOST = 300
+"""Iterations after which a system is left as it is: most steps are as long with a direction that is a little off."""
 _ROUNDS = 4
 _MOST_LEVELS = 25
 
@@ -115,7 +117,7 @@ class Multigrid:
         self.merged.append(found)
         return True
 
-    def solve(self, right: Floats, tolerance: float, energy: float = 0.0, most: int = 300) -> Solved:
+    def solve(self, right: Floats, tolerance: float, energy: float = 0.0, most: int = MOST) -> Solved:
         """The solution, after ``most`` iterations at most.
 
         The residual, in the norm of the preconditioner, which is near that of the error's energy, ends below
