@@ -141,8 +141,7 @@ def fault_of_a_plugin(cause: BaseException, groups: tuple[str, ...]) -> Diagnost
     ]
     found += [Plugin(f"a plug-in in {folder}", (os.path.realpath(folder),)) for folder in named_folders()]
     for plugin in found:
-        place = plugin.place(cause) if plugin is not None else None
-        if plugin is not None and place is not None:
+        if isinstance(plugin, Plugin) and (place := plugin.place(cause)) is not None:
             return plugin.told(f"failed with {type(cause).__name__}: {cause}", place)
     return None
 

@@ -33,8 +33,13 @@ def kit(kind: str, name: str) -> Mapping[str, str]:
     def filled(text: str) -> str:
         return _TOKENS.sub(lambda match: words[match[0]], text)
 
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_left_over(path.relative_to(folder)))
     return {filled(path.relative_to(folder).as_posix()): filled(path.read_text(encoding="utf-8")) for path in files}
+
+
+def _is_left_over(path: Path) -> bool:
+    """Whether a tool has left it: a cache."""
+    return any(part.startswith((".", "__pycache__")) for part in path.parts)
 
 
 def write(files: Mapping[str, str], folder: Path, *, force: bool = False) -> None:

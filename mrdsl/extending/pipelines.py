@@ -17,10 +17,14 @@ from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.extending.report import FAULTS, Checked, Trial
 from mrdsl.families import SHIPPED, family, reference_text
+from mrdsl.families.schedule.market import machine_type
+from mrdsl.families.schedule.plan import SchedulePlan
+from mrdsl.families.schedule.stream import jobs as jobs_of
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.planning.ended_results import goal_of
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.document import result_document
+from mrdsl.simulation.audit import audit
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.references import named_at, steps_of
 from mrdsl.spec.spec import Spec
@@ -28,6 +32,8 @@ from mrdsl.spec.spec import Spec
 SECONDS = 2.0
 PATIENCE = 60.0
 """A pipeline that minds its limit may end well after it on a machine with much else to do."""
+_TOLD = 5
+"""How many broken rules of a run are told."""
 _ENDS = (Termination.COMPLETED, Termination.OPTIMAL, Termination.TIME_LIMIT)
 
 Known = Callable[[Spec], Result]
@@ -87,6 +93,8 @@ def checked_run(declared: SolverFile, name: str, title: str, spec: Spec, known: 
             trial.wrong(f"{trial.what}: it took {took:.0f} s under a limit of {SECONDS:g} s")
         trial.complaints.extend(each for each in result.diagnostics if _is_fault(each, result))
         wrong = [*_mistakes(declared, name, result), *_false_claims(spec, name, result, known)]
+        if isinstance(result.plan, SchedulePlan):
+            wrong += audited(spec, result.plan)
         if title == "reference":
             wrong += _repeated(spec, declared, name, result)
         for message in wrong:
@@ -111,6 +119,14 @@ def _mistakes(declared: SolverFile, name: str, result: Result) -> Iterator[str]:
         proven = result.termination is not Termination.COMPLETED or result.value is None
         if declared.pipelines[name].exact and not proven:
             yield "its file says `exact`, but its plan is not proven"
+
+
+def audited(spec: Spec, plan: SchedulePlan) -> Iterator[str]:
+    """What is wrong with a run of a policy by its log, VM by VM and slot by slot."""
+    if plan.log is not None:
+        jobs = jobs_of(spec.facts, spec.seed or 0)
+        found = audit(plan.log(), machine_type(spec.facts.vms[0]), jobs, plan.cost.total)
+        yield from (f"its log breaks a rule: {message}" for message in found[:_TOLD])
 
 
 def _false_claims(spec: Spec, name: str, result: Result, known: Known) -> Iterator[str]:

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from mrdsl import families
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.plugins import fault_of_a_plugin
 from mrdsl.core.source import Span
+from mrdsl.solving import registry
 
 FAULTS = ("broken-plugin", "broken-family", "bad-solver-file", "broken-plan", "internal")
 """The codes of diagnostics that say that a part of mrdsl or a plug-in is wrong, not a spec."""
@@ -62,6 +65,9 @@ class Trial:
             yield
         except MrdslError as mistake:
             self.complaints.extend(each for each in mistake.diagnostics if not refusing or each.code in FAULTS)
+        except Exception as cause:  # whatever a plug-in does that no guard has seen
+            told = fault_of_a_plugin(cause, (families.ENTRY_POINTS, registry.ENTRY_POINTS))
+            self.complaints.append(told or complaint(f"{self.what}: {type(cause).__name__}: {cause}"))
 
     def done(self) -> Checked:
         """What came of it."""

@@ -21,6 +21,8 @@ ENTRY_POINTS = "mrdsl.families"
 KITS = {
     "family": "a problem of one's own, with facts, a model and rules",
     "pipeline": "heuristic steps for a family",
+    "policy": "what decides, event by event, for the family schedule",
+    "solver": "linear and mixed-integer programs by a function of one's own",
 }
 """What `mrdsl new KIND NAME` writes a plug-in of, in a word; no family is called so."""
 

@@ -35,6 +35,8 @@ from mrdsl.solving.declaration import SolverFile
 
 TOLERANCE = 1e-5
 _MOMENT = 2.0
+SMALLEST = ("quickstart", "two-jobs", "small", "reference")
+"""The names of a family's smallest shipped spec, the first that there is."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +272,7 @@ def _real_models() -> Iterator[RealModel]:
     for name in SHIPPED:
         known = family(name)
         folder = resource("models") / name
-        path = next((p for stem in ("quickstart", "reference") if (p := folder / f"{stem}.mrspec").is_file()), None)
+        path = next((p for stem in SMALLEST if (p := folder / f"{stem}.mrspec").is_file()), None)
         if known is None or path is None:
             continue
         spec = load_file(path).spec

@@ -74,10 +74,9 @@ def _importable(module: str) -> bool:
 
 
 def _in_pyomo(reach: ThroughPyomo) -> str | None:
-    import pyomo.environ as pyo
+    from mrdsl.solving.pyomo_factory import is_there
 
-    factory = pyo.SolverFactory(reach.factory)
-    return f"pyomo:{reach.factory}" if factory is not None and factory.available(exception_flag=False) else None
+    return f"pyomo:{reach.factory}" if is_there(reach.factory) else None
 
 
 def require(solver: SolverFile, span: Span | None = None) -> str:

@@ -134,7 +134,7 @@ def test_a_point_without_a_proof_is_kept(
             monkeypatch.setattr(model.solutions, "load_from", lambda _: None)
             return found
 
-    monkeypatch.setattr("mrdsl.solving.backends.pyomo.pyo.SolverFactory", lambda name: Stopped())
+    monkeypatch.setattr("pyomo.environ.SolverFactory", lambda name: Stopped())
     toml = BORROWED.format(factory="stops", limit=LIMITS["highs"])
     (tmp_path / "borrowed.toml").write_text(toml, encoding="utf-8")
     monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
@@ -172,7 +172,7 @@ def kept_in_mind(seen: list[Any]) -> type[PersistentSolver]:
 def test_a_persistent_interface_gets_its_instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = kept_in_mind([])
     monkeypatch.setattr(
-        "mrdsl.solving.backends.pyomo.pyo.SolverFactory",
+        "pyomo.environ.SolverFactory",
         lambda name, real=pyo.SolverFactory: made() if name == "keeps" else real(name),
     )
     (tmp_path / "borrowed.toml").write_text(BORROWED.format(factory="keeps", limit=LIMITS["highs"]), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -13,7 +13,9 @@ from typing import IO, Any
 
 import numpy as np
 
+from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.charts import LineChart, Series
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import MONEY, Result, SolutionStatus, Table, Termination
 from mrdsl.core.units import HOUR
 from mrdsl.core.watching import counted
@@ -23,9 +25,12 @@ from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, Vm
 from mrdsl.families.schedule.stream import jobs as jobs_of
 from mrdsl.reporting.chart_files import write_chart
 from mrdsl.simulation.statistics import half_width
+from mrdsl.solving import registry
+from mrdsl.solving.references import steps_of
 from mrdsl.spec.spec import Spec
 
 POINTS = 1000
+FAMILY, OWN_POLICY = "schedule", "policy"
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,36 @@ def run_once(spec: Spec, seed: int, jobs: int | None = None) -> SchedulePlan:
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
     """The policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn anew."""
     first = seed or 0
-    plan = mean_of([run_once(spec, first + i, jobs) for i in counted("simulating", range(runs))])
+    once = _own_method(spec, jobs) or partial(run_once, spec, jobs=jobs)
+    plan = mean_of([once(first + i) for i in counted("simulating", range(runs))])
     return Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, plan.cost.total)
+
+
+def _own_method(spec: Spec, jobs: int | None) -> Callable[[int], SchedulePlan] | None:
+    """One run by the pipeline that ``solve with`` names, by its seed; None where the spec's own policy decides.
+
+    Raises MrdslError where only the first jobs are asked for, which a method is not told of.
+    """
+    method = spec.method
+    if method is None or method.name in ("auto", OWN_POLICY):
+        return None
+    declared = registry.find(method.name, method.span)
+    if FAMILY not in declared.pipelines:
+        return None
+    if jobs is not None:
+        message = f"`solve with {method.name}` runs all jobs of the spec"
+        raise MrdslError([error("wrong-option", message, method.span, "leave out `jobs`, or `solve with`")])
+    given = {name: value for name, value in method.options.items() if name in declared.parameters(FAMILY)}
+    steps = steps_of(declared, FAMILY, given)
+
+    def once(seed: int) -> SchedulePlan:
+        draft = last_draft(steps, Draft(spec, seed=seed))
+        if not isinstance(draft.plan, SchedulePlan):
+            message = f"`{method.name}` gives no run to simulate"
+            raise MrdslError([*draft.diagnostics, error("no-simulation", message, method.span)])
+        return draft.plan
+
+    return once
 
 
 def mean_of(plans: Sequence[SchedulePlan]) -> SimulatedSchedule:

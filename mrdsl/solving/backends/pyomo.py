@@ -20,6 +20,7 @@ from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Termination
 from mrdsl.solving import flat
+from mrdsl.solving.pyomo_factory import factory_named
 from mrdsl.solving.request import Request
 
 TERMINATIONS = MappingProxyType(
@@ -41,16 +42,10 @@ TERMINATIONS = MappingProxyType(
 )
 
 
-VERSION_SECONDS = 60.0
-"""How long a program may take to tell its version, before it is asked anything: Pyomo waits two seconds."""
-
-
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
     """Solves the program, or ``request.model`` of :mod:`mrdsl.solving.flat`, by ``SolverFactory(request.factory)``."""
     model = request.model if request.program is None else flat.of_program(request.program)
-    factory = pyo.SolverFactory(request.factory)
-    if hasattr(factory, "_version_timeout"):
-        factory._version_timeout = VERSION_SECONDS
+    factory = factory_named(request.factory)
     for name, value in request.options.items():
         factory.options[name] = value
     with _scratch(request.folder):

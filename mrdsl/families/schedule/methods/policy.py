@@ -42,27 +42,53 @@ def policy_of(facts: said.ScheduleFacts) -> Policy:
     raise ValueError(f"no policy {chosen.algorithm!r}")
 
 
+Make = Callable[[said.ScheduleFacts], Policy]
+"""What makes a policy anew for each run."""
+DECIDES = ("ready", "lost", "decide", "clock")
+"""What every policy has: the methods of :class:`mrdsl.simulation.scheduling.Policy`."""
+
+
 def simulation(
-    facts: said.ScheduleFacts, seed: int, observer: Observer | None = None, jobs: Iterable[Job] | None = None
+    facts: said.ScheduleFacts,
+    seed: int,
+    observer: Observer | None = None,
+    jobs: Iterable[Job] | None = None,
+    make: Make = policy_of,
 ) -> Simulation:
     """A run that is ready to start: prices and policy of the facts and, unless given, their jobs, from ``seed``."""
     vm = facts.vms[0]
     prices = price_process(vm, seed) if facts.policy.instances != "on_demand" else None
     arrivals = jobs_of(facts, seed) if jobs is None else jobs
-    return Simulation(machine_type(vm), prices, arrivals, policy_of(facts), observer)
+    return Simulation(machine_type(vm), prices, arrivals, make(facts), observer)
 
 
-def decisions(facts: said.ScheduleFacts, seed: int, jobs: int | None = None) -> Sequence[Entry]:
+def decisions(facts: said.ScheduleFacts, seed: int, jobs: int | None = None, make: Make = policy_of) -> Sequence[Entry]:
     """The log of a run with the first ``jobs`` jobs, or all of them: the run is made again."""
     log = Log()
-    simulation(facts, seed, log, islice(jobs_of(facts, seed), jobs)).run()
+    simulation(facts, seed, log, islice(jobs_of(facts, seed), jobs), make).run()
     return log.entries
 
 
 def run_policy(draft: Draft) -> Draft:
     """Simulates the spec's policy once, from the draft's seed; stops at the time limit, then without a plan."""
+    return _run(draft, policy_of)
+
+
+def run_own(draft: Draft, make: Make) -> Draft:
+    """As :func:`run_policy` for a policy of one's own, which ``make`` makes anew for each run; what a step calls.
+
+    Raises TypeError for what does not decide all that a policy does.
+    """
+    made = make(draft.spec.facts)
+    missing = [name for name in DECIDES if not callable(getattr(made, name, None))]
+    if missing:
+        raise TypeError(f"{type(made).__name__} is no policy: it lacks `{'`, `'.join(missing)}`")
+    return _run(draft, make)
+
+
+def _run(draft: Draft, make: Make) -> Draft:
     facts = draft.spec.facts
-    run = simulation(facts, draft.seed)
+    run = simulation(facts, draft.seed, make=make)
     seen = run.run(_deadline(draft))
     if not seen.complete:
         told = warning(
@@ -71,7 +97,7 @@ def run_policy(draft: Draft) -> Draft:
             hint="give more time, or fewer jobs with `end` in `arrivals`",
         )
         return replace(draft, termination=Termination.TIME_LIMIT, diagnostics=(*draft.diagnostics, told))
-    plan = plan_of(seen, sum(run.machine.slots), partial(decisions, facts, draft.seed))
+    plan = plan_of(seen, sum(run.machine.slots), partial(decisions, facts, draft.seed, make=make))
     return replace(draft, plan=plan, value=plan.cost.total)
 
 

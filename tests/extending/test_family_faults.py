@@ -1,0 +1,186 @@
+"""A family's faults are told as its own, with file and line; the kit's family is broken in one place each time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mrdsl
+from mrdsl.core import plugins
+from mrdsl.extending.checking import check_plugin, named
+from mrdsl.extending.kits import kit, write
+from tests.command_lines import run_here
+
+FAULTS: dict[str, tuple[str, str, str, str, str]] = {
+    # what is wrong: the file, the text in it, what stands there instead, the message, the text of the line told
+    "`build` raises": (
+        "model.py",
+        "    model = pyo.ConcreteModel()",
+        "    model = topics['none']",
+        "failed with KeyError: 'none', in `build` of whole",
+        "model = topics",
+    ),
+    "`decode` gives no plan": (
+        "hooks.py",
+        "    return decode(spec, model, relax)",
+        "    return 5",
+        "instead of a Plan, in `decode` of whole",
+        "def decode",
+    ),
+    "`verify` fails on the way": (
+        "rules.py",
+        "count = plan.executors.get(topic.name, 0.0)",
+        "count = plan.workers[topic.name]",
+        "AttributeError: 'StreamPlan' object has no attribute 'workers', in `verify`",
+        "count = plan.workers",
+    ),
+    "`measure` gives a word": (
+        "hooks.py",
+        "    return measure(spec, plan)",
+        '    return "dear"',
+        "returned the str 'dear' instead of a number, in `measure`",
+        "def measure",
+    ),
+    "`impossible` ends Python": (
+        "rules.py",
+        "    executor = spec.facts.executor",
+        "    import sys; sys.exit(0); executor = spec.facts.executor",
+        "failed with SystemExit: 0, in `impossible`",
+        "sys.exit(0)",
+    ),
+    "a module of a hook is no Python": ("rules.py", "from __future__", "from from", "SyntaxError", "from from"),
+    "`choose` names no solver": (
+        "__init__.py",
+        "    why=hooks.why,",
+        "    why=hooks.why,\n    choose=lambda spec, relax, formulation: None,",
+        "returned None instead of a solver's name, in `choose`",
+        "choose=lambda",
+    ),
+    "`run` gives no Result": (
+        "__init__.py",
+        "build=hooks.build, decode=hooks.decode",
+        "run=lambda spec, relax, limits, solve: 3",
+        "returned the int 3 instead of a Result, in `run` of whole",
+        "run=lambda",
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(kit("family", "streams"), tmp_path / "streams")
+    return tmp_path / "streams"
+
+
+def change(folder: Path, name: str, text: str, instead: str) -> Path:
+    path = folder / "streams" / name
+    before = path.read_text(encoding="utf-8")
+    assert text in before
+    path.write_text(before.replace(text, instead, 1), encoding="utf-8")
+    return path
+
+
+def reference(folder: Path) -> mrdsl.Spec:
+    return mrdsl.load(folder / "streams" / "reference.mrspec")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_told_with_its_line(fault: str, folder: Path) -> None:
+    name, text, instead, message, line = FAULTS[fault]
+    path = change(folder, name, text, instead)
+    with named(folder), pytest.raises(mrdsl.PluginError) as told:
+        mrdsl.solve(reference(folder))
+    (found,) = told.value.diagnostics
+    assert found.message.startswith("the family `streams` ")
+    assert message in found.message
+    assert found.span is not None
+    assert Path(found.span.file) == path
+    assert line in path.read_text(encoding="utf-8").splitlines()[found.span.line - 1]
+    assert (found.code, found.span) in [(each.code, each.span) for each in check_plugin(folder).complaints]
+
+
+NONE: dict[str, tuple[str, str, str, str]] = {
+    "its module is no Python": ("plan.py", "@dataclass(frozen=True)", "@@", "SyntaxError"),
+    "its facts import what is not there": ("facts.py", "from mrdsl.spec.schema", "from mrdsl.spec.scheme", "No module"),
+    "no way to be solved": (
+        "__init__.py",
+        "build=hooks.build, decode=hooks.decode",
+        "",
+        "lacks a hook: its formulation",
+    ),
+    "quantities without their hook": ("__init__.py", "    quantity=hooks.quantity,\n", "", "has no `quantity`"),
+    "another name": ("__init__.py", 'name="streams"', 'name="rivers"', "calls itself `rivers`"),
+    "no goal": ("__init__.py", "goals=(GoalKind(", "goals=() and (GoalKind(", "names no goal"),
+}
+
+
+@pytest.mark.parametrize("fault", NONE)
+def test_a_family_that_cannot_be_is_told_where_it_fails(fault: str, folder: Path) -> None:
+    name, text, instead, message = NONE[fault]
+    if fault == "its module is no Python":
+        change(folder, "__init__.py", "from streams.facts", "from streams.plan import StreamPlan\nfrom streams.facts")
+    path = change(folder, name, text, instead)
+    with named(folder), pytest.raises(mrdsl.MrdslError, match=message) as told:
+        mrdsl.load(folder / "streams" / "reference.mrspec")
+    (found,) = told.value.diagnostics
+    assert found.code == "broken-family"
+    assert found.span is not None  # the word in the spec
+    if name != "__init__.py":
+        (where,) = found.related
+        assert where.span is not None
+        assert Path(where.span.file) == path
+        assert instead in path.read_text(encoding="utf-8").splitlines()[where.span.line - 1]
+    assert [each.code for each in check_plugin(folder).complaints] == ["broken-family"]
+
+
+@pytest.mark.parametrize(
+    ("hook", "words"), [("verify", "`verify` holds plans"), ("plans", "`plans` names the classes")]
+)
+def test_a_missing_hook_is_found_by_the_check(hook: str, words: str, folder: Path) -> None:
+    change(folder, "__init__.py", f"    {hook}=hooks.{hook},\n", "")
+    told = [each.message for each in check_plugin(folder).complaints]
+    assert any(words in message and "lacks a hook" in message for message in told), told
+
+
+def test_a_plan_that_breaks_the_spec_is_found_by_the_check(folder: Path) -> None:
+    change(folder, "model.py", ">= topics[name].rate", ">= 0.5 * topics[name].rate")
+    report = check_plugin(folder)
+    assert not report.passes
+    assert any("topic clicks gets 3 executors, too few" in each.message for each in report.complaints)
+
+
+def test_a_word_of_mrdsl_new_is_no_familys_name(folder: Path) -> None:
+    """A family `solver` could be asked for by no `mrdsl new solver`."""
+    change(folder, "__init__.py", 'name="streams"', 'name="solver"')
+    project = folder / "pyproject.toml"
+    project.write_text(project.read_text(encoding="utf-8").replace("streams = ", "solver = "), encoding="utf-8")
+    with named(folder), pytest.raises(mrdsl.MrdslError, match="bears a name that is a word of `mrdsl new`"):
+        mrdsl.loads('problem solver "a"\n')
+    with pytest.raises(mrdsl.MrdslError, match="that is what a solver is called"):
+        kit("family", "solver")
+
+
+def test_a_hook_that_does_not_end_is_told_under_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "PATIENCE", 0.1)
+    loop = "    while True:\n        str(topics)\n"
+    path = change(folder, "model.py", "    model = pyo.ConcreteModel()\n", loop)
+    with named(folder):
+        spec = reference(folder)
+        with pytest.raises(mrdsl.PluginError, match=r"did not end within .* in `build` of whole") as told:
+            mrdsl.solve(spec, limits=mrdsl.Limits(time=0.2))
+    (found,) = told.value.diagnostics
+    assert found.span is not None
+    assert Path(found.span.file) == path
+    assert path.read_text(encoding="utf-8").splitlines()[found.span.line - 1] in loop
+
+
+def test_tables_of_a_plan_that_fail_are_the_plugins(folder: Path) -> None:
+    """No hook, but code of the plug-in that the terminal asks: told by the command as the plug-in's all the same."""
+    path = change(folder, "plan.py", "        return (Table(", "        1 / 0\n        return (Table(")
+    with named(folder):
+        done = run_here(("solve", str(folder / "streams" / "reference.mrspec")), folder)
+    assert done.exit_code == 3
+    line = 1 + path.read_text(encoding="utf-8").splitlines().index("        1 / 0")
+    assert f"plan.py:{line}:1: error[broken-plugin]: the plug-in `streams` failed with ZeroDivisionError" in done.output
+    assert "a fault of mrdsl" not in done.output
