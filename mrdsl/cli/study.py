@@ -34,7 +34,10 @@ from mrdsl.cli.printing import say
 @click.option("--retry", is_flag=True, help="Run again what failed.")
 @click.option("--no-plots", is_flag=True, help="Draw no charts into the folder.")
 def study(file: str | None, output: Path | None, table: Path | None, report: Path | None, **options: Any) -> int:
-    """Run the study in FILE, or the shipped one of that name; list those without. Goes on where it was stopped."""
+    """Run the study in FILE, or the shipped one of that name; list those without. Goes on where it was stopped.
+
+    Of a folder that a study has filled, print its tables.
+    """
     from mrdsl.sweeping.study.shipped import shipped_studies, study_file
 
     if file is None:
@@ -45,6 +48,11 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     from mrdsl.sweeping.study.study import Way, run_study_file
     from mrdsl.sweeping.table import check_ending, write_table
 
+    if Path(file).is_dir():
+        from mrdsl.sweeping.study.shown import tables_in
+
+        click.echo(print_tables(tables_in(Path(file))))
+        return PLAN
     path = study_file(file)
     outputs = Outputs({"--table": table, "--report": report}, options["force"])
     outputs.check(path)

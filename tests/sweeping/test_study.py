@@ -17,7 +17,9 @@ import pytest
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.watching import Progress, watched
 from mrdsl.sweeping import executors
+from mrdsl.sweeping.study.shown import tables_in
 from mrdsl.sweeping.study.study import Studied, Way, run_study_file
 from tests.sweeping.cluster import Cluster
 from tests.sweeping.counted import install
@@ -262,6 +264,59 @@ def test_a_table_of_no_column_is_told_and_the_runs_are_kept(folder: Path) -> Non
     ]
     path.write_text(STUDY, encoding="utf-8")
     assert run(folder).resumed == 8
+
+
+def test_the_tables_of_a_folder_are_shown_again(folder: Path) -> None:
+    done = run(folder)
+    shown = tables_in(folder / "out")
+    assert [(each.title, each.columns) for each in shown] == [(each.title, each.columns) for each in done.tables]
+    for again, first in zip(shown, done.tables, strict=True):
+        assert [list(row) for row in again.rows] == [list(row) for row in first.rows]
+
+
+MANIFESTS = {
+    "no JSON": "{",
+    "no tables": "{}",
+    "a table elsewhere": '{"tables": [{"title": "x", "file": "../night.toml"}]}',
+    "no title": '{"tables": [{"file": "runs.csv"}]}',
+    "no such file": '{"tables": [{"title": "x", "file": "none.csv"}]}',
+    "no table": '{"tables": [{"title": "x", "file": "uneven.csv"}]}',
+    "deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_a_manifest_that_somebody_else_wrote_shows_nothing_else(name: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(MANIFESTS[name], encoding="utf-8")
+    (tmp_path / "uneven.csv").write_text("a,b\n1\n", encoding="utf-8")
+    with pytest.raises(MrdslError, match="cannot be read"):
+        tables_in(tmp_path)
+
+
+def test_work_is_told_run_by_run(folder: Path) -> None:
+    seen: list[Progress] = []
+    with watched(seen.append):
+        run(folder)
+    assert [(each.what, each.done, each.total) for each in seen if not each.over] == [
+        ("runs", done, 8) for done in (0, 0, 1, 2, 3, 4, 5, 6, 7, 8)
+    ]
+    assert seen[-1].over
+
+
+def test_ctrl_c_leaves_a_table_and_goes_on(folder: Path, counts: Path) -> None:
+    command = [sys.executable, "-m", "mrdsl", "study", "night.toml", "-o", "out", "-j", "1", "--no-plots"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MRDSL_TEST_SECONDS": "0.3"}
+    process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and len(lines(counts)) < 3:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)[1]
+    assert process.returncode == 4, told
+    assert "interrupted; the same command goes on where it stopped" in told
+    kept = len(lines(folder / "out" / "runs.jsonl")) - 1
+    assert 2 <= kept < 12
+    assert len(lines(folder / "out" / "runs.csv")) == 1 + kept
+    assert run(folder).resumed == kept
 
 
 def test_from_python(folder: Path) -> None:
