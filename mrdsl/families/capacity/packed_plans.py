@@ -57,6 +57,13 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
     return _beside(spec, result, _graded(replace(result, value=value, plan=fitting), limits.gap))
 
 
+def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan:
+    """A plan whose classes have whole slots, which their jobs share, with its packing and the VMs that this takes."""
+    lanes = [packed(each) for each in held_by_lane(spec, plan)]
+    fitting = _enough(spec, plan, lanes)
+    return plan if fitting is None else replace(fitting, packing=joined(lanes))
+
+
 def _graded(result: Result, gap: float | None) -> Result:
     """The result, no more called optimal where its bound does not prove that of its value."""
     away = relative_gap(result.value, result.bound, result.fixed)

@@ -25,11 +25,12 @@ def verify_wholeness(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Di
     fitting = (NO,) if relax else (DEFAULT, NO) if asked is None else (asked,)
     if plan.wholeness not in fitting:
         yield _broken(spec, f"whole is `{plan.wholeness}` in the plan, not `{fitting[0]}`")
-    if plan.wholeness == NO:
+    if plan.wholeness == NO and plan.packing is None:
         if asked is None:
             yield _fractions(spec, plan, relax)
         return
-    yield from _whole_per_job(spec, plan)
+    if plan.wholeness != NO:
+        yield from _whole_per_job(spec, plan)
     if plan.packing is None:
         yield _broken(spec, "its slots are whole, and it does not say which VM holds which")
         return

@@ -32,6 +32,7 @@ from mrdsl.families.capacity.methods.search import (
     with_guarantees,
 )
 from mrdsl.families.capacity.methods.trials import Cell, Placement, Times, quantile
+from mrdsl.families.capacity.packed_plans import as_packed
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.promises import promises_of, without_promises
 from mrdsl.families.capacity.shape import refuse_types
@@ -250,7 +251,7 @@ def _is_broken(search: Search, want: Wanted, times: Times) -> bool:
 def _candidate(draft: Draft, search: Search, placement: Placement) -> CapacityPlan | None:
     pinned = {index: cell.jobs for index, cell in enumerate(placement)}
     bare = None if search.stopped else planned(search.spec, search.fits, pinned, False, draft.limits)
-    return None if bare is None else search.rebuilt(bare, placement)
+    return None if bare is None else as_packed(search.spec, search.rebuilt(bare, placement))
 
 
 def _is_safe(search: Search) -> bool:
@@ -266,6 +267,7 @@ def _looked(
 ) -> tuple[tuple[Evidence, ...], dict[int, Times]]:
     """What runs with the look's own seed show of every promise, and the times of classes where one is not shown."""
     trials = search.new_trials(plan, "look", look)
+    trials.as_packed = plan.packing is not None
     evidence, short = [], {}
     for want in search.wanted:
         if not placement[want.index].jobs:

@@ -164,8 +164,8 @@ class Search:
         self.points.setdefault(want.index, []).append(Point(cell, seen))
 
     def rebuilt(self, plan: CapacityPlan, placement: Placement) -> CapacityPlan:
-        """The plan of coefficients as one of the spec, with the slots of the classes that have some whole."""
-        slots = np.array([plan.map_slots, plan.reduce_slots])
+        """The plan of coefficients as one of the spec, with the slots of each class whole, which its jobs share."""
+        slots = np.array([ceiling(plan.map_slots), ceiling(plan.reduce_slots)])
         for index in self.fits:
             slots[:, index] = placement[index].map, placement[index].reduce
         bought = plan.on_demand, plan.reserved

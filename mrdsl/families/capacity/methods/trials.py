@@ -44,13 +44,14 @@ def seed_of(seed: int, *place: object) -> int:
 class Trials:
     """Runs of placements with one seed. ``held`` says how each class is run; ``made`` counts the runs of classes.
 
-    ``go_on`` is called before each run, and may raise.
+    ``go_on`` is called before each run, and may raise. ``as_packed``: slots are on VMs as the plan has them.
     """
 
     held: Sequence[Held]
     rules: Simulation
     seed: int
     go_on: Callable[[], None] = lambda: None
+    as_packed: bool = False
     made: int = 0
     seen: dict[tuple[object, ...], Seen] = field(default_factory=dict)
 
@@ -78,7 +79,12 @@ class Trials:
 
     def _group(self, placement: Placement, index: int) -> tuple[Held, ...]:
         placed = [
-            replace(each, users=cell.jobs, slots=(cell.map, cell.reduce), machines=())
+            replace(
+                each,
+                users=cell.jobs,
+                slots=(cell.map, cell.reduce),
+                machines=each.machines if self.as_packed else (),
+            )
             for each, cell in zip(self.held, placement, strict=True)
         ]
         name = self.held[index].name
