@@ -13,6 +13,7 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.printable import is_printable
 from mrdsl.core.source import Span
+from mrdsl.editor.reserved import reserved_for
 from mrdsl.editor.scanning import Opened, blocks_around
 from mrdsl.editor.written import Written
 from mrdsl.families import family as find_family
@@ -155,6 +156,10 @@ def rename(written: Written, line: int, column: int, name: str) -> tuple[str, tu
         raise ValueError(f"the name of a {renamed} is one word of letters, digits and _")
     if renamed in ("param", "let") and name in units.UNITS:
         raise ValueError(f"`{name}` is a unit")
+    family = _family(written.problem) if written.problem is not None else None
+    why = reserved_for(name, renamed, family.facts if family is not None else None) if name != word else ""
+    if why:
+        raise ValueError(why)
     return name_text(name), uses
 
 

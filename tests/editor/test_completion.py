@@ -128,6 +128,23 @@ def test_a_params_name_is_a_word(name: str, why: str) -> None:
         rename(*at_cursor(HEAD.replace("load = 1", "lo|ad = 1")), name)
 
 
+@pytest.mark.parametrize(
+    "name", ["class", "stage", "classes", "minimize", "subject", "with", "from", "extends", "problem"]
+)
+def test_a_word_of_the_language_is_no_name(name: str) -> None:
+    for place in (HEAD.replace("class sort", "class so|rt"), HEAD.replace("load = 1", "lo|ad = 1")):
+        with pytest.raises(ValueError, match=f"`{name}` is a word of the language"):
+            rename(*at_cursor(place), name)
+
+
+@pytest.mark.parametrize("name", ["upper", "auto", "no"])
+def test_a_param_does_not_take_the_word_of_an_item(name: str) -> None:
+    """`guarantee = upper` would mean the param; a class may be called so."""
+    with pytest.raises(ValueError, match="what an item may be"):
+        rename(*at_cursor(HEAD.replace("load = 1", "lo|ad = 1")), name)
+    assert rename(*at_cursor(HEAD.replace("class sort", "class so|rt")), name)[0] == name
+
+
 def test_a_new_name_is_written_as_the_language_has_it() -> None:
     for name, written in (("big", "big"), ("big sort", '"big sort"'), ('a "b" \\', '"a \\"b\\" \\\\"')):
         assert rename(*at_cursor(HEAD.replace("class sort", "class so|rt")), name)[0] == written
