@@ -102,5 +102,6 @@ def result_text(result: Result) -> str:
 
 
 def print_tables(tables: Iterable[Table | str]) -> str:
-    """Tables and sentences one below the other."""
-    return "\n".join(part if isinstance(part, str) else table_text(part) for part in tables)
+    """Tables and sentences one below the other; the last line ends, whichever it is of."""
+    text = "\n".join(part if isinstance(part, str) else table_text(part) for part in tables)
+    return text if text.endswith("\n") or not text else text + "\n"

@@ -48,7 +48,7 @@ def value_at(facts: Node, number: FactNumber) -> float:
 
 
 def with_values(facts: Any, values: Mapping[FactNumber, float]) -> Any:
-    """The facts with some numbers changed; whole items stay whole."""
+    """The facts with some numbers changed; whole items stay whole, an end of a range takes the other along."""
     by_head: dict[str, list[tuple[FactNumber, float]]] = {}
     for number, value in values.items():
         by_head.setdefault(number.path.partition(".")[0], []).append((number, value))
@@ -119,7 +119,7 @@ def _changed(node: Any, path: str, value: float) -> Any:
     if rest:
         return replace(node, **{head: _changed(inner, rest, value)})
     if isinstance(node, Range):
-        return replace(node, **{head: value})
+        return Range(value, max(value, node.high)) if head == "low" else Range(min(node.low, value), value)
     declared = declarations(type(node))[head]
     whole = isinstance(declared, Item) and declared.whole
     return replace(node, **{head: round(value) if whole else value})
@@ -127,8 +127,19 @@ def _changed(node: Any, path: str, value: float) -> Any:
 
 def _changed_columns(holder: Columns[Any], changes: Sequence[tuple[FactNumber, float]]) -> Columns[Any]:
     values = dict(holder.values)
-    for path in dict.fromkeys(number.path.partition(".")[2] for number, _ in changes):
-        values[path] = column(holder, path).copy()
     for number, value in changes:
-        values[number.path.partition(".")[2]][number.index] = value
+        path = number.path.partition(".")[2]
+        item, _, end = path.rpartition(".")
+        _set(values, holder, path, number.index, value)
+        other = {"low": f"{item}.high", "high": f"{item}.low"}.get(end)
+        if other is not None:
+            beside = float(column(holder, other)[number.index])
+            if value > beside if end == "low" else value < beside:
+                _set(values, holder, other, number.index, value)
     return Columns(holder.node_type, holder.names, values, holder.span_at)
+
+
+def _set(values: dict[str, Any], holder: Columns[Any], path: str, index: int | None, value: float) -> None:
+    if values.get(path) is holder.values.get(path):
+        values[path] = column(holder, path).copy()
+    values[path][index] = value

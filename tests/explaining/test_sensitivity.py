@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import mrdsl
 from mrdsl.explaining.sensitivity import shadow_prices, steps, table
-from tests.explaining.test_infeasibility import GAMMA_A, spec_with
+from mrdsl.families.capacity.facts import JobClass
+from mrdsl.spec import Columns, column
+from mrdsl.spec.changing import FactNumber, with_values
+from tests.explaining.test_infeasibility import GAMMA_A, SPEC, spec_with
 
 
 def test_steps_of_the_relaxation_are_what_the_closed_form_says() -> None:
@@ -31,6 +37,31 @@ def test_a_step_that_no_plan_survives() -> None:
     assert hard.possible is False
     shown = table(spec, result, found)
     assert any(row[3] == "no plan" for row in shown.rows)
+
+
+def test_a_step_beyond_the_other_end_of_a_range_takes_it_along() -> None:
+    """One more than `jobs = 6` is seven that are asked for, not seven of six."""
+    for written, low, high in (("6", 7, 7), ("6 .. 6", 7, 7), ("6 .. 9", 7, 9)):
+        text = SPEC.format(promise="vms <= 200", whole="no").replace("jobs = 4 .. 6", f"jobs = {written}")
+        spec, more = mrdsl.loads(text), mrdsl.loads(text.replace(f"jobs = {written}", f"jobs = {low} .. {high}"))
+        result = mrdsl.solve(spec, "highs")
+        base = result.objective.value
+        step = next(s for s in steps(spec, result, "highs") if s.line.label == "jobs of a" and s.value == 7.0)
+        assert step.possible
+        assert step.effect == pytest.approx(mrdsl.solve(more, "highs").objective.value - base)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "ends"), [("low", 7.0, (7.0, 7.0)), ("high", 3.0, (3.0, 3.0)), ("low", 5.0, (5.0, 6.0))]
+)
+def test_ends_of_ranges_in_columns_move_as_written_ones(path: str, value: float, ends: tuple[float, float]) -> None:
+    both = np.array([6.0, 4.0]), np.array([6.0, 6.0])
+    held: Columns[JobClass] = Columns(JobClass, ["a", "b"], {"jobs.low": both[0], "jobs.high": both[1]})
+    written = spec_with("vms <= 200").facts
+    for facts, index in ((replace(written, classes=held), 1), (written, 0)):
+        changed = with_values(facts, {FactNumber(f"classes.jobs.{path}", index): value}).classes
+        assert tuple(float(column(changed, f"jobs.{end}")[index]) for end in ("low", "high")) == ends
+    assert held.values["jobs.low"].tolist() == [6.0, 4.0]
 
 
 def test_shadow_prices_of_the_relaxation() -> None:
