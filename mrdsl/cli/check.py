@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @shared.params
 @click.option("--format", "form", type=click.Choice(["text", "json", "github"]), default="text", show_default=True)
 @shared.allow_outside
+@shared.solver_folder
 def check(files: tuple[Path, ...], defines: tuple[str, ...], data: Path | None, form: str, allow_outside: bool) -> int:
     """Report every mistake in FILES, specs or saved plans; a folder stands for all .mrspec files below it, and
     `-` for the standard input.

@@ -20,6 +20,7 @@ from mrdsl.families import KITS, family_names, reference_text, summary
 @click.argument("name", required=False)
 @click.option("-o", "--output", type=OutputFile(), help="Write to a file, or a plug-in to a folder; - prints a spec.")
 @shared.force
+@shared.solver_folder
 def new(kind: str | None, name: str | None, output: Path | None, force: bool) -> None:
     """Print a commented spec of a problem FAMILY, or write a folder NAME that holds a plug-in of a KIND and runs.
 

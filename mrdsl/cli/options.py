@@ -134,9 +134,9 @@ solver_folder = click.option(
     expose_value=False,
     callback=_look_in,
     is_eager=True,
-    help="A folder of solver files of your own.",
+    help="A folder of your own: solver files, or a plug-in.",
 )
-"""Solver files of one's own are looked at nowhere else but where the user says so."""
+"""Solver files and plug-ins are looked at nowhere else but where the user says so."""
 solver = together(
     click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`."),
     solver_folder,

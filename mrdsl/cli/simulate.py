@@ -19,6 +19,7 @@ from mrdsl.exchange.registry import OF_A_RUN
 
 @click.command()
 @shared.spec_options
+@shared.solver_folder
 @shared.runs
 @shared.jobs
 @shared.processes

@@ -111,6 +111,7 @@ RETURNS: Mapping[str, Mistake] = MappingProxyType(
         "deployments": _is(tuple, "deployments"),
         "reference": _is(str, "the text of a spec"),
         "plans": _classes_mistake,
+        "shown_again": _or_none(plan_mistake),
         "operated": _anything,
     }
 )

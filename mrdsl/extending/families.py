@@ -52,6 +52,7 @@ TAKE = {
     "report": 2,
     "simulate": 4,
     "simulate_plan": 3,
+    "shown_again": 3,
     "reference": 0,
     "plans": 0,
     "operated": 2,
