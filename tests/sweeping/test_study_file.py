@@ -173,6 +173,16 @@ def test_specs_of_one_content_share_their_runs(folder: Path) -> None:
     assert found[0].key != found[1].key
 
 
+def test_a_spec_that_changed_since_the_study_began_is_not_run_under_its_key(folder: Path) -> None:
+    (folder / "part.mrspec").write_text("param x = 1\n", encoding="utf-8")
+    (folder / "one.mrspec").write_text('import "part.mrspec"\n' + SPEC, encoding="utf-8")
+    (run,) = plan(folder, '[[runs]]\nspecs = "one.mrspec"\nmethods = "direct"\n').runs
+    assert run.row()["termination"] == "optimal"
+    (folder / "part.mrspec").write_text("param x = 2\n", encoding="utf-8")
+    assert (run.row()["termination"], run.row()["key"]) == ("error", run.key)
+    assert "has changed since the study began" in run.row()["message"]
+
+
 def test_the_same_run_in_two_places_is_one(folder: Path) -> None:
     found = plan(folder, '[[runs]]\nspecs = "one.mrspec"\n[[runs]]\nspecs = ["one.mrspec", "specs/a.mrspec"]\n')
     assert [(run.number, run.spec) for run in found.runs] == [(1, "one.mrspec"), (2, "specs/a.mrspec")]

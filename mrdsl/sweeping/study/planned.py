@@ -14,7 +14,7 @@ from typing import Any
 
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, in_order
-from mrdsl.core.regular_files import FOLDER, problem_of, read_bytes, shown_name
+from mrdsl.core.regular_files import FOLDER, problem_of, shown_name
 from mrdsl.core.result import Limits
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.toml_text import Path as Place
@@ -24,7 +24,7 @@ from mrdsl.solving.declaration import SolverFile
 from mrdsl.spec.spec import Spec
 from mrdsl.sweeping.axes import Axis
 from mrdsl.sweeping.study.declaration import Design, Method, Study
-from mrdsl.sweeping.study.runs import StudyRun
+from mrdsl.sweeping.study.runs import Sources, StudyRun
 
 ENDING = ".mrspec"
 PATTERN = "*?["
@@ -61,6 +61,7 @@ class _Planner:
     mistakes: list[Diagnostic] = field(default_factory=list)
     inputs: dict[Path, None] = field(default_factory=dict)
     problems: dict[Path, str] = field(default_factory=dict)
+    sources: dict[tuple[Place, Path], Sources] = field(default_factory=dict)
     left_out: dict[str, None] = field(default_factory=dict)
 
     def plan(self) -> Planned:
@@ -173,9 +174,9 @@ class _Planner:
                 other = self._loaded(design, file, {**first, axis.name: value})
                 files.update(dict.fromkeys(other.files if other is not None else ()))
         self.inputs.update(dict.fromkeys((file, *files)))
-        content = _content((file, *sorted(files)))
+        self.sources[design.path, file] = sources = Sources.of((file, *sorted(files)))
         return {
-            method: hashlib.sha256(f"{content} {who}".encode()).hexdigest()
+            method: hashlib.sha256(f"{sources.digest} {who}".encode()).hexdigest()
             for number, method in enumerate(design.methods)
             if (who := self._who(design, number, loaded.spec)) is not None
         }
@@ -227,6 +228,7 @@ class _Planner:
         """Methods run fastest, then limits, seeds, and params from the last to the first."""
         shown = {axis.name: dict(zip(axis.values, axis.shown, strict=True)) for axis in axes.values()}
         names, problem = [axis.name for axis in design.params], self.problems[file]
+        sources = self.sources[design.path, file]
         for values in product(*(axis.values for axis in design.params)):
             params = dict(zip(names, values, strict=True))
             cells = {PARAM + axes[each].head: shown[each][value] for each, value in params.items()}
@@ -248,15 +250,8 @@ class _Planner:
                     limits,
                     self.outside,
                     design.name,
+                    sources,
                 )
-
-
-def _content(files: Sequence[Path]) -> str:
-    """A digest of what files hold; the first one's name does not matter."""
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(hashlib.sha256(read_bytes(path)).digest())
-    return digest.hexdigest()
 
 
 def _declared(solver: SolverFile | None) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.version import __version__
 from mrdsl.core.watching import watched
@@ -32,6 +35,23 @@ LIMIT_COLUMNS = {
 
 WARM_UP = 0.5
 """Seconds that a method has before its first run in a process, to load what it needs."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files that a spec is made of, itself the first, and a digest of what they held when the study began."""
+
+    files: tuple[Path, ...] = ()
+    digest: str = ""
+
+    @classmethod
+    def of(cls, files: Sequence[Path]) -> Sources:
+        """What the files hold now; of one that cannot be read, nothing."""
+        digest = hashlib.sha256()
+        for path in files:
+            with suppress(UnreadableError):
+                digest.update(hashlib.sha256(read_bytes(path)).digest())
+        return cls(tuple(files), digest.hexdigest())
 
 
 @dataclass(frozen=True)
@@ -57,6 +77,7 @@ class StudyRun:
     limits: Limits = field(default_factory=Limits)
     outside: bool = False
     runs: str = ""
+    sources: Sources = Sources()
 
     @property
     def instance(self) -> tuple[Any, ...]:
@@ -80,6 +101,8 @@ class StudyRun:
         """What it found; whatever goes wrong is a row too. ``seconds`` and ``cpu_seconds`` are of the solve alone."""
         from mrdsl.language.loading import load_file
 
+        if Sources.of(self.sources.files) != self.sources:
+            return self.lost("the spec, or a file that it reads, has changed since the study began")
         try:
             with watched(None):
                 loaded = load_file(self.file, self.params, seed=self.seed, outside=self.outside)

@@ -159,10 +159,7 @@ def _ended(
 ) -> Studied:
     """What is there, written; of a study that was interrupted, the runs alone."""
     runs = [run for run in plan.runs if run.key in known]
-    told = [
-        {**run.told(), **{name: cell for name, cell in known[run.key].items() if name not in run.told()}}
-        for run in runs
-    ]
+    told = [{**(own := run.told()), **known[run.key], **own} for run in runs]
     rows = [{**row, INSTANCE: run.instance} for row, run in zip(told, runs, strict=True)]
     kept = StudyFolder(folder, study.title, study.about, {"runs": len(plan.runs)})
     done = Studied(study.title, study.about, tuple(told), len(plan.runs), resumed, interrupted, left_out=plan.left_out)
