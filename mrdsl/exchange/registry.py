@@ -338,9 +338,9 @@ MODELS: tuple[ModelWriter, ...] = (
     ModelWriter("gms", "any model", "GAMS", _gams, (".gms",), encoding="utf-8"),
 )
 TABLES: tuple[Writer[TableWriter], ...] = (
-    Writer("csv", "runs of a sweep", "a line of heads, one row per run", _csv_rows, (".csv",)),
-    Writer("jsonl", "runs of a sweep", "one JSON object per run", _json_lines, (".jsonl",)),
-    Writer("parquet", "runs of a sweep", "Parquet, by pyarrow", _parquet, (".parquet",), needs="pyarrow"),
+    Writer("csv", "runs of a sweep or a study", "a line of heads, one row per run", _csv_rows, (".csv",)),
+    Writer("jsonl", "runs of a sweep or a study", "one JSON object per run", _json_lines, (".jsonl",)),
+    Writer("parquet", "runs of a sweep or a study", "Parquet, by pyarrow", _parquet, (".parquet",), needs="pyarrow"),
 )
 TargetWriter = Callable[["Deployment", "Wishes"], "Exported"]
 EMR = Target(

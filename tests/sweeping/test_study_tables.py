@@ -106,3 +106,15 @@ def test_contradictions() -> None:
     assert len(contradictions(bounding, 1e-5)) == 1, "what is proven of fractions holds for whole numbers"
     most = [{**each, "sense": "maximize"} for each in bounding]
     assert contradictions(most, 1e-5) == []
+
+
+def test_a_profile_is_drawn_in_steps() -> None:
+    pytest.importorskip("altair")
+    from mrdsl.reporting.charts.lines import draw
+
+    chart = profiled(Profile("cpu_seconds"), ROWS)[1]
+    assert draw(chart).to_dict()["layer"][0]["mark"]["interpolate"] == "step-after"
+    drawn = {one.name: [*one.x, *one.y] for one in chart.series}
+    third = 100 / 3
+    assert drawn["quick"] == pytest.approx([0.0, 2.1, 2 * third, 2 * third])
+    assert drawn["exact"] == pytest.approx([0.0, 2.0, 2.1, third, 100.0, 100.0])
