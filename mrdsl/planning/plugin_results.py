@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from mrdsl.contracts.family import Family
 from mrdsl.core.diagnostics import has_errors
-from mrdsl.core.plugins import Plugin, PluginError, defined_at
+from mrdsl.core.plugins import PluginError
 from mrdsl.core.result import Result
-from mrdsl.core.source import Span
 from mrdsl.core.stopping import ending
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.references import loaded
+from mrdsl.solving.references import last_plugin
 from mrdsl.spec.declared import described
 
 
@@ -22,7 +21,7 @@ def run_foreign(solver: SolverFile, family: Family, run: Callable[[], Result], e
     What mrdsl's own steps cannot do with a draft that a plug-in's step left is the plug-in's fault. A pipeline all of
     whose steps are mrdsl's own is none of a plug-in's.
     """
-    found = _last_step(solver, family)
+    found = last_plugin(solver, family.name)
     with ending(end):
         if found is None:
             return run()
@@ -40,7 +39,7 @@ def held_to_the_spec(
     solver: SolverFile, family: Family, result: Result, verified: Callable[[Result], Result]
 ) -> Result:
     """The verified result of a plug-in's pipeline: a plan that breaks the spec, or cannot be read, is its fault."""
-    found = _last_step(solver, family)
+    found = last_plugin(solver, family.name)
     if found is None:
         return verified(result)
     plugin, place = found
@@ -50,12 +49,3 @@ def held_to_the_spec(
         return checked
     told = plugin.told("made a plan that breaks the spec", place)
     return replace(checked, diagnostics=(*checked.diagnostics, told))
-
-
-def _last_step(solver: SolverFile, family: Family) -> tuple[Plugin, Span | None] | None:
-    """The plug-in of the last step that is not mrdsl's own, and where that is defined."""
-    for step in reversed(solver.pipelines[family.name].steps):
-        function, plugin = loaded(solver, step["call"])
-        if plugin is not None:
-            return plugin, defined_at(function)
-    return None

@@ -40,6 +40,17 @@ def loaded(solver: SolverFile, reference: str) -> tuple[Callable[..., Any], Plug
         return function_named(reference), plugin
 
 
+def last_plugin(solver: SolverFile, family: str) -> tuple[Plugin, Span | None] | None:
+    """The plug-in of a pipeline's last step that is not mrdsl's own, and where that is defined; None where all are."""
+    from mrdsl.core.plugins import defined_at
+
+    for step in reversed(solver.pipelines[family].steps):
+        function, plugin = loaded(solver, step["call"])
+        if plugin is not None:
+            return plugin, defined_at(function)
+    return None
+
+
 def steps_of(
     solver: SolverFile, family: str, given: Mapping[str, Any]
 ) -> list[tuple[Callable[..., Any], dict[str, Any]]]:

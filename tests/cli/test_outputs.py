@@ -167,11 +167,15 @@ def test_one_file_takes_one_output(monkeypatch: pytest.MonkeyPatch, capsys: Show
 
 
 def test_a_hyphen_is_standard_output(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
-    for command in ("solve q.mrspec", "compare q.mrspec q.mrspec", "simulate bounds.mrspec --runs 1"):
+    for command, version in (
+        ("solve q.mrspec", 2),
+        ("compare q.mrspec q.mrspec", 1),
+        ("simulate bounds.mrspec --runs 1", 2),
+    ):
         assert mrdsl(monkeypatch, *command.split(), "-o", "-") == 0
-        assert json.loads(capsys.readouterr().out)["format"] == 1
+        assert json.loads(capsys.readouterr().out)["format"] == version
         assert mrdsl(monkeypatch, *command.split(), "--json", "-o", "-") == 0
-        assert json.loads(capsys.readouterr().out)["format"] == 1
+        assert json.loads(capsys.readouterr().out)["format"] == version
     assert mrdsl(monkeypatch, "solve", "makespan.mrspec", "--gantt", "-") == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("<svg") or shown.out.startswith("<?xml")

@@ -35,6 +35,7 @@ REFUSALS = frozenset(
         "off-grid",
         "too-large",
         "no-delay-bound",
+        "needs-fractions",
     )
 )
 """What a method may say of a spec that is right: that it is not made for it."""

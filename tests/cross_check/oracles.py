@@ -40,7 +40,11 @@ def known(spec: Spec, relax: bool) -> Known | None:
 def _capacity(spec: Spec, relax: bool) -> Known | None:
     classes = spec.facts.classes
     cases = prod(int(node.jobs.high) - int(node.jobs.low) + 1 for node in classes)
-    if cases > MOST_CASES or any(not isfinite(capacity_oracle.vms_of_one_job(node)) for node in classes):
+    if (
+        spec.facts.whole != "no"
+        or cases > MOST_CASES
+        or any(not isfinite(capacity_oracle.vms_of_one_job(node)) for node in classes)
+    ):
         return None
     if relax:
         value = capacity_oracle.best(spec)[1]

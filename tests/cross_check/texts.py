@@ -18,6 +18,9 @@ TABLE = "#: "
 SCHEDULED = "name,submit [s],map.tasks,map.avg [s],reduce.tasks,shuffle.avg [s],reduce.avg [s],deadline [s]"
 ALGORITHMS = ("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal")
 
+WHOLENESS = ("whole = no", "whole = no", "whole = slots")
+"""Fractions of slots for most, which every formulation has: P0, P1 and P0-cone answer another question with whole slots."""
+
 
 def capacity(draw: Random) -> str:
     """One to four classes by profile or by A, B and C; VMs from a hundredth of a cent to ten dollars an hour."""
@@ -39,12 +42,13 @@ def capacity(draw: Random) -> str:
             f"class {name} {{\n{body}\n  slots {{ map = {_pick(draw, 1, 1, 2, 8)}, reduce = {_pick(draw, 1, 2, 3)} }}"
             f"\n  jobs = {low} .. {high}\n  deadline = {_number(deadline)} s\n  penalty = {_number(penalty)} USD\n}}"
         )
-    return _text(*lines, "minimize cost")
+    return _text(*lines, str(_pick(draw, *WHOLENESS)), "minimize cost")
 
 
 def extreme(draw: Random) -> str:
     """Capacity with 1 to 100,000 tasks of a tenth of a second to 1,000 s, and deadlines from tight to idle."""
-    return print_spec(extremes(np.random.default_rng(draw.getrandbits(32)), draw.choice([0, 1])))
+    text = print_spec(extremes(np.random.default_rng(draw.getrandbits(32)), draw.choice([0, 1])))
+    return text.replace("whole = no", str(_pick(draw, *WHOLENESS)))
 
 
 def stages(draw: Random) -> str:
@@ -69,6 +73,8 @@ def stages(draw: Random) -> str:
                 f"  penalty = {_number(10 ** draw.uniform(-2, 0))} {'USD' if problem == 'capacity' else 'cent'}"
             )
         lines.append("\n".join([f"class {name} {{", body, *ends, "}"]))
+    if problem == "capacity":
+        lines.append(str(_pick(draw, *WHOLENESS)))
     return _text(*lines, f"minimize {'slots' if problem == 'bounds' else 'cost'}")
 
 
@@ -154,7 +160,7 @@ def joint(draw: Random) -> str:
             f"\n  delay = {_number(delay)} s\n  response = {_number(response)} s"
             f"\n  penalty = {_number(10 ** draw.uniform(-4, 0))} cent\n}}"
         )
-    return _text(*lines, "minimize cost")
+    return _text(*lines, "whole = no", "minimize cost")
 
 
 def energy(draw: Random) -> str:
