@@ -67,6 +67,11 @@ class Reply:
         )
 
 
+def reply_mistake(value: object) -> str:
+    """What is wrong with what a solver's function or reader returned, in words; "" where it is a reply."""
+    return "" if isinstance(value, Reply) else f"returned a {type(value).__name__} instead of a Reply"
+
+
 @dataclass(frozen=True)
 class Answer:
     """What stands of a solver's reply to a Pyomo model; its incumbent, if any, is loaded into the model's variables.

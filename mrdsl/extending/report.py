@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,8 +11,11 @@ from mrdsl import families
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.plugins import fault_of_a_plugin
 from mrdsl.core.source import Span
+from mrdsl.core.stopping import ending
 from mrdsl.solving import registry
 
+SECONDS = 60.0
+"""How long a plug-in's function may take in one trial, where it has no limit of its own."""
 FAULTS = ("broken-plugin", "broken-family", "bad-solver-file", "broken-plan", "internal")
 """The codes of diagnostics that say that a part of mrdsl or a plug-in is wrong, not a spec."""
 
@@ -62,7 +66,8 @@ class Trial:
         ``refusing``: what says why a spec cannot be served is no fault.
         """
         try:
-            yield
+            with ending(time.monotonic() + SECONDS):
+                yield
         except MrdslError as mistake:
             self.complaints.extend(each for each in mistake.diagnostics if not refusing or each.code in FAULTS)
         except Exception as cause:  # whatever a plug-in does that no guard has seen

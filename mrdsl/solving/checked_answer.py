@@ -105,7 +105,7 @@ def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) 
     with scaled_goal(model.model, factor), model.as_file() as path:
         options = {**model.hints.get(solver.name, {}), **options_of(solver, limits)}
         with watching.times(1.0 / factor):
-            reply = in_worker(solver.worker, Request(nl=path, options=options), limits)
+            reply = in_worker(solver, Request(nl=path, options=options), limits)
     return _judge_nonlinear(solver, reply.times(1.0 / factor), model, limits)
 
 

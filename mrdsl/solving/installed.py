@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.source import Span
+from mrdsl.core.trusted import make_importable
 from mrdsl.solving.declaration import Command, SolverFile, ThroughPyomo, Worker
 from mrdsl.solving.processes import end, start
 
@@ -62,14 +63,16 @@ def where(solver: SolverFile) -> str | None:
         return program.path if program else None
     if isinstance(reach, Worker):
         module = reach.requires or reach.call.partition(":")[0]
-        return module if _importable(module) else None
+        return module if _importable(module, solver.folder) else None
     return _in_pyomo(reach)
 
 
-def _importable(module: str) -> bool:
+def _importable(module: str, folder: Path | None = None) -> bool:
     try:
+        if folder is not None:
+            make_importable(folder, module)
         return find_spec(module) is not None
-    except (ImportError, ValueError):
+    except (ImportError, ValueError, OSError):
         return False
 
 

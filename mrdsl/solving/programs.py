@@ -13,15 +13,16 @@ import numpy as np
 
 from mrdsl.core import watching
 from mrdsl.core.answer import Reply
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.result import Limits, Termination
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import registry
 from mrdsl.solving.backends.program import solve_with_command
-from mrdsl.solving.declaration import SolverFile, Worker
+from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import version
-from mrdsl.solving.references import function_named
+from mrdsl.solving.references import loaded, unloaded
 from mrdsl.solving.request import Request
 from mrdsl.solving.worker import run_in_worker
 
@@ -81,7 +82,7 @@ def _together(programs: Sequence[LinearProgram], limits: Limits) -> Sequence[Rep
     assert all(program.kind == programs[0].kind for program in programs)
     first, *others = (p.minimized().scaled(factor) for p, factor in zip(programs, factors, strict=True))
     request = Request(program=first, options=options_of(solver, limits), beside=tuple(others))
-    reply = in_worker(solver.worker, request, limits)
+    reply = in_worker(solver, request, limits)
     if reply.termination is Termination.INTERRUPTED:
         raise KeyboardInterrupt
     replies = [] if reply.termination is Termination.ERROR else [reply, *reply.beside]
@@ -144,15 +145,16 @@ def _ask(solver: SolverFile, program: LinearProgram, limits: Limits, want_duals:
         return through_pyomo(solver, limits, program=program)
     assert solver.worker is not None
     request = Request(program=program, options=options_of(solver, limits), start=start, want_duals=want_duals)
-    return in_worker(solver.worker, request, limits)
+    return in_worker(solver, request, limits)
 
 
-def in_worker(worker: Worker, request: Request, limits: Limits) -> Reply:
+def in_worker(solver: SolverFile, request: Request, limits: Limits) -> Reply:
     """The reply of the function that a solver file names."""
+    assert solver.worker is not None
     try:
-        call = function_named(worker.call)
-    except (ImportError, AttributeError) as cause:
-        return Reply(Termination.ERROR, message=f"its solver file names a function that cannot be loaded: {cause}")
+        call, _ = loaded(solver, solver.worker.call)
+    except (ImportError, AttributeError, MrdslError) as cause:
+        return Reply(Termination.ERROR, message=unloaded("a function", cause))
     return run_in_worker(call, request, limits.time)
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.solving.declaration import SolverFile
 
 if TYPE_CHECKING:
@@ -49,6 +50,15 @@ def last_plugin(solver: SolverFile, family: str) -> tuple[Plugin, Span | None] |
         if plugin is not None:
             return plugin, defined_at(function)
     return None
+
+
+def unloaded(what: str, cause: Exception) -> str:
+    """Why a function that a solver file names cannot be loaded, in words, with its place where one is known."""
+    if isinstance(cause, MrdslError):
+        said = "; ".join(f"{each.message} ({each.place})" if each.place else each.message for each in cause.diagnostics)
+    else:
+        said = str(cause)
+    return f"its solver file names {what} that cannot be loaded: {said}"
 
 
 def steps_of(

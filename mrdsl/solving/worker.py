@@ -331,6 +331,15 @@ def serve_pipes() -> None:
     _serve(requests.recv(), requests, Connection(int(sys.argv[2]), readable=False))
 
 
+def _place(call: Call, cause: BaseException) -> str:
+    """Where a plug-in's function failed, in brackets; nothing of mrdsl's own."""
+    from mrdsl.core.plugins import plugin_of
+
+    plugin = plugin_of("", call.__module__)
+    place = plugin.place(cause) if plugin is not None else None
+    return "" if place is None else f" ({place.file}:{place.line})"
+
+
 def _serve(call: Call, requests: Connection, replies: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -345,5 +354,5 @@ def _serve(call: Call, requests: Connection, replies: Connection) -> None:
             except MemoryError:
                 message = ("failure", "it ran out of memory")
             except BaseException as cause:
-                message = ("failure", f"{type(cause).__name__}: {cause}")
+                message = ("failure", f"{type(cause).__name__}: {cause}{_place(call, cause)}")
             replies.send(message)

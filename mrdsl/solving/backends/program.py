@@ -15,7 +15,8 @@ from typing import TextIO
 
 import numpy as np
 
-from mrdsl.core.answer import Reply
+from mrdsl.core.answer import Reply, reply_mistake
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
 from mrdsl.core.log import DEBUG, is_wanted, log
@@ -29,8 +30,11 @@ from mrdsl.solving.declaration import Command, SolverFile
 from mrdsl.solving.installed import locate
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import end, signals_deferred, start
-from mrdsl.solving.references import function_named
+from mrdsl.solving.references import loaded, unloaded
 from mrdsl.solving.worker import GRACE
+
+_UNREADABLE = (ValueError, IndexError, KeyError)
+"""What a reader raises of a text that is no solution file."""
 
 
 def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limits, point: Array | None = None) -> Reply:
@@ -46,7 +50,7 @@ def solve_with_command(solver: SolverFile, program: LinearProgram, limits: Limit
         arguments = [*_limit_arguments(solver, limits), *_start_arguments(command, point, columns, folder)]
         line = _command_line(command, str(model), str(solution), arguments)
         code, printed, ended = _run(command, line, str(folder), limits.time)
-        return _reply(command, code, printed, ended, solution, columns, in_file)
+        return _reply(solver, code, printed, ended, solution, columns, in_file)
 
 
 def _write(
@@ -164,7 +168,7 @@ def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reply(
-    command: Command,
+    solver: SolverFile,
     code: int,
     printed: str,
     ended: Termination | None,
@@ -172,6 +176,8 @@ def _reply(
     columns: Sequence[str],
     rows: Sequence[tuple[str, ...]],
 ) -> Reply:
+    command = solver.command
+    assert command is not None
     try:
         text = solution.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -184,10 +190,14 @@ def _reply(
         message = f"{command.program} wrote no solution; {_last_lines(printed)}"
         return Reply(ended or Termination.ERROR, message=message if ended is None else "")
     try:
-        reply = _in_order(function_named(command.reads)(text, printed), columns, rows)
-    except (ImportError, AttributeError) as cause:
-        return Reply(Termination.ERROR, message=f"its solver file names a reader that cannot be loaded: {cause}")
-    except (FormatError, ValueError, IndexError, KeyError) as cause:
+        read, plugin = loaded(solver, command.reads)
+    except (ImportError, AttributeError, MrdslError) as cause:
+        return Reply(Termination.ERROR, message=unloaded("a reader", cause))
+    try:
+        if plugin is not None:
+            read = plugin.guarded(read, f"reader `{command.reads}`", reply_mistake, (FormatError, *_UNREADABLE))
+        reply = _in_order(read(text, printed), columns, rows)
+    except (FormatError, *_UNREADABLE) as cause:
         message = f"{command.program} answered with garbage: {cause}"
         return Reply(ended or Termination.ERROR, message=message)
     stopped = (Termination.TIME_LIMIT, Termination.NODE_LIMIT)
