@@ -38,7 +38,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
 
     Of a folder that a study has filled, print its tables.
     """
-    from mrdsl.sweeping.study.shipped import shipped_studies, study_file
+    from mrdsl.sweeping.study.shipped import filled_folder, shipped_studies, study_file
 
     if file is None:
         for name, found in shipped_studies().items():
@@ -48,10 +48,11 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     from mrdsl.sweeping.study.study import Way, run_study_file
     from mrdsl.sweeping.table import check_ending, write_table
 
-    if Path(file).is_dir():
+    filled = filled_folder(file)
+    if filled is not None:
         from mrdsl.sweeping.study.shown import tables_in
 
-        click.echo(print_tables(tables_in(Path(file))))
+        click.echo(print_tables(tables_in(filled)))
         return PLAN
     path = study_file(file)
     outputs = Outputs({"--table": table, "--report": report}, options["force"])

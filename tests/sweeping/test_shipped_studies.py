@@ -16,7 +16,7 @@ from mrdsl.sweeping.axes import Axis
 from mrdsl.sweeping.study.declaration import Study
 from mrdsl.sweeping.study.planned import planned
 from mrdsl.sweeping.study.reader import read_study
-from mrdsl.sweeping.study.shipped import shipped_files, shipped_studies, study_file
+from mrdsl.sweeping.study.shipped import filled_folder, shipped_files, shipped_studies, study_file
 from mrdsl.sweeping.study.study import Studied, Way, run_study
 
 SHIPPED = shipped_files()
@@ -78,6 +78,14 @@ def test_a_study_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(MrdslError) as failure:
         mrdsl.experiment("hybrid-weights")
     assert failure.value.diagnostics[0].hint == "it is a file: mrdsl study hybrid-weights"
+
+
+def test_a_shipped_study_goes_on_in_the_folder_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("hybrid-weights", "night"):
+        (tmp_path / name).mkdir()
+    found = [filled_folder(given) for given in ("hybrid-weights", "./hybrid-weights", "night", "none")]
+    assert found == [None, Path("hybrid-weights"), Path("night"), None]
 
 
 def test_makespan_quality_proves_the_optima_that_are_known(tmp_path: Path) -> None:

@@ -34,3 +34,8 @@ def study_file(given: str) -> Path:
         hint = did_you_mean(given, known, "shipped studies: ")
         raise MrdslError([error("missing-file", f"there is no study file `{given}`", None, hint)])
     return Path(given)
+
+
+def filled_folder(given: str) -> Path | None:
+    """The folder whose tables are wanted, None for a study to be run: a shipped one goes on in a folder of its name."""
+    return Path(given) if Path(given).is_dir() and given not in shipped_files() else None
