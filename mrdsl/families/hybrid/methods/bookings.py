@@ -29,7 +29,8 @@ class Bookings:
         self.first = [0] * len(queues)
         self.tried = [0] * len(queues)
         self.reserves = [0] * len(queues)
-        self.longest = max((queue.size for queue in queues), default=1)
+        self._longest = max((queue.size for queue in queues), default=1)
+        self._most_tried = 0
         worth = [queue.outsourcing / queue.size for queue in queues]
         by_worth = sorted(range(len(queues)), key=lambda index: worth[index])
         self._cheaper = [[other for other in by_worth if worth[other] < each] for each in worth]
@@ -40,13 +41,17 @@ class Bookings:
         placed, self.first[index] = book(
             self.free, slot, self.queues[index], count, self.reserves[index], self.first[index]
         )
-        if not placed:
-            return 0
+        booked = 0
         waiting = self.waiting[index]
         for start, taken in placed:
-            waiting.setdefault(start, []).append([slot, taken])
-        self._may_be_displaced(index, placed[0][0])
-        return sum([taken for _, taken in placed])
+            booked += taken
+            if start in waiting:
+                waiting[start].append([slot, taken])
+            else:
+                waiting[start] = [[slot, taken]]
+        if booked:
+            self._may_be_displaced(index, placed[0][0])
+        return booked
 
     def displace(self, index: int, slot: int, count: int) -> tuple[int, list[Booked]]:
         """Books up to ``count`` more tasks in the place of cheaper ones; gives how many, and the queue and arrival of
@@ -64,6 +69,7 @@ class Bookings:
                 left += self._swap(index, slot, start, found)
                 placed += 1
         self.tried[index] = start
+        self._most_tried = max(self._most_tried, start)
         return placed, left
 
     def begun(self, slot: int) -> list[tuple[int, list[list[int]]]]:
@@ -71,6 +77,8 @@ class Bookings:
         return [(index, waiting.pop(slot)) for index, waiting in enumerate(self.waiting) if slot in waiting]
 
     def _may_be_displaced(self, index: int, start: int) -> None:
+        if self._most_tried < start - self._longest + 2:
+            return
         for dearer in self._dearer[index]:
             earliest = start - self.queues[dearer].size + 1
             if self.tried[dearer] > earliest:
@@ -142,10 +150,10 @@ class Bookings:
     def _reopen(self, slot: int, start: int, end: int) -> None:
         """VMs became free in these slots: queues whose tasks fit there look again."""
         free = self.free
-        while start - 1 > slot and free[start - 1] > 0 and end - start < 2 * self.longest:
+        while start - 1 > slot and free[start - 1] > 0 and end - start < 2 * self._longest:
             start -= 1
         run = longest = 0
-        for at in range(start, min(end + self.longest, len(free))):
+        for at in range(start, min(end + self._longest, len(free))):
             run = run + 1 if free[at] > 0 else 0
             longest = max(longest, run)
         for index, queue in enumerate(self.queues):
@@ -174,13 +182,13 @@ def book(
                 free[at] -= taken
             placed.append((start, taken))
             count -= taken
-        if not count:
-            break
+            if not count:
+                break
         if start == slot + 1:
-            start, kept = max(start + 1, first), reserve
+            start, kept = (first if first > start else start + 1), reserve
         else:
             start = start + 1 if size == 1 else _beyond(free, start, size, kept)
-    return placed, max(start, first)
+    return placed, first if first > start else start
 
 
 def _beyond(free: list[int], start: int, size: int, kept: int) -> int:

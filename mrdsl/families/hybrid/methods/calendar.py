@@ -219,13 +219,16 @@ class Calendar:
     def _serve(self, index: int, submitted: int, rule: Rule) -> None:
         tasks = self.tasks[index]
         tasks.submitted += submitted
-        allowance = _allowance(self.acceptance, tasks.submitted)
-        early = min(submitted, max(int(rule.early * allowance) - tasks.rejected, 0)) if rule.early else 0
+        early = 0
+        if rule.early:
+            due = int(rule.early * _allowance(self.acceptance, tasks.submitted)) - tasks.rejected
+            early = min(submitted, max(due, 0))
         booked = self.bookings.book(index, self.slot, submitted - early)
         tasks.admitted += booked
         rest = submitted - booked
         if rest:
-            rejected = min(rest, max(allowance - tasks.rejected, 0))
+            allowed = _allowance(self.acceptance, tasks.submitted) - tasks.rejected
+            rejected = min(rest, max(allowed, 0))
             tasks.rejected += rejected
             if rest > rejected:
                 self._make_room(index, rest - rejected)
@@ -248,6 +251,6 @@ class Calendar:
         """Tasks that start in this slot will end: they finish in time."""
         for index, groups in self.bookings.begun(slot):
             tasks = self.tasks[index]
-            tasks.finished += sum([count for _, count in groups])
-            longest = slot + tasks.queue.size - 1 - min([arrival for arrival, _ in groups])
-            tasks.worst_delay = max(tasks.worst_delay, longest)
+            for arrival, count in groups:
+                tasks.finished += count
+                tasks.worst_delay = max(tasks.worst_delay, slot + tasks.queue.size - 1 - arrival)
