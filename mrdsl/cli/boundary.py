@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise
@@ -12,9 +13,7 @@ from itertools import pairwise
 import click
 
 from mrdsl.cli.printing import reader_has_left, say
-from mrdsl.cli.progress import bar_of_work
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.watching import watched
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
 PLAN, NO_PLAN_EXISTS, WRONG_INPUT, SOLVER_FAILED, STOPPED, TO_DO, BROKEN, UNDECIDED = range(8)
@@ -41,12 +40,25 @@ def open_what_is_closed() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
+@contextmanager
+def _a_bar_on_a_terminal() -> Iterator[None]:
+    """While it lasts, long work is shown where standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from mrdsl.cli.progress import bar_of_work
+    from mrdsl.core.watching import watched
+
+    with watched(bar_of_work()):
+        yield
+
+
 def run(command: click.Command) -> int:
     """Runs the command line and gives its exit code."""
     open_what_is_closed()
     PRINTED.set(False)
     try:
-        with watched(bar_of_work()):
+        with _a_bar_on_a_terminal():
             code = command.main(prog_name="mrdsl", standalone_mode=False)
         return code if isinstance(code, int) else PLAN
     except MrdslError as failure:

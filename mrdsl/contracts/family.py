@@ -211,8 +211,8 @@ class Family:
     from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
     that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows.
     ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. ``deployments(spec, plan)``: the
-    clusters that it comes to, from which ``mrdsl export`` writes ``targets``; it raises TargetError where there is
-    none. A hook that a family does not have is None.
+    clusters that it comes to, from which ``mrdsl export`` writes what ``targets()`` names; it raises TargetError where
+    there is none. A hook that a family does not have is None.
     """
 
     name: str
@@ -238,7 +238,7 @@ class Family:
     promises: tuple[Promise, ...] = ()
     experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()
-    targets: tuple[Target, ...] = ()
+    targets: Callable[[], tuple[Target, ...]] | None = None
     deployments: Callable[[Spec, Any], tuple[Deployment, ...]] | None = None
     reference: Callable[[], str] | None = None
     plans: Callable[[], tuple[type[Plan], ...]] | None = None

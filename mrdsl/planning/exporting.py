@@ -37,10 +37,11 @@ def writer_of(spec: Spec, form: str) -> Write:
     for own in family.exports:
         if own.name == form:
             return partial(_told, form, partial(_of_family, own))
-    for target in family.targets:
+    targets = family.targets() if family.targets is not None else ()
+    for target in targets:
         if target.name == form:
             return partial(_told, form, partial(_of_target, family, target))
-    known = [*(own.name for own in family.exports), *names(family.targets)]
+    known = [*(own.name for own in family.exports), *names(targets)]
     what = f"{kind_words(family.name)} plan"
     near = nearest(form, known)
     listed = "it can be written as " + ", ".join(f"`{name}`" for name in known)

@@ -49,21 +49,25 @@ OTHER_COMMANDS = {
     *("mrdsl.core.writer", "mrdsl.reporting.document", "mrdsl.reporting.terminal", "rich", "jinja2"),
 }
 NEVER = DRAWN | OTHER_COMMANDS
-SOLVING = {"mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "mrdsl.core.output_names", "tomllib"}
+SOLVING = {
+    *("mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "mrdsl.core.output_names", "tomllib"),
+    *("mrdsl.core.watching", "mrdsl.cli.progress"),
+}
+FORMATS = {"mrdsl.exchange.registry", "mrdsl.exchange.entries"}
 ARRAYS = {"numpy", "scipy", "networkx", "pyomo", "highspy"}
 MODELS = {"scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.worker", "mrdsl.solving.request", "mrdsl.core.answer"}
 PYOMO = {"networkx", "pyomo"}
 PACKAGES = {"importlib.metadata", "email"}
 
 UNUSED = {
-    "capacity/reference": (ARRAYS, PYOMO | {"scipy"}),
-    "bounds/reference": (ARRAYS - {"numpy"}, MODELS | PACKAGES),
-    "joint/reference": (ARRAYS - {"numpy"}, MODELS | PACKAGES),
-    "energy/reference": (ARRAYS, {"networkx"}),
+    "capacity/reference": (FORMATS | ARRAYS, PYOMO | {"scipy"}),
+    "bounds/reference": (FORMATS | ARRAYS - {"numpy"}, MODELS | PACKAGES),
+    "joint/reference": (FORMATS | ARRAYS - {"numpy"}, MODELS | PACKAGES),
+    "energy/reference": (FORMATS | ARRAYS, {"networkx"}),
     "deadline/reference": (ARRAYS - {"numpy"}, MODELS - {"scipy"}),
-    "makespan/two-jobs": (ARRAYS, {"networkx", "highspy"}),
+    "makespan/two-jobs": (FORMATS | ARRAYS, {"networkx", "highspy"}),
     "schedule/small": (ARRAYS, MODELS | PACKAGES),
-    "hybrid/reference": (ARRAYS, MODELS | PACKAGES),
+    "hybrid/reference": (FORMATS | ARRAYS, MODELS | PACKAGES),
 }
 """What neither `check` nor `solve` of a small spec of each family loads beside NEVER; what a family uses it takes the
 time to load, which numpy does in a fifth of the time of a whole `check`."""

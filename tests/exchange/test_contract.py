@@ -219,7 +219,8 @@ def test_names_and_endings_tell_formats_apart() -> None:
 
 
 def test_families_name_registered_targets_only() -> None:
-    assert {target for name in SHIPPED for target in (family(name) or pytest.fail(name)).targets} == set(TARGETS)
+    found = [hook() for name in SHIPPED if (hook := (family(name) or pytest.fail(name)).targets) is not None]
+    assert {target for targets in found for target in targets} == set(TARGETS)
 
 
 def test_commands_take_their_lists_from_the_registry() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.exchange.registry import TARGETS
 from mrdsl.families.capacity import hooks
 from mrdsl.families.capacity.checks import check, find_impossible
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts
@@ -129,7 +128,7 @@ FAMILY = Family(
             draws=False,
         ),
     ),
-    targets=TARGETS,
+    targets=hooks.targets,
     deployments=hooks.deployments,
     plans=hooks.plans,
     operated=hooks.operated,

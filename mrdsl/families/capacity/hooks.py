@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Limits, Plan, Result, Table
+    from mrdsl.exchange.entries import Target
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.capacity.plan import CapacityPlan
     from mrdsl.reporting.report import Shown
@@ -226,6 +227,13 @@ def operated(spec: Spec, plan: CapacityPlan) -> Operated:
     from mrdsl.families.capacity.operated import operated as answer
 
     return answer(spec, plan)
+
+
+def targets() -> tuple[Target, ...]:
+    """What plans are exported to."""
+    from mrdsl.exchange.registry import TARGETS
+
+    return TARGETS
 
 
 def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.exchange.registry import DATAPROC, EMR
 from mrdsl.families.energy import hooks
 from mrdsl.families.energy.checks import check
 from mrdsl.families.energy.facts import EnergyFacts
@@ -79,7 +78,7 @@ FAMILY = Family(
         ),
     ),
     why=hooks.why,
-    targets=(EMR, DATAPROC),
+    targets=hooks.targets,
     deployments=hooks.deployments,
     simulate_plan=hooks.simulate_plan,
     plans=hooks.plans,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
+    from mrdsl.exchange.entries import Target
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.energy.plan import EnergyPlan
     from mrdsl.reporting.report import Shown
@@ -126,6 +127,13 @@ def operated(spec: Spec, plan: EnergyPlan) -> Operated:
     from mrdsl.families.energy.operated import operated as answer
 
     return answer(spec, plan)
+
+
+def targets() -> tuple[Target, ...]:
+    """What plans are exported to."""
+    from mrdsl.exchange.registry import DATAPROC, EMR
+
+    return EMR, DATAPROC
 
 
 def deployments(spec: Spec, plan: EnergyPlan) -> tuple[Deployment, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN
 from mrdsl.families.joint import hooks
 from mrdsl.families.joint.checks import check, find_impossible
 from mrdsl.families.joint.facts import JointFacts
@@ -89,7 +88,7 @@ FAMILY = Family(
     quantity=hooks.quantity,
     why=hooks.why,
     simulate_plan=hooks.simulate_plan,
-    targets=(YARN, SPARK, KUBERNETES, SLS),
+    targets=hooks.targets,
     deployments=hooks.deployments,
     experiments=(
         Experiment(

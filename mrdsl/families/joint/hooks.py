@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Limits, Plan, Result, Table
+    from mrdsl.exchange.entries import Target
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.joint.plan import JointPlan
     from mrdsl.reporting.report import Shown
@@ -140,6 +141,13 @@ def run_p1(spec: Spec, relax: bool, limits: Limits, solve: SolveModel) -> Result
     from mrdsl.families.joint.models.nonlinear import run_p1 as answer
 
     return answer(spec, relax, limits, solve)
+
+
+def targets() -> tuple[Target, ...]:
+    """What plans are exported to."""
+    from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN
+
+    return YARN, SPARK, KUBERNETES, SLS
 
 
 def deployments(spec: Spec, plan: JointPlan) -> tuple[Deployment, ...]:

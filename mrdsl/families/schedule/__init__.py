@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise
-from mrdsl.exchange.registry import SLS
 from mrdsl.families.schedule import hooks
 from mrdsl.families.schedule.checks import check, never_in_time
 from mrdsl.families.schedule.facts import ScheduleFacts
@@ -64,7 +63,7 @@ FAMILY = Family(
             },
         ),
     ),
-    targets=(SLS,),
+    targets=hooks.targets,
     deployments=hooks.deployments,
     plans=hooks.plans,
     operated=hooks.operated,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mrdsl.contracts.study import Bench
     from mrdsl.core.diagnostics import Diagnostic
     from mrdsl.core.result import Plan, Result, Table
+    from mrdsl.exchange.entries import Target
     from mrdsl.exchange.targets.deployment import Deployment
     from mrdsl.families.schedule.plan import SchedulePlan
     from mrdsl.reporting.report import Shown
@@ -118,6 +119,13 @@ def operated(spec: Spec, plan: SchedulePlan) -> Operated:
     from mrdsl.families.schedule.operated import operated as answer
 
     return answer(spec, plan)
+
+
+def targets() -> tuple[Target, ...]:
+    """What plans are exported to."""
+    from mrdsl.exchange.registry import SLS
+
+    return (SLS,)
 
 
 def deployments(spec: Spec, plan: SchedulePlan) -> tuple[Deployment, ...]:
