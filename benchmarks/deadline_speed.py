@@ -3,6 +3,7 @@
     nice python benchmarks/deadline_speed.py 1000 10000 100000   # sizes; needs pip install pyscipopt clarabel
     nice python benchmarks/deadline_speed.py --depths 100000 20 500 5000   # direct alone: a size, then layers
     nice python benchmarks/deadline_speed.py --random 100000 2 4   # the same: a size, then edges a task, at random
+    nice python benchmarks/deadline_speed.py --shapes 100000 chain "mesh 10"   # the same: a size, then shapes, or all
     nice python benchmarks/deadline_speed.py --sums 100000 5     # so many sums of three bounded, 100 single tasks
     nice python benchmarks/deadline_speed.py --limits 100000 5   # on the wall under a limit: a size, seconds
 
@@ -18,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,13 +152,38 @@ def drawn(tasks: int, edges: int, seed: int = 1) -> Spec:
     """Tasks of 1 to 100 s, each after so many of those before it, at random; 1.5 times the critical path allowed."""
     rng = np.random.default_rng(seed)
     duration = rng.uniform(1.0, 100.0, tasks).tolist()
-    after = [tuple(dict.fromkeys(f"t{a}" for a in (rng.random(edges) * i).astype(int) if i)) for i in range(tasks)]
-    nodes = tuple(Task(name=f"t{i}", duration=duration[i], after=after[i]) for i in range(tasks))
+    return connected(duration, [list((rng.random(edges) * i).astype(int)) if i else [] for i in range(tasks)])
+
+
+def connected(duration: list[float], before: list[list[int]]) -> Spec:
+    """Tasks of these durations, each after others by number; 1.5 times the critical path allowed."""
+    nodes = tuple(
+        Task(name=f"t{i}", duration=length, after=tuple(dict.fromkeys(f"t{a}" for a in after)))
+        for i, (length, after) in enumerate(zip(duration, before, strict=True))
+    )
     plain = Spec(problem="deadline", facts=DeadlineFacts(dags=(Dag(name="job", allowable_delay=1.0, tasks=nodes),)))
     network = network_of(tasks_of(plain))
     allowed = 1.5 * float(network.earliest(network.duration)[1])
     facts = DeadlineFacts(dags=(Dag(name="job", allowable_delay=allowed, tasks=nodes),))
     return Spec(problem="deadline", goal=Goal("maximize", "slack"), facts=facts)
+
+
+def mesh(tasks: int, width: int, seed: int = 1) -> Spec:
+    """Tasks of 1 to 100 s in rows of ``width``, each after its neighbours on the left and in the row before."""
+    duration = np.random.default_rng(seed).uniform(1.0, 100.0, tasks // width * width).tolist()
+    sides = ([i - 1] if i % width else [] for i in range(len(duration)))
+    return connected(duration, [side + ([i - width] if i >= width else []) for i, side in enumerate(sides)])
+
+
+def shapes(size: int, names: list[str]) -> None:
+    """The whole of `direct` to 1e-3, on DAGs of one size and of many shapes; a chain is a mesh of one column."""
+    made: dict[str, Callable[[], Spec]] = {"chain": lambda: mesh(size, 1)}
+    made |= {f"{n} layers": partial(layered, size, 2 * size, n, 1) for n in (20, 200, 5_000, 20_000) if n < size}
+    made |= {f"mesh {width}": partial(mesh, size, width) for width in (3, 10, 150)}
+    made |= {f"random {edges}": partial(drawn, size, edges) for edges in (2, 4)}
+    made["200 layers, 4 edges a task"] = partial(layered, size, 4 * size, 200, 7)
+    for name in names or made:
+        print(f"{name}: " + measured(direct, made[name](), 1e-3), flush=True)
 
 
 def at_random(size: int, edges: list[int]) -> None:
@@ -194,6 +221,8 @@ if __name__ == "__main__":
     direct(layered(50, 100, 5, 0), 1e-6)
     if sys.argv[1:2] == ["--random"]:
         at_random(int(sys.argv[2]), [int(count) for count in sys.argv[3:]])
+    elif sys.argv[1:2] == ["--shapes"]:
+        shapes(int(sys.argv[2]), sys.argv[3:])
     elif sys.argv[1:2] == ["--sums"]:
         sums(int(sys.argv[2]), int(sys.argv[3]))
     elif sys.argv[1:2] == ["--limits"]:

@@ -118,7 +118,7 @@ def _name(token: Token, node: Any, scope: Scope) -> Value:
         "unknown-name",
         f"nothing is called `{token}`",
         node,
-        did_you_mean(token, scope.parameter_names, "params: ") or f"define it: `param {token} = 1`",
+        did_you_mean(token, scope.parameter_names, "params: ") or f"define it: `param {token} = ...`",
     )
 
 
@@ -128,7 +128,7 @@ def _is_a_word(token: Token, word: Word, scope: Scope) -> MistakeError:
         "wrong-value",
         f"the param `{token}` is the word `{shortened(word.text)}`, and a number belongs here",
         token,
-        f"did you mean `param {token} = {near}`?" if near else f"define it as a number: `param {token} = 1`",
+        f"did you mean `param {token} = {near}`?" if near else f"define it as a number: `param {token} = ...`",
         Related(f"`{token}` is defined here", word.span),
     )
 
