@@ -223,13 +223,20 @@ class CellReader:
                     f"`{cell}` is not a number",
                     row,
                     index,
-                    f"write a plain number; its unit stands in the header, as in `{self._head(index)} [s]`",
+                    self._instead(cell, index),
                 )
                 continue
             if not isfinite(number):
                 self._report("not-a-number", f"`{cell}` is not a number to plan with", row, index, "write a number")
             out[row] = number
         return out
+
+    def _instead(self, cell: str, index: int) -> str:
+        """What to write for a cell that is no number."""
+        head = self._head(index)
+        if ".." in cell:
+            return f"a range has a column for each end: `{head}.low` and `{head}.high`"
+        return f"write a plain number; its unit stands in the header, as in `{head} [s]`"
 
     def _head(self, index: int) -> str:
         return self.raw.header[index].split("[")[0].strip()

@@ -103,3 +103,13 @@ def test_readers_of_one_table_agree(seed: int, tmp_path: Path) -> None:
         mistakes.append([(d.code, d.message, d.span) for d in report.found])
     assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(*values, strict=True))
     assert mistakes[0] == mistakes[1]
+
+
+def test_a_range_in_a_cell_is_told_where_its_ends_stand(tmp_path: Path) -> None:
+    path, report = tmp_path / "t.csv", Found()
+    path.write_text("a,jobs\n1,4..6\n2,x\n")
+    CellReader(read_raw(Source("table", str(path), "t"), "t"), report).numbers([1], [True])
+    assert [d.hint for d in report.found] == [
+        "a range has a column for each end: `jobs.low` and `jobs.high`",
+        "write a plain number; its unit stands in the header, as in `jobs [s]`",
+    ]
