@@ -10,8 +10,8 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impos
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import show
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.families.joint.facts import SLOTS
-from mrdsl.families.joint.whole_slots import needs_fractions
+from mrdsl.families.joint.facts import NO, SLOTS
+from mrdsl.families.joint.whole_slots import as_planned, needs_fractions
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -77,7 +77,7 @@ def find_impossible(spec: Spec) -> Iterable[Diagnostic]:
     unreachable = _unreachable(spec.facts)
     if unreachable:
         return unreachable
-    work = workload(spec)
+    work = workload(as_planned(spec, NO))
     fractional = bool(list(too_small(spec, work, relax=True)))
     return list(too_small(spec, work, relax=False)) if fractional else ()
 

@@ -125,8 +125,8 @@ class JointFacts(Node):
     services: Sequence[Service] = blocks(Service, "service", "requests of one web service")
     demand: Demand | None = block(Demand, "the demand over several periods")
     simulation: Simulation | None = simulation_block()
-    whole: str = choice(
+    whole: str | None = choice(
         (SLOTS, NO),
-        "`slots`: each job has whole slots, on whole VMs of its class; `no`: slots are fractions",
-        default=NO,
+        "`slots`, the default: each job has whole slots, on whole VMs of its class; `no`: slots are fractions",
+        default=None,
     )

@@ -9,12 +9,13 @@ import numpy as np
 
 from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
 from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
-from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.diagnostics import Diagnostic, error, note
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.families.joint.facts import NO
+from mrdsl.families.joint.facts import NO, JointFacts
 from mrdsl.families.joint.plan import JointPlan, columns_of, cost_of
 from mrdsl.families.joint.soft_deadlines import price, upper_times
+from mrdsl.families.joint.whole_slots import RELAXED, as_planned, wholeness_of
 from mrdsl.families.joint.workload import Workload, parts, workload
 from mrdsl.spec.spec import Spec
 
@@ -27,6 +28,8 @@ def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnos
 
     Warnings say where whole slots would need more VMs than the plan holds, and where deadlines are kept on average.
     """
+    yield from _wholeness(spec, plan, relax)
+    spec = as_planned(spec, plan.whole)
     work = workload(spec)
     yield from _demand(spec, work, plan)
     yield from _deadlines(spec, work, plan, relax)
@@ -82,13 +85,23 @@ def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iter
     yield from _turns(spec, work, plan, relax)
 
 
+def _wholeness(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Whether the plan's slots are as whole as the spec asks for; what is implied where it leaves that open."""
+    facts: JointFacts = spec.facts
+    fitting = (NO,) if relax else (wholeness_of(facts), NO) if facts.whole is None else (facts.whole,)
+    if plan.whole not in fitting:
+        yield error("broken-plan", f"whole is `{plan.whole}` in the plan, not `{fitting[0]}`", facts.span)
+    elif facts.whole is None and plan.whole != wholeness_of(facts):
+        why = RELAXED if relax else "its slots are those of a model, not whole ones of each job"
+        hint = "write whole = no where fractions are meant; P2 and greedy plan for whole slots"
+        yield note("slots-in-fractions", f"the plan is one of `whole = no`: {why}", facts.cluster.span, hint)
+
+
 def _whole_slots(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
     """Whole slots of every job at once, and VMs of the class that hold them: of one class, as many as they add up to.
 
     See :func:`mrdsl.formulas.packing.of_one_class`.
     """
-    if plan.whole != spec.facts.whole:
-        yield error("broken-plan", f"whole is `{plan.whole}` in the plan, not `{spec.facts.whole}`", spec.facts.span)
     if plan.whole == NO:
         return
     got, run = plan.classes, work.execution

@@ -16,6 +16,7 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.sizes import Sweep, sweep
 from mrdsl.families.joint.staircase import choices, wanted
+from mrdsl.families.joint.whole_slots import as_planned
 from mrdsl.families.joint.workload import Floats, Workload, parts, workload
 from mrdsl.spec.spec import Spec
 
@@ -24,6 +25,8 @@ MOST_PERIODS = 48
 
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     """Sizes of the cluster that matter; the marginal unit and the worth of one VM more; every class's reason."""
+    if isinstance(result.plan, JointPlan):
+        spec = as_planned(spec, result.plan.whole)
     work = workload(spec)
     if not isinstance(result.plan, JointPlan):
         return (_sizes(spec, work),)

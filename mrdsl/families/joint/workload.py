@@ -19,6 +19,7 @@ from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.facts import SLOTS
 from mrdsl.families.joint.quantities import response_limits
+from mrdsl.families.joint.whole_slots import wholeness_of
 from mrdsl.formulas import service
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
@@ -219,7 +220,7 @@ def workload(spec: Spec) -> Workload:
     facts: JointFacts = spec.facts
     cluster = facts.cluster
     low, high = expected_demand(spec)
-    execution = executions(facts.classes, cluster, facts.whole == SLOTS)
+    execution = executions(facts.classes, cluster, wholeness_of(facts) == SLOTS)
     queues = service_queues(facts.services, spec.constraints)
     per_request = cluster.period * column(facts.services, "penalty")
     vms_per_demand = np.concatenate([execution.vms_per_job / execution.reuse, 1.0 / queues.rate_per_vm])

@@ -50,7 +50,7 @@ def reference(peak: float = 1.0, **cluster: Any) -> Spec:
         penalty=0.0012 * CENT,
     )
     options = {"size": 210, "vm_cost": 1.0943 * CENT / HOUR, "concurrency": "fractional", **cluster}
-    facts = JointFacts(cluster=Cluster(**options), classes=(recommendations,), services=(checkout, search))
+    facts = JointFacts(cluster=Cluster(**options), classes=(recommendations,), services=(checkout, search), whole="no")
     return Spec(problem="joint", facts=facts)
 
 
@@ -65,7 +65,7 @@ def random_spec(seed: int, most_vms: int = 4, **cluster: Any) -> Spec:
     units = len(classes) + len(services)
     size = int(draw.integers(units, most_vms * units + 1))
     options = {"size": size, "vm_cost": 0.02 / HOUR, "concurrency": "fractional", **cluster}
-    facts = JointFacts(cluster=Cluster(**options), classes=classes, services=services)
+    facts = JointFacts(cluster=Cluster(**options), classes=classes, services=services, whole="no")
     return Spec(problem="joint", facts=facts)
 
 
@@ -116,7 +116,9 @@ def wild_spec(seed: int, **cluster: Any) -> Spec:
         "sharing": "partitioned" if draw.random() < 0.3 else "shared",
         **cluster,
     }
-    return Spec(problem="joint", facts=JointFacts(cluster=Cluster(**options), classes=classes, services=services))
+    return Spec(
+        problem="joint", facts=JointFacts(cluster=Cluster(**options), classes=classes, services=services, whole="no")
+    )
 
 
 def _wild_class(draw: np.random.Generator, name: str, penalty: float | None) -> JobClass:

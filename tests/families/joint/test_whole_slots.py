@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import ceil
+from typing import Any
 
 import numpy as np
 import pytest
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.resources import resource
 from mrdsl.core.result import SolutionStatus, Termination
 from mrdsl.families.joint.checks import find_impossible
 from mrdsl.families.joint.plan import JointPlan
@@ -24,6 +27,8 @@ from tests.formulas.packings import fewest
 from .brute import brute_force
 from .specs import broken, wild_spec
 
+REFERENCE = resource("models") / "joint" / "reference.mrspec"
+
 
 def whole(spec: Spec) -> Spec:
     return replace(spec, facts=replace(spec.facts, whole="slots"))
@@ -31,6 +36,35 @@ def whole(spec: Spec) -> Spec:
 
 def possible(spec: Spec) -> bool:
     return "impossible-deadline" not in [d.code for d in find_impossible(spec)]
+
+
+@pytest.mark.parametrize(
+    ("options", "wholeness"),
+    [
+        ({"solver": "greedy"}, "slots"),
+        ({"solver": "highs"}, "slots"),
+        ({"solver": "greedy", "relax": True}, "no"),
+        ({"solver": "highs", "relax": True}, "no"),
+        ({"solver": "scip", "formulation": "P0", "relax": True}, "no"),
+    ],
+)
+def test_slots_are_whole_where_the_spec_leaves_it_open(options: dict[str, Any], wholeness: str) -> None:
+    """And fractions where they cannot be whole, which the plan and a note say."""
+    if options["solver"] == "scip":
+        pytest.importorskip("pyscipopt")
+    spec = mrdsl.load(REFERENCE)
+    found, same = (mrdsl.solve(replace(spec, facts=replace(spec.facts, whole=w)), **options) for w in (None, wholeness))
+    assert found.plan.document()["whole"] == wholeness
+    assert found.value == pytest.approx(same.value, rel=1e-9)
+    told = [{each.code for each in one.diagnostics} for one in (found, same)]
+    assert ["slots-in-fractions" in codes for codes in told] == [wholeness == "no", False]
+
+
+def test_fractions_of_jobs_have_fractions_of_slots() -> None:
+    text = REFERENCE.read_text(encoding="utf-8")
+    found = mrdsl.solve(mrdsl.loads(re.sub(r"cluster \{", "cluster { concurrency = fractional", text)))
+    assert found.plan.whole == "no"
+    assert "slots-in-fractions" not in {each.code for each in found.diagnostics}
 
 
 def test_slots_of_one_class_fit_the_vms_that_they_add_up_to() -> None:

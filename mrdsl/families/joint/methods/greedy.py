@@ -22,7 +22,7 @@ from mrdsl.families.joint.allocation import further_vms, least_vms
 from mrdsl.families.joint.checks import too_small
 from mrdsl.families.joint.methods.whole import Filled, Search, fill_whole
 from mrdsl.families.joint.plan import assemble, cost_of
-from mrdsl.families.joint.whole_slots import RELAXED, refuse_whole_slots
+from mrdsl.families.joint.whole_slots import as_solved
 from mrdsl.families.joint.workload import Floats, Workload, parts, workload
 
 
@@ -43,8 +43,7 @@ class Allocation:
 
 def serve_least(draft: Draft) -> Draft:
     """Steps 1-6: the VMs of the least demand, or the proof that they do not fit."""
-    if draft.relax:
-        refuse_whole_slots(draft.spec, RELAXED)
+    draft = replace(draft, spec=as_solved(draft.spec, draft.relax))
     work = workload(draft.spec)
     vms = least_vms(work, draft.relax)
     left = np.array([size - vms[:, part].sum(axis=1) for part, size in parts(work)])

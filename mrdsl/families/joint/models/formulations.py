@@ -14,19 +14,20 @@ from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.joint.models.periods import EXPLAINED, by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
-from mrdsl.families.joint.whole_slots import RELAXED, refuse_whole_slots
+from mrdsl.families.joint.whole_slots import as_solved
 from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
 from mrdsl.spec.spec import Spec
 
 
 def build_p2(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P2 over all periods, as :func:`model_p2` says."""
+    spec = as_solved(spec, relax)
     return model_p2(spec, workload(spec), relax)
 
 
 def run_p2(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
     """P2 through a solver, period by period where nothing couples them."""
-    return by_period(spec, relax, limits, solve, model_p2, allocation_p2)
+    return by_period(as_solved(spec, relax), relax, limits, solve, model_p2, allocation_p2)
 
 
 def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
@@ -37,8 +38,6 @@ def model_p2(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
     what is left for it to serve. ``subject to`` may ask for idle VMs: then ``served`` and VMs are two in any case.
     Whole jobs at once are a variable of each class: the VMs hold them all, and they bound what is served.
     """
-    if relax:
-        refuse_whole_slots(spec, RELAXED)
     model = _skeleton(work)
     if relax and not spec.constraints:
         model.vms = pyo.Var(model.cells, bounds=_between(work, work.need_low, work.need_high))
@@ -103,6 +102,7 @@ def run_rounded(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., An
 
 def decode_p2(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the VMs and the served work that a solver left in the model."""
+    spec = as_solved(spec, relax)
     work = workload(spec)
     return assemble(work, *allocation_p2(spec, work, model, relax), relax)
 

@@ -27,22 +27,25 @@ from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.joint.models.periods import by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer
-from mrdsl.families.joint.whole_slots import refuse_whole_slots
+from mrdsl.families.joint.whole_slots import in_fractions
 from mrdsl.families.joint.workload import Floats, Workload, parts, vm_bounds, workload
 from mrdsl.spec.spec import Spec
 
 MARGIN = 1e-6
 """By how much bounds from the data are wider than the data, relatively: what they leave may be a single point."""
 
+OWN_SLOTS = "{} has slots of its own, as fractions: solve with formulation P2"
+
 
 def build_p0(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P0 over all periods."""
+    spec = in_fractions(spec, OWN_SLOTS.format("P0"))
     return model_p0(spec, workload(spec), relax)
 
 
 def run_p0(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
     """P0 through a solver, period by period where nothing couples them."""
-    return by_period(spec, relax, limits, solve, model_p0, allocation_p0)
+    return by_period(in_fractions(spec, OWN_SLOTS.format("P0")), relax, limits, solve, model_p0, allocation_p0)
 
 
 def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
@@ -79,12 +82,13 @@ def model_p0(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
 
 def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P1 over all periods."""
+    spec = in_fractions(spec, OWN_SLOTS.format("P1"))
     return model_p1(spec, workload(spec), relax)
 
 
 def run_p1(spec: Spec, relax: bool, limits: Limits, solve: Callable[..., Answer]) -> Result:
     """P1 through a solver, period by period where nothing couples them."""
-    return by_period(spec, relax, limits, solve, model_p1, allocation_p1)
+    return by_period(in_fractions(spec, OWN_SLOTS.format("P1")), relax, limits, solve, model_p1, allocation_p1)
 
 
 def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
@@ -129,12 +133,14 @@ def model_p1(spec: Spec, work: Workload, relax: bool) -> pyo.ConcreteModel:
 
 def decode_p0(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the jobs, rates and VMs in a solved P0."""
+    spec = in_fractions(spec, OWN_SLOTS.format("P0"))
     work = workload(spec)
     return assemble(work, *allocation_p0(spec, work, model, relax), relax)
 
 
 def decode_p1(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> JointPlan:
     """The plan of the jobs, rates and VMs in a solved P1."""
+    spec = in_fractions(spec, OWN_SLOTS.format("P1"))
     work = workload(spec)
     return assemble(work, *allocation_p1(spec, work, model, relax), relax)
 
@@ -170,7 +176,6 @@ def _bounds(least: Floats, most: Floats) -> Callable[..., tuple[float, float]]:
 def _common(spec: Spec, work: Workload, name: str, relax: bool) -> pyo.ConcreteModel:
     """Variables and constraints that P0 and P1 share: (4), (6), (7), (9)-(11), and whole jobs at once."""
     _refuse_zero(spec, work, name)
-    refuse_whole_slots(spec, f"{name} has slots of its own, as fractions: solve with formulation P2")
     model = pyo.ConcreteModel(f"joint_{name}")
     used = np.argwhere(work.high > 0).tolist()
     model.class_cells = pyo.Set(initialize=[(t, u) for t, u in used if u < work.classes], dimen=2)

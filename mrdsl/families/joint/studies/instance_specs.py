@@ -82,7 +82,8 @@ def _head(spec: Spec, family: str, number: int, size: int) -> str:
 # Written by: mrdsl experiment joint-instances --set number={number}
 problem joint "{family}: a day of classes and services from different time zones"
 
-seed = {spec.seed}
+seed  = {spec.seed}
+whole = no  # slots are fractions, as in the paper
 
 cluster {{
   size    = {size} vms

@@ -64,6 +64,7 @@ def instance(family: str, number: int, concurrency: str = "whole") -> Spec:
     classes, services = _with_demand(draw, classes, services)
     cluster = Cluster(size=1, vm_cost=price / HOUR, concurrency=concurrency)
     facts = JointFacts(
+        whole="no",
         cluster=cluster,
         classes=classes,
         services=services,
