@@ -93,9 +93,6 @@ class Part:
         self.noted: set[int] = set()
         self.ready: list[AloneStage] = []
 
-    def __lt__(self, other: Part) -> bool:
-        return self.number < other.number
-
 
 class AloneStage:
     """A job's stage, of which ``begun`` tasks have started and ``left`` have not ended; it waits for so many others.

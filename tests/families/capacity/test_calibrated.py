@@ -402,6 +402,47 @@ def test_why_reads_the_plan_at_its_coefficients() -> None:
     assert reasons.rows[0][3] == pytest.approx((cell.map_slots[0] / 2 + cell.reduce_slots[0]) / cell.admitted[0])
 
 
+@pytest.mark.parametrize("looks", [1, 2, 3])
+def test_no_more_is_looked_at_than_the_confidence_counts(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mrdsl.families.capacity.methods import calibrated
+
+    taken: list[tuple[int, float]] = []
+    real = calibrated._looked
+
+    def nothing_shown(search: Any, plan: Any, placement: Any, look: int) -> Any:
+        taken.append((look, search.confidence_each))
+        evidence, _ = real(search, plan, placement, look)
+        return evidence, {0: search.trials.times(placement, 0, 2)}
+
+    monkeypatch.setattr(calibrated, "_looked", nothing_shown)
+    method = Method("calibrated", {"looks": float(looks), "runs": 10.0})
+    mrdsl.solve(replace(promised(CLICKS), method=method))
+    assert len({look for look, _ in taken}) == len(taken) <= looks
+    assert [each for _, each in taken] == pytest.approx([1.0 - 0.05 / looks] * len(taken))
+
+
+def test_honesty_counts_what_was_broken_and_keeps_a_row_of_each(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shares = [0.96, 0.94, None, 0.951]
+    found = [
+        None if share is None else studies.Outcome(number, "p95", 0.95, 0.955, share, 6.0, 10.0, 1)
+        for number, share in enumerate(shares)
+    ]
+    monkeypatch.setattr(studies, "_outcome", lambda bench, spec, number, runs: found[number])
+    (table,) = studies.honesty(tmp_path, mrdsl, scenarios=4)  # type: ignore[arg-type]
+    assert table.title.endswith("no plan shown: 1")
+    (row, everything) = table.rows
+    assert row[1:] == everything[1:]
+    name, plans, broken, low, high, worst, below, looks, saved = row
+    assert (name, plans, broken, below, looks) == ("p95", 3, 1, 2, 1.0)
+    assert (worst, saved) == (pytest.approx(-1.0), pytest.approx(40.0))
+    # Clopper and Pearson, one of three: 1 - (1 - low)^3 = 0.025, and 0.025 = (1 - high)^3 + 3 high (1 - high)^2
+    assert 1.0 - (1.0 - low / 100.0) ** 3 == pytest.approx(0.025)
+    assert (1.0 - high / 100.0) ** 3 + 3.0 * high / 100.0 * (1.0 - high / 100.0) ** 2 == pytest.approx(0.025)
+    assert len((tmp_path / "scenarios.csv").read_text().splitlines()) == 4
+
+
 def test_the_oracle_finds_no_cluster_that_is_much_smaller() -> None:
     node = studies.with_deadline(studies.a_class(8, 2, 30.0, 1.5, 2, "uniform", "p90"), 1.0)
     spec = studies.spec_of(node, 1)

@@ -203,7 +203,7 @@ def confirm(draft: Draft) -> Draft:
     if not isinstance(draft.state, tuple):
         return draft
     search, placement = draft.state
-    for look in range(1, max(1, search.looks - (search.formula == "upper")) + 1):
+    for look in range(1, search.looks + 1 - _keeps_one(search)):
         plan = _candidate(draft, search, placement)
         if plan is None:
             break
@@ -226,6 +226,11 @@ def confirm(draft: Draft) -> Draft:
     return _undecided(draft, search)
 
 
+def _keeps_one(search: Search) -> bool:
+    """Whether one look is kept for the plan that the search began at: one by the upper estimate, of several looks."""
+    return search.formula == "upper" and search.looks > 1
+
+
 def _is_dear(search: Search, plan: CapacityPlan) -> bool:
     """Whether a plan costs no less than the one that the search began at, which is planned by the upper estimate."""
     assert search.safe is not None
@@ -233,8 +238,8 @@ def _is_dear(search: Search, plan: CapacityPlan) -> bool:
 
 
 def _look_at_safe(search: Search) -> None:
-    """Runs the plan that the search began at, if that is planned by the upper estimate and was not run yet."""
-    if search.formula != "upper" or search.shown is not None:
+    """Runs the plan that the search began at, if a look is kept for it and it was not run yet."""
+    if not _keeps_one(search) or search.shown is not None:
         return
     assert search.safe is not None
     with suppress(OutOfTimeError):
