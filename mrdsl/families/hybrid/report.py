@@ -26,6 +26,7 @@ def report(spec: Spec, result: Result) -> Shown:
 
 _ASSUMPTIONS = (
     "The plan is one run: arrivals are drawn from the spec's seed, or recorded.",
+    "A task that is sent outside counts as served when it leaves; its delay with the run outside stands beside that.",
     "Bounds hold for every run of this length, whatever arrives within the spec's limits; most stay far below.",
 )
 

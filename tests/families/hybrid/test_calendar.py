@@ -15,6 +15,7 @@ from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue, Vm
 from mrdsl.families.hybrid.methods.calendar import RULES, Calendar, Rule, cheapest
 from mrdsl.families.hybrid.methods.cloud import Tasks
 from mrdsl.families.hybrid.plan import HybridPlan
+from mrdsl.families.hybrid.report import report
 from mrdsl.families.hybrid.studies.clouds import drawn_specs
 from mrdsl.families.hybrid.studies.regimes import METHODS, ratio, regimes
 from mrdsl.spec.spec import Goal, Spec
@@ -150,9 +151,13 @@ def test_auto_is_a_word_of_the_language() -> None:
 
 
 def test_a_task_that_leaves_may_be_counted_until_it_has_run_outside() -> None:
-    run = plan_of(cloud(Control(), CHEAP), "always-outsource").queues["cheap"]
+    spec = cloud(Control(), CHEAP)
+    result = mrdsl.solve(spec, "always-outsource")
+    assert isinstance(result.plan, HybridPlan)
+    run = result.plan.queues["cheap"]
     assert run.worst_delay == 0
     assert run.worst_delay_with_run_outside == 2
+    assert any("counts as served when it leaves" in said for said in report(spec, result).assumptions)
 
 
 def test_the_floor_of_the_acceptance_is_printed() -> None:
