@@ -111,17 +111,17 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-@pytest.mark.parametrize("start", range(0, 200, 50))
+@pytest.mark.parametrize("start", range(0, 120, 30))
 def test_drawn_specs_say_the_same(start: int, eager: pytest.MonkeyPatch) -> None:
     in_rows = usable = 0
-    for seed in range(start, start + 50):
+    for seed in range(start, start + 30):
         text = made(random.Random(seed))
         found = load_text(text)
         assert said(found) == said(one_by_one(text, eager)), f"seed {seed}"
         in_rows += any(isinstance(s, tree.Alike) for s in parse_in_rows(text, "x")[0].statements)
         usable += found.spec is not None
-    assert in_rows > 25
-    assert 10 < usable < 40
+    assert in_rows > 15
+    assert 6 < usable < 25
 
 
 @pytest.mark.parametrize("start", range(0, 100, 50))
