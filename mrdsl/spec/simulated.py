@@ -7,6 +7,7 @@ from typing import Any
 
 from mrdsl.spec.schema import Node, Source, block, choice, path, quantity
 
+SCHEDULERS = ("fair", "capacity", "fifo")
 DISTRIBUTIONS = ("uniform", "exponential", "lognormal", "fixed")
 
 
@@ -73,6 +74,16 @@ class Run(Node):
     stragglers: Stragglers | None = block(Stragglers, "tasks that take long at random")
     failures: Failures | None = block(Failures, "attempts that fail")
     speculation: Speculation | None = block(Speculation, "copies of tasks that take long")
+
+
+def preemption_item() -> Any:
+    """The declaration of ``preemption`` of whoever shares a cluster."""
+    return quantity(
+        "time",
+        "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
+        default=None,
+        at_least=0.0,
+    )
 
 
 def distribution_item() -> Any:

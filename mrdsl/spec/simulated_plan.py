@@ -7,9 +7,7 @@ from typing import Any
 
 from mrdsl.spec.blocks import YES_OR_NO
 from mrdsl.spec.schema import Node, block, choice, quantity
-from mrdsl.spec.simulated import Run
-
-SCHEDULERS = ("fair", "capacity", "fifo")
+from mrdsl.spec.simulated import SCHEDULERS, Run, preemption_item
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +37,7 @@ class Simulation(Run):
     lending: str = choice(
         YES_OR_NO, "whether a class's idle slots are lent to other classes, one for one", default="no"
     )
-    preemption: float | None = quantity(
-        "time",
-        "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
-        default=None,
-        at_least=0.0,
-    )
+    preemption: float | None = preemption_item()
     losses: Losses | None = block(Losses, "machines that go")
     shuffle_service: str = choice(
         YES_OR_NO, "whether map output stays when its machine goes, such as on a service of its own", default="no"

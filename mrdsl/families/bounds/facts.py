@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, quantity
 from mrdsl.spec.simulated import (
+    SCHEDULERS,
     Recorded,
     Run,
     arrivals_item,
     burst_item,
     distribution_item,
+    preemption_item,
     recorded_block,
     samples_item,
     submissions_item,
@@ -20,9 +22,7 @@ from mrdsl.spec.simulated import (
 from mrdsl.spec.stages import Stage, stage_blocks
 
 GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
-SCHEDULERS = ("fair", "capacity", "fifo")
 SIZINGS = ("least_slots", "fixed_reduce")
-YES_OR_NO = ("yes", "no")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +46,7 @@ class Cluster(Node):
     masters: str = choice(
         YES_OR_NO, "whether every job holds one more slot while it runs, as YARN's masters do (simulated)", default="no"
     )
-    preemption: float | None = quantity(
-        "time",
-        "how long a class waits below its share before tasks of others are stopped for it; default: for ever",
-        default=None,
-        at_least=0.0,
-    )
+    preemption: float | None = preemption_item()
 
 
 @dataclass(frozen=True, kw_only=True)

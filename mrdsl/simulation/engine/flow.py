@@ -102,7 +102,7 @@ class Flow:
                 queue = pool.queues[own if len(pool.queues) > 1 else 0]
                 presence = job.presences[stage.pool] = Presence(job, pool, queue, job.number, what.kind)
             run = StageRun(job, index, stage, presence, len(stage.after), stage.tasks, stage.tasks)
-            run.watched = any(kind.stages[child].slowstart < 1.0 for child in kind.children[index])
+            run.watched = kind.watched[index]
             job.runs.append(run)
         job.left = len(job.runs)
         for run in job.runs:

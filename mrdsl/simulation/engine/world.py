@@ -30,7 +30,8 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """What the jobs of one class do. ``children`` are the stages that come after each stage.
+    """What the jobs of one class do. ``children`` are the stages that come after each stage; ``watched``: one of them
+    may start before it has ended.
 
     ``queue`` is where they stand in a pool of several queues; None: in that of the class's own number.
     """
@@ -39,6 +40,7 @@ class JobKind:
     stages: tuple[Stage, ...]
     queue: int | None = None
     children: tuple[tuple[int, ...], ...] = field(init=False)
+    watched: tuple[bool, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Raises ValueError where a stage has no tasks or does not come after its parents."""
@@ -50,6 +52,8 @@ class JobKind:
             for index in range(len(self.stages))
         ]
         object.__setattr__(self, "children", tuple(found))
+        watched = tuple(any(self.stages[child].slowstart < 1.0 for child in children) for children in found)
+        object.__setattr__(self, "watched", watched)
 
 
 @dataclass(frozen=True, slots=True)
