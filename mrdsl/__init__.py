@@ -133,8 +133,15 @@ def _quantities() -> saving.QuantityReader:
     return item_from_text
 
 
+def _texts() -> saving.SpecWriter:
+    from mrdsl.api import dumps
+
+    return dumps
+
+
 saving.register("result", _form("mrdsl.planning.saved_plans", "ResultForm"))
 saving.register("quantity", _quantities)
+saving.register("text", _texts)
 saving.register("spec", _form("mrdsl.planning.saved_specs", "SpecForm"))
 
 

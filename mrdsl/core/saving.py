@@ -24,11 +24,17 @@ class QuantityReader(Protocol):
     def __call__(self, key: str, item: Any, text: str, currency: str, /) -> Any: ...
 
 
+class SpecWriter(Protocol):
+    """Gives the text of a spec; raises MrdslError for what is no valid one."""
+
+    def __call__(self, spec: Any, /) -> str: ...
+
+
 _FORMS: dict[str, Callable[[], Any]] = {}
 
 
 def register(kind: str, form: Callable[[], Any]) -> None:
-    """Has ``form`` answer for ``result``, ``spec`` or ``quantity``; it is called when it is first needed."""
+    """Has ``form`` answer for ``result``, ``spec``, ``text`` or ``quantity``; it is called when it is first needed."""
     _FORMS[kind] = form
 
 
@@ -42,6 +48,12 @@ def of_specs() -> Form:
     """The form of specs."""
     form: Form = _FORMS["spec"]()
     return form
+
+
+def of_texts() -> SpecWriter:
+    """What writes a spec as text."""
+    writer: SpecWriter = _FORMS["text"]()
+    return writer
 
 
 def of_quantities() -> QuantityReader:

@@ -8,8 +8,9 @@ left.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from mrdsl.contracts.dimensions import dimension_of, with_plain_constants
+from mrdsl.contracts.dimensions import MixedDimensionsError, dimension_of, with_plain_constants
 from mrdsl.core import units
 from mrdsl.core.units import NUMBER, Dimension
 from mrdsl.families import family as find_family
@@ -44,10 +45,17 @@ class AskedText:
         """``left <= right``"""
         sides = (constraint.left, constraint.right)
         kinds = [dimension_of(side, self.kinds) for side in sides]
-        plain = [dimension_of(with_plain_constants(side), self.kinds) for side in sides]
-        wanted = next((each for each in (*kinds, *plain) if each not in (None, NUMBER)), None)
+        wanted = next(filter(None, kinds), None) or self._with_plain_constants(sides)
         left, right = (self._text(side, kind or wanted) for side, kind in zip(sides, kinds, strict=True))
         return f"{left} {'==' if constraint.comparison == '=' else constraint.comparison} {right}"
+
+    def _with_plain_constants(self, sides: Sequence[Expression]) -> Dimension:
+        """What the sides come to where every bare constant is a plain number; a number where those are of two kinds."""
+        try:
+            found = [dimension_of(with_plain_constants(side), self.kinds) for side in sides]
+        except MixedDimensionsError:
+            return NUMBER
+        return next((each for each in found if each not in (None, NUMBER)), None) or NUMBER
 
     def _text(self, expression: Expression, wanted: Dimension | None) -> str:
         """The expression, whose constants get units such that it is of the dimension that is wanted, if any is."""

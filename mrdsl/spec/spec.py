@@ -39,7 +39,7 @@ class Constraint:
     left: Expression
     comparison: str
     right: Expression
-    text: str = ""
+    text: str = field(default="", compare=False)
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -140,6 +140,14 @@ class Spec:
     def to_json(self) -> str:
         """The spec as JSON, with the files of data that it names. Raises MrdslError for what is no valid spec."""
         return saving.of_specs().write(self)
+
+    def to_mrspec(self) -> str:
+        """The spec as text, in SI and exact. Raises MrdslError for what is no valid spec.
+
+        Reading it gives an equal spec, but for params, which are written out as what they made, as are imports, tables
+        and generators; a currency in which nothing is counted is not said. Data files are named as the spec names them.
+        """
+        return saving.of_texts()(self)
 
     @classmethod
     def from_json(cls, text: str, name: str = "") -> Spec:

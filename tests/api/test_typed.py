@@ -14,7 +14,10 @@ import mrdsl
 from mrdsl.core.resources import resource
 
 MODELS = Path(str(resource("models")))
-RIGHT = """import mrdsl
+RIGHT = """from dataclasses import replace
+
+import mrdsl
+from mrdsl.spec.expression import PlanQuantity
 
 spec: mrdsl.Spec = mrdsl.load("quickstart.mrspec", {"peak": 1.1}, seed=3)
 result = mrdsl.solve(spec, "direct", limits=mrdsl.Limits(time=10.0)).of(mrdsl.CapacityPlan)
@@ -30,6 +33,12 @@ studied = mrdsl.study("night.toml", processes=2, plots=False)
 print([table.title for table in studied.tables], studied.table[0]["value"], studied.resumed + studied.total)
 mrdsl.compare(result, spec, names=["a", "b"])
 mrdsl.diff(result, result)
+text: str = spec.to_mrspec()
+let = mrdsl.Let("dear", PlanQuantity("cost"), "USD")
+goal = mrdsl.Goal("minimize", "dear", expression=let.expression, unit=let.unit)
+told: float | None = mrdsl.solve(replace(spec, lets=(let,), goal=goal)).quantities["dear"].value
+classes = mrdsl.from_table("capacity", "classes", mrdsl.solve(spec).to_dataframe())
+types: tuple[object, ...] = mrdsl.vm_types(mrdsl.solve(spec).to_dataframe(), "require { cores >= 4 }")
 print(mrdsl.dumps(spec), result.to_json(), mrdsl.Result.from_json("").plan, spec.to_json())
 """
 WRONG = {
@@ -38,6 +47,9 @@ WRONG = {
     'mrdsl.solve(spec).of(mrdsl.JointPlan).plan.classes["a"].jobs + ""': "union-attr",
     "mrdsl.solve('quickstart.mrspec')": "arg-type",
     "mrdsl.quantity(3)": "arg-type",
+    "mrdsl.from_table('capacity', 'classes', [1])": "arg-type",
+    'result.quantities["dear"].value + 1.0': "operator",
+    'mrdsl.Let("dear", "cost", "USD")': "arg-type",
 }
 
 
