@@ -207,7 +207,7 @@ class _Rows:
     def __init__(self, alike: tree.Alike, shape: Shape, indices: Sequence[int], files: tree.FileNames) -> None:
         self.alike, self.shape, self.indices, self.files = alike, shape, indices, files
         self.rows = [alike.rows[index] for index in indices]
-        self.texts = list(zip(*(row.match.group(*shape.slots) for row in self.rows), strict=True))
+        self.texts = [[row.match[slot] for row in self.rows] for slot in shape.slots]
         self.odd: set[int] = set()
 
     def column(self, of: _Field) -> Sequence[Any]:

@@ -40,6 +40,7 @@ SHAPES = (
     "{word} {name} {{ map {{ tasks = {n}, avg = {x} s, max = 80 s }}\n"
     "  deadline = 10 min, deadline = {x} s, jobs = {n} }}",
     "{word} {name} extends c1 {{ jobs = {n} }}",
+    "vm {name} {{ on_demand {{ price = 0.2 USD/h }} }}",
 )
 NUMBERS = (
     *map(str, range(1, 60)),
@@ -122,6 +123,18 @@ def test_drawn_specs_say_the_same(start: int, eager: pytest.MonkeyPatch) -> None
         usable += found.spec is not None
     assert in_rows > 15
     assert 6 < usable < 25
+
+
+@pytest.mark.parametrize(
+    "names", [[f"v{i}" for i in range(9)], [f"v{i}" for i in range(120)]], ids=["one length", "more"]
+)
+def test_blocks_may_differ_in_their_names_alone(names: list[str], eager: pytest.MonkeyPatch) -> None:
+    text = HEAD + "".join(f"vm {name} {{ on_demand {{ price = 0.2 USD/h }} }}\n" for name in names)
+    text += SHAPES[1].format(word="class", name="c", n=4, x=20)
+    found = load_text(text)
+    assert found.spec is not None
+    assert [vm.name for vm in found.spec.facts.vms] == ["m5", *names]
+    assert said(found) == said(one_by_one(text, eager))
 
 
 @pytest.mark.parametrize("start", range(0, 100, 50))

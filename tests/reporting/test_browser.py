@@ -91,7 +91,7 @@ def test_tooltips_answer_wheels_zoom_legends_filter_and_keys_work(driver: Any, f
     summary = driver.find_element(By.CSS_SELECTOR, "#chart-1 > details > summary")
     driver.execute_script("arguments[0].focus()", summary)
     driver.switch_to.active_element.send_keys(Keys.ENTER)
-    assert "102.336" in driver.find_element(By.CSS_SELECTOR, "#chart-1 > details table").text
+    assert "103.488" in driver.find_element(By.CSS_SELECTOR, "#chart-1 > details table").text
 
     def marks() -> list[Any]:
         return list(driver.find_elements(By.CSS_SELECTOR, "#chart-3 .mark-rect.role-mark path"))
