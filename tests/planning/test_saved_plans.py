@@ -326,3 +326,17 @@ def test_a_plan_of_the_first_version_is_one_of_fractions_where_its_spec_leaves_i
     edited = json.loads(text)
     edited["state"] |= {"wholeness": "slots"}
     assert "broken-plan" in {d.code for d in verify(read_saved(json.dumps(edited))).found}
+
+
+def test_a_joint_plan_of_the_first_version_is_one_of_fractions_too() -> None:
+    """As version 1 wrote it: `no`, the default of then, is left out of the spec."""
+    spec = mrdsl.load(MODELS / "joint" / "reference.mrspec")
+    fractions, slots = (mrdsl.solve(replace(spec, facts=replace(spec.facts, whole=whole))) for whole in ("no", "slots"))
+    document = json.loads(fractions.to_json())
+    del document["spec"]["facts"]["whole"]
+    silent = json.dumps({**document, "format": 1, "fingerprint": fingerprint({**document, "format": 1})})
+    found = verify(read_saved(silent))
+    assert (found.kept, found.result.value) == (True, fractions.value)
+    assert found.result.spec.facts.whole == "no"
+    assert mrdsl.solve(found.result.spec).value == pytest.approx(fractions.value)
+    assert mrdsl.solve(spec).value == slots.value > fractions.value
