@@ -66,7 +66,7 @@ def _unit_mistake(expression: Expression, unit: Any, quantities: Mapping[str, Qu
         return Mistake("wrong-unit", str(mixed), "both sides of a sum are of one kind")
     if found is not None and found != said:
         message = f"its unit is `{unit}`, {units.describe(said)}, but it comes to {units.describe(found)}"
-        return Mistake("wrong-unit", message, f"give the unit {units.si_unit(found, units.DEFAULT_CURRENCY)!r}")
+        return Mistake("wrong-unit", message, f"give the unit `{units.si_unit(found, units.DEFAULT_CURRENCY)}`")
     return None
 
 
