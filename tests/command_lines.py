@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
+from mrdsl import families
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
 
@@ -68,14 +69,18 @@ def save_named_specs(text: str, folder: Path) -> None:
 
 
 def run_here(words: tuple[str, ...], folder: Path) -> Ran:
-    """Runs a command in the folder, in this process; environment, arguments and signals are afterwards as before."""
+    """Runs a command in the folder, in this process; environment, arguments and signals are afterwards as before.
+
+    So is what a plug-in in the folder brought: its modules, its family, its place on Python's path.
+    """
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    interrupts, before = signal.getsignal(signal.SIGINT), Path.cwd()
+    interrupts, before, modules = signal.getsignal(signal.SIGINT), Path.cwd(), set(sys.modules)
     os.chdir(folder)
     try:
         with (
             patch.dict(os.environ),
             patch.object(sys, "argv", ["mrdsl", *words]),
+            patch.object(sys, "path", list(sys.path)),
             redirect_stdout(out),
             redirect_stderr(out),
         ):
@@ -83,4 +88,16 @@ def run_here(words: tuple[str, ...], folder: Path) -> Ran:
     finally:
         os.chdir(before)
         signal.signal(signal.SIGINT, interrupts)
+        _forget(set(sys.modules) - modules, folder)
     return Ran(code, out.buffer.getvalue().decode("utf-8"))  # type: ignore[attr-defined]
+
+
+def _forget(modules: set[str], folder: Path) -> None:
+    """Forgets the modules that lie in a folder, and the families that they declared."""
+    gone = [
+        name for name in modules if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(folder)
+    ]
+    for name in gone:
+        del sys.modules[name]
+    if gone:
+        families.family.cache_clear()
