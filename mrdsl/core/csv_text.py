@@ -18,10 +18,15 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     Text that a spreadsheet would take for a formula, ``=HYPERLINK(...)``, gets a ``'`` before it; numbers stay as they
     are, and so does text that reads as a number.
     """
+    return exact_text([_cell(column) for column in columns], ([_cell(cell) for cell in row] for row in rows))
+
+
+def exact_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table with its cells as they are, for mrdsl itself to read again."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
-    lines.writerow([_cell(column) for column in columns])
-    lines.writerows([_cell(cell) for cell in row] for row in rows)
+    lines.writerow(columns)
+    lines.writerows(rows)
     return out.getvalue()
 
 

@@ -5,10 +5,9 @@ Only nanoarrow reads them; whose table it is, nobody asks.
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
+from mrdsl.core.csv_text import exact_text
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.exchange.mistakes import FormatError
 
@@ -52,16 +51,12 @@ def as_csv(table: Arrow) -> tuple[str, list[int]]:
     A list is written as its words; empty cells, and NaN, which pandas has for them, stay empty.
     """
     heads, rows = rows_of(table)
-    out = io.StringIO()
-    write = csv.writer(out, lineterminator="\n").writerow
-    write(heads)
+    cells = [[_cell(value) for value in values] for values in rows]
     line, starts = 1 + sum(head.count("\n") for head in heads), []
-    for values in rows:
-        row = [_cell(value) for value in values]
+    for row in cells:
         starts.append(line + 1)
-        write(row)
         line += 1 + sum(cell.count("\n") for cell in row)
-    return out.getvalue(), starts
+    return exact_text(heads, cells), starts
 
 
 def _cell(value: Any) -> str:

@@ -22,6 +22,7 @@ SCRATCH = {
     "solving/backends/scip.py": "a solver's file in the temporary folder",
     "core/guarded.py": "a folder for temporary files, and a pipe that leads nowhere",
     "core/guard.py": "the end of a killed command's temporary folder",
+    "language/given_tables.py": "a table from Python in a temporary folder",
     "language/parser_cache.py": "the folder of the parser's tables",
     "core/resources.py": "the data of a zipped package, in a temporary folder",
     "planning/data_files.py": "the data that a saved plan brings along, in a temporary folder",
