@@ -17,6 +17,7 @@ from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.sizes import Sweep, sweep
 from mrdsl.families.joint.staircase import choices, wanted
 from mrdsl.families.joint.whole_slots import as_planned
+from mrdsl.families.joint.why_whole import costs_of_wholeness
 from mrdsl.families.joint.workload import Floats, Workload, parts, workload
 from mrdsl.spec.spec import Spec
 
@@ -36,6 +37,8 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
         _one_more(spec, work, result.plan, hour),
         _reasons(spec, work, result.plan, hour),
     ]
+    costs = costs_of_wholeness(spec, result.plan)
+    tables += [] if costs is None else [costs]
     if spec.constraints:
         tables.append("The comparisons under `subject to` are not part of this explanation: they may hold VMs back.")
     return tuple(tables)
