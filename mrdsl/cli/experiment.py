@@ -24,8 +24,16 @@ from mrdsl.core.output_folders import refuse_folder
 @click.option("--report", type=OutputFile(), help="Write a report of the study, too: a file that ends in .html or .md.")
 @shared.force
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Change one of the study's options.")
+@click.option("--processes", type=shared.Count(shared.PROCESSES), help="Processes that share its cases.")
+@click.option("--dask", metavar="HOST:PORT", help="The scheduler of a Dask cluster that shares its cases.")
 def experiment(
-    name: str | None, output: Path | None, report: Path | None, force: bool, settings: tuple[str, ...]
+    name: str | None,
+    output: Path | None,
+    report: Path | None,
+    force: bool,
+    settings: tuple[str, ...],
+    processes: int | None,
+    dask: str | None,
 ) -> None:
     """Run the study NAME, or list all studies."""
     if name is None:
@@ -44,10 +52,12 @@ def experiment(
     from mrdsl.reporting.study_report import study_report
     from mrdsl.reporting.text import print_tables
     from mrdsl.reporting.written import check_ending, written
+    from mrdsl.sweeping.cases import mapper_for
 
     study = study_named(name, _warn)
     folder = output or Path(name)
     options = settled(study, _by_name(settings))
+    mapper = mapper_for(study, processes, dask)
     refuse_folder(folder, force=force, inputs=[Path(value) for value in options.values() if isinstance(value, str)])
     if study.draws:
         require()
@@ -57,7 +67,7 @@ def experiment(
     outputs.check()
     tables = []
     with claimed(folder), overwriting(force), collected() as charts, _stopped_as_a_whole():
-        for table in run_study(study, folder, api, options):
+        for table in run_study(study, folder, api, options, mapper):
             click.echo(print_tables([table]))
             tables.append(table)
     if report is not None:

@@ -151,6 +151,8 @@ class Experiment:
     ``run(output, bench, **options)`` writes its plots and tables into the folder ``output`` and hands on the tables;
     ``bench`` reads and solves specs for it. ``options`` names each keyword with its default and a word about it.
     One that ``draws`` is refused before it begins where the libraries for it lack; what draws nothing says so here.
+    One that goes ``by_cases`` takes the keyword ``mapper``, too, which goes through its cases (one after another where
+    nobody gives one): ``--processes`` and ``--dask`` are for such studies alone.
     """
 
     name: str
@@ -158,6 +160,7 @@ class Experiment:
     run: Study
     options: Mapping[str, tuple[Any, str]] = field(default_factory=lambda: MappingProxyType({}))
     draws: bool = True
+    by_cases: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -236,6 +236,10 @@ def its_studies_take_their_options(declared: Family) -> Iterator[str]:
             yield f"the study {experiment.name} does not take an output and a bench"
         parameters = inspect.signature(behind(experiment.run)).parameters.values()
         optional = {one.name for one in parameters if one.default != one.empty}
+        if experiment.by_cases:
+            if "mapper" not in optional:
+                yield f"the study {experiment.name} goes by cases, but takes no `mapper`"
+            optional.discard("mapper")
         if optional != set(experiment.options):
             yield f"the study {experiment.name} declares {sorted(experiment.options)}, its function {sorted(optional)}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.contracts.family import Experiment
-from mrdsl.contracts.study import Bench
+from mrdsl.contracts.study import Bench, Mapper
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
@@ -59,16 +59,18 @@ def settled(study: Experiment, given: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def run_study(study: Experiment, folder: Path, bench: Bench, options: Mapping[str, Any]) -> Iterator[Table]:
+def run_study(
+    study: Experiment, folder: Path, bench: Bench, options: Mapping[str, Any], mapper: Mapper | None = None
+) -> Iterator[Table]:
     """Runs a study into a folder that is there, and hands on its tables as they come.
 
     Each is a CSV file when it is handed on. ``manifest.json`` stands there at the end, also of a run that was stopped,
-    which it says.
+    which it says. ``mapper`` goes through the cases of a study that goes by them.
     """
     kept = StudyFolder(folder, study.name, study.doc, options)
     complete = False
     try:
-        tables = iter(study.run(folder, bench, **options))
+        tables = iter(study.run(folder, bench, **options, **({} if mapper is None else {"mapper": mapper})))
         while True:
             with work(f"{study.name}, table {len(kept.tables) + 1}"):
                 table = next(tables, None)

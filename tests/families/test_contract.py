@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.contracts.family import Family, GoalKind, Promise
+from mrdsl.contracts.family import Experiment, Family, GoalKind, Promise
 from mrdsl.core.result import Plan
 from mrdsl.extending import families as contract
 from mrdsl.families import SHIPPED, family
@@ -84,6 +84,11 @@ BROKEN: dict[str, tuple[contract.Declares, dict[str, Any], str]] = {
         contract.its_hooks_take_what_they_are_called_with,
         {"measure": lambda spec: 0.0},
         "`measure` does not take 2 values",
+    ),
+    "a study that leaves its cases to nobody": (
+        contract.its_studies_take_their_options,
+        {"experiments": (Experiment("cases", "a study", lambda output, bench: (), by_cases=True),)},
+        "the study cases goes by cases, but takes no `mapper`",
     ),
     "a method that is not there": (contract.a_method_of_its_own_serves_it, {"method": "greedy"}, "no pipeline that"),
 }

@@ -115,6 +115,7 @@ FAMILY = Family(
                 "seed": (1, "of the scenarios and of their searches"),
             },
             draws=False,
+            by_cases=True,
         ),
         Experiment(
             "capacity-saving",
@@ -126,6 +127,7 @@ FAMILY = Family(
                 "seed": (1, "of the searches"),
             },
             draws=False,
+            by_cases=True,
         ),
     ),
     targets=hooks.targets,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mrdsl.contracts.study import Bench
+from mrdsl.contracts.study import Bench, Mapper, one_by_one
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Result, Table
 from mrdsl.core.units import HOUR
@@ -37,6 +37,8 @@ SLACK = (0.6, 1.4)
 VARIABILITY = (("fixed", 1.0), ("uniform", 1.2), ("uniform", 2.0), ("exponential", 3.0))
 """Distributions of task times, with the longest over the average."""
 LOADS = (2, 6, 18)
+ORACLES = ((2, 1.2), (2, 2.0), (3, 1.2), (3, 2.0))
+"""Jobs of a small class, and the longest time of its tasks over the average."""
 
 
 def scenario(seed: int, number: int) -> Spec:
@@ -116,16 +118,37 @@ COLUMNS = tuple(each.name for each in fields(Outcome))
 ROWS = "scenarios.csv"
 
 
-def honesty(output: Path, bench: Bench, scenarios: int = 100, runs: int = 100, seed: int = 1) -> Iterator[Table]:
+@dataclass(frozen=True)
+class Scenario:
+    """One case of ``honesty``: a random scenario, searched, and its plan run."""
+
+    seed: int
+    number: int
+    runs: int
+
+    @property
+    def name(self) -> str:
+        """Its number."""
+        return f"scenario {self.number}"
+
+    def found(self, bench: Bench) -> Outcome | None:
+        """What was promised and shown; None where no plan was shown to keep it."""
+        return _outcome(bench, scenario(self.seed + self.number, self.number), self.number, self.runs)
+
+
+def honesty(
+    output: Path, bench: Bench, scenarios: int = 100, runs: int = 100, seed: int = 1, mapper: Mapper = one_by_one
+) -> Iterator[Table]:
     """How often plans break their promise on held-out runs, beside how often they may.
 
     ``scenarios.csv`` has a row for each scenario, from when it is known.
     """
+    known: dict[int, Outcome] = {}
     found: list[Outcome] = []
-    for number in range(scenarios):
-        outcome = _outcome(bench, scenario(seed + number, number), number, runs)
+    for number, outcome in mapper(bench, [Scenario(seed, number, runs) for number in range(scenarios)]):
         if outcome is not None:
-            found.append(outcome)
+            known[number] = outcome
+            found = [known[each] for each in sorted(known)]
             write_text(output / ROWS, csv_text(COLUMNS, map(astuple, found)), force=len(found) > 1)
     names = sorted({each.promise for each in found})
     rows = [_counted(name, [each for each in found if each.promise == name]) for name in names]
@@ -182,43 +205,80 @@ def _vms(result: Result) -> float:
     return plan.on_demand + plan.reserved
 
 
-def saving(output: Path, bench: Bench, promise: str = "p95", runs: int = 60, seed: int = 1) -> Iterator[Table]:
-    """VMs of the plan that keeps a percentile beside those of the estimates, and what share those keep."""
-    rows = []
-    for jobs in LOADS:
-        for distribution, longest in VARIABILITY:
-            node = with_deadline(a_class(24, 6, 30.0, longest, jobs, distribution, promise), 1.0)
-            spec = spec_of(node, seed)
-            solved = bench.solve(spec)
-            cells: list[float | None] = []
-            for word in reversed(GUARANTEES):
-                formula = spec_of(replace(node, guarantee=word), seed)
-                plan = bench.solve(formula).plan
-                assert plan is None or isinstance(plan, CapacityPlan)
-                vms = None if plan is None else plan.on_demand + plan.reserved
-                cells += [vms, None if plan is None else 100.0 * held_out(formula, plan, runs)]
-            mine = solved.plan
-            assert isinstance(mine, CapacityPlan)
-            rows.append((jobs, f"{distribution} {longest:g}", *cells, _vms(solved), 100.0 * held_out(spec, mine, runs)))
-    heads = ["jobs", "task times"]
-    for name in (*reversed(GUARANTEES), promise):
-        heads += [f"{name} [VMs]", "in time [%]"]
-    yield Table(f"VMs by estimates and by {promise} in simulation, and the share of jobs in time", tuple(heads), rows)
-    yield _oracle(bench, promise, runs, seed)
+@dataclass(frozen=True)
+class Compared:
+    """One case of ``saving``: a class planned by every estimate and by the percentile."""
+
+    jobs: int
+    distribution: str
+    longest: float
+    promise: str
+    runs: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Its jobs and the times of its tasks."""
+        return f"{self.jobs} jobs, {self.distribution} {self.longest:g}"
+
+    def found(self, bench: Bench) -> tuple[object, ...]:
+        """Its row: VMs by each, and the share of jobs in time."""
+        node = with_deadline(a_class(24, 6, 30.0, self.longest, self.jobs, self.distribution, self.promise), 1.0)
+        spec = spec_of(node, self.seed)
+        solved = bench.solve(spec)
+        cells: list[float | None] = []
+        for word in reversed(GUARANTEES):
+            formula = spec_of(replace(node, guarantee=word), self.seed)
+            plan = bench.solve(formula).plan
+            assert plan is None or isinstance(plan, CapacityPlan)
+            vms = None if plan is None else plan.on_demand + plan.reserved
+            cells += [vms, None if plan is None else 100.0 * held_out(formula, plan, self.runs)]
+        mine = solved.plan
+        assert isinstance(mine, CapacityPlan)
+        kept = 100.0 * held_out(spec, mine, self.runs)
+        return (self.jobs, f"{self.distribution} {self.longest:g}", *cells, _vms(solved), kept)
 
 
-def _oracle(bench: Bench, promise: str, runs: int, seed: int) -> Table:
-    """Small classes on which every cluster is tried, on the held-out runs themselves."""
-    rows = []
-    for jobs, longest in ((2, 1.2), (2, 2.0), (3, 1.2), (3, 2.0)):
-        spec = spec_of(with_deadline(a_class(10, 3, 30.0, longest, jobs, "uniform", promise), 1.0), seed)
+@dataclass(frozen=True)
+class Oracle:
+    """One case of ``saving``: a small class on which every cluster is tried, on the held-out runs themselves."""
+
+    jobs: int
+    longest: float
+    promise: str
+    runs: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Its jobs and the longest of its tasks."""
+        return f"oracle, {self.jobs} jobs, longest {self.longest:g}"
+
+    def found(self, bench: Bench) -> tuple[object, ...]:
+        """Its row: VMs by the search and by the oracle."""
+        node = a_class(10, 3, 30.0, self.longest, self.jobs, "uniform", self.promise)
+        spec = spec_of(with_deadline(node, 1.0), self.seed)
         solved = bench.solve(spec)
         plan = solved.plan
         assert isinstance(plan, CapacityPlan)
-        least = least_cluster(spec, plan, PERCENTILES[promise] / 100.0, runs)
-        rows.append((jobs, longest, _vms(solved), float(least), 100.0 * (_vms(solved) / least - 1.0)))
-    heads = ("jobs", "longest over average", "calibrated [VMs]", "oracle [VMs]", "more [%]")
-    return Table("Beside an oracle that tries every cluster on the held-out runs", heads, rows)
+        least = least_cluster(spec, plan, PERCENTILES[self.promise] / 100.0, self.runs)
+        return (self.jobs, self.longest, _vms(solved), float(least), 100.0 * (_vms(solved) / least - 1.0))
+
+
+def saving(
+    output: Path, bench: Bench, promise: str = "p95", runs: int = 60, seed: int = 1, mapper: Mapper = one_by_one
+) -> Iterator[Table]:
+    """VMs of the plan that keeps a percentile beside those of the estimates, and what share those keep."""
+    compared = [Compared(jobs, *times, promise, runs, seed) for jobs in LOADS for times in VARIABILITY]
+    heads = ["jobs", "task times"]
+    for name in (*reversed(GUARANTEES), promise):
+        heads += [f"{name} [VMs]", "in time [%]"]
+    title = f"VMs by estimates and by {promise} in simulation, and the share of jobs in time"
+    yield Table(title, tuple(heads), [row for _, row in sorted(mapper(bench, compared))])
+    oracles = [Oracle(jobs, longest, promise, runs, seed) for jobs, longest in ORACLES]
+    heads = ["jobs", "longest over average", "calibrated [VMs]", "oracle [VMs]", "more [%]"]
+    title = "Beside an oracle that tries every cluster on the held-out runs"
+    yield Table(title, tuple(heads), [row for _, row in sorted(mapper(bench, oracles))])
 
 
 def least_cluster(spec: Spec, plan: CapacityPlan, level: float, runs: int) -> int:
