@@ -11,7 +11,7 @@ GUARANTEES = ("lower", "average", "upper")
 YES_OR_NO = ("yes", "no")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapPhase(Node):
     """The map tasks of one job."""
 
@@ -21,7 +21,7 @@ class MapPhase(Node):
     min: float | None = quantity("time", "shortest duration of a map task", default=None, at_least=0.0, symbol="M_min")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ShufflePhase(Node):
     """The transfers to the reduce tasks; the first wave counts only what does not overlap the map phase."""
 
@@ -43,7 +43,7 @@ class ShufflePhase(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ReducePhase(Node):
     """The reduce tasks of one job; without any, the shuffle vanishes too."""
 
@@ -55,7 +55,7 @@ class ReducePhase(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Coefficients(Node):
     """Equation (4) as measured elsewhere: one job takes A/s_M + B/s_R + C on s_M map and s_R reduce slots."""
 
@@ -64,7 +64,7 @@ class Coefficients(Node):
     C: float = quantity("time", "the part that no slots shorten; may be negative", symbol="C")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Slots(Node):
     """How many tasks run side by side: map and reduce tasks, or tasks of stages."""
 
@@ -79,7 +79,7 @@ class Slots(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapReduceSlots(Node):
     """How many map and reduce tasks run side by side."""
 
@@ -87,7 +87,7 @@ class MapReduceSlots(Node):
     reduce: int = quantity("slots", "reduce tasks that run side by side", at_least=1, whole=True, symbol="c_R")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OnDemand(Node):
     """A VM rented by the hour."""
 
@@ -96,7 +96,7 @@ class OnDemand(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Reserved(Node):
     """VMs under a long contract."""
 

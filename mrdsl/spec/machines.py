@@ -18,7 +18,7 @@ ONE = "one"
 """``types = one``: all jobs of the class on one type."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Spot(Node):
     """VMs that the provider may take back at any moment."""
 
@@ -26,7 +26,7 @@ class Spot(Node):
     interruptions: float = quantity("rate", "how often the provider takes one VM back", at_least=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Resources(Node):
     """What one task takes of a VM."""
 
@@ -34,7 +34,7 @@ class Resources(Node):
     memory: float | None = quantity("data", "memory of one task", default=None, above=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Container(Node):
     """What tasks take of a VM, from which the slots of every VM type follow by the scarcer resource."""
 
@@ -43,7 +43,7 @@ class Container(Node):
     task: Resources | None = block(Resources, "one task of a stage")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OnType(Node):
     """How a class runs on the VM type of that name; what is left out is as on the others."""
 

@@ -4,7 +4,7 @@ The frozen dataclasses of a family's facts *are* its schema: every field is made
 below, whose metadata the resolver, the printer, the editor support and the reference documentation all read.
 There is no second list.
 
-    @dataclass(frozen=True, kw_only=True)
+    @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
     class Reserved(Node):
         price: float = quantity("price", "what a reserved VM costs", above=0.0, symbol="rho")
         available: int = quantity("vms", "how many are reserved", at_least=0, whole=True, symbol="r-bar")
@@ -14,10 +14,11 @@ Values are SI: seconds, bytes, watts, joules, the spec's currency, and plain num
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -38,12 +39,14 @@ PERCENTILES: Mapping[str, int] = MappingProxyType({f"p{percent}": percent for pe
 _NO_SPANS: Mapping[str, Span] = MappingProxyType({})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Node:
     """What every block of a spec has: its name (empty for an unnamed block) and where it was written.
 
     ``spans`` maps an item's name to the place of its line; both are None or empty for a spec built in Python and
-    take no part in equality.
+    take no part in equality. Nodes are equal, hashed and shown as other dataclasses are, by methods that all types
+    share: to make them for each type takes a thirtieth of a start of ``check``. ``repr=False, eq=False`` leaves
+    them out; a type that has its own may keep them.
     """
 
     name: str = ""
@@ -53,6 +56,29 @@ class Node:
     def span_of(self, item: str) -> Span | None:
         """The place of an item of this block, or of the block itself where the item was left out."""
         return self.spans.get(item, self.span)
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return bool(_compared(self) == _compared(other))
+
+    def __hash__(self) -> int:
+        return hash(_compared(self))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
+        return f"{self.__class__.__qualname__}({shown})"
+
+
+def _compared(node: Any) -> Any:
+    """The values that take part in a node's equality."""
+    kind: Any = node.__class__
+    return _getter(kind)(node)
+
+
+@cache
+def _getter(kind: Any) -> Callable[[Any], Any]:
+    return attrgetter(*(f.name for f in fields(kind) if f.compare))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ SCHEDULERS = ("fair", "capacity", "fifo")
 DISTRIBUTIONS = ("uniform", "exponential", "lognormal", "fixed")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Recorded(Node):
     """Recorded task times, one number a line, drawn at random while simulating."""
 
@@ -20,7 +20,7 @@ class Recorded(Node):
     unit: float = quantity("time", "what 1 stands for in the files", default=1.0, above=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Stragglers(Node):
     """Tasks that take a multiple of their time, at random: a second attempt need not."""
 
@@ -28,7 +28,7 @@ class Stragglers(Node):
     factor: float = quantity("number", "how many times as long they take", at_least=1.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Failures(Node):
     """Attempts that fail, at a moment that is uniform over their time."""
 
@@ -42,7 +42,7 @@ class Failures(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Speculation(Node):
     """Copies of tasks that take long, as Spark makes them: what ends first counts."""
 
@@ -54,7 +54,7 @@ class Speculation(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Run(Node):
     """How long is simulated, and what goes wrong with tasks."""
 

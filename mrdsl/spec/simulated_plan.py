@@ -10,7 +10,7 @@ from mrdsl.spec.schema import Node, block, choice, quantity
 from mrdsl.spec.simulated import SCHEDULERS, Run, preemption_item
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Losses(Node):
     """Machines that go, with the tasks that run on them and their map output."""
 
@@ -25,7 +25,7 @@ class Losses(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Simulation(Run):
     """How the plan is run, and how long."""
 

@@ -9,7 +9,7 @@ from mrdsl.spec.schema import Node, block, choice, quantity
 from mrdsl.spec.simulated import DISTRIBUTIONS, Stragglers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Spread(Node):
     """How the times spread that the plan takes for fixed, and how often its limits must hold then."""
 

@@ -12,7 +12,7 @@ from mrdsl.spec.schema import Node, Source, blocks, choice, path, quantity, refe
 from mrdsl.spec.simulated import DISTRIBUTIONS
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Stage(Node):
     """Alike tasks of one job, which may all run side by side once the stages that it comes after have ended."""
 

@@ -25,7 +25,7 @@ GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
 SIZINGS = ("least_slots", "fixed_reduce")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Cluster(Node):
     """The shared cluster and its scheduler."""
 
@@ -49,7 +49,7 @@ class Cluster(Node):
     preemption: float | None = preemption_item()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """Jobs with one profile, submitted by as many users as run at the same time."""
 
@@ -95,7 +95,7 @@ class JobClass(Node):
     recorded: Recorded | None = recorded_block()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class BoundsFacts(Node):
     """The facts of a bounds spec."""
 

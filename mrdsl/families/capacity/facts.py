@@ -37,7 +37,7 @@ WHOLE = SLOTS, MACHINES, NO = ("slots", "machines", "no")
 """What is whole: the slots of each job; besides, the VMs of each class, of which none is shared; or neither."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class VmType(Node):
     """A VM type that can be rented."""
 
@@ -62,7 +62,7 @@ class VmType(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """Jobs with one profile, one deadline and one penalty."""
 
@@ -111,7 +111,7 @@ class JobClass(Node):
     recorded: Recorded | None = recorded_block()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class CapacityFacts(Node):
     """The facts of a capacity spec."""
 

@@ -10,7 +10,7 @@ from mrdsl.spec.schema import Node, Source, blocks, quantity, references
 from mrdsl.spec.spread import Spread, spread_block
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Task(Node):
     """One task; ``task m[1..200] { ... }`` is a group of them, which ``after = [m]`` names as a whole."""
 
@@ -21,7 +21,7 @@ class Task(Node):
     after: tuple[str, ...] = references("tasks, or groups of tasks, that must have finished before this one starts")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Dag(Node):
     """The tasks of one job and the order between them."""
 
@@ -32,7 +32,7 @@ class Dag(Node):
     source: Source | None = field(default=None)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class DeadlineFacts(Node):
     """The DAGs of the spec; several are planned independently of each other."""
 

@@ -10,7 +10,7 @@ from mrdsl.spec.schema import Node, block, blocks, quantity
 from mrdsl.spec.spread import Spread, spread_block
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Vm(Node):
     """A VM type. Its slots run side by side: so many map tasks in the map phase, so many reduce tasks later."""
 
@@ -19,7 +19,7 @@ class Vm(Node):
     available: int = quantity("vms", "how many VMs of this type can be had", at_least=0, whole=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Network(Node):
     """The network between storage and VMs, and between VMs."""
 
@@ -29,7 +29,7 @@ class Network(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapTasks(Node):
     """The map tasks of one job, all alike: each reads one block."""
 
@@ -43,14 +43,14 @@ class MapTasks(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ReduceTasks(Node):
     """The reduce tasks of one job, all alike; with 0 there is no shuffle either."""
 
     tasks: int = quantity("tasks", "number of reduce tasks", default=0, at_least=0, whole=True, symbol="R")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class TaskProfile(Node):
     """What one task needs on one slot of a VM."""
 
@@ -58,7 +58,7 @@ class TaskProfile(Node):
     energy: float = quantity("energy", "energy of one task above the slot's idle energy", at_least=0.0, symbol="E_ij")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class OnVm(Node):
     """A job's tasks on one VM type; the block's name is the VM type's. A kind left out cannot run there."""
 
@@ -66,7 +66,7 @@ class OnVm(Node):
     reduce: TaskProfile | None = block(TaskProfile, "one reduce task on this VM type")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Job(Node):
     """A MapReduce job with VMs of its own: data placement, map, shuffle and reduce phase, one after another."""
 
@@ -89,7 +89,7 @@ class Job(Node):
         return self.reduce.tasks if self.reduce is not None else 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class EnergyFacts(Node):
     """The whole of an energy spec."""
 

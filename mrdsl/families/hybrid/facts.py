@@ -9,7 +9,7 @@ from mrdsl.core import budgets
 from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, distribution, path, quantity, reference
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Vm(Node):
     """A type of VM in the private cloud."""
 
@@ -17,7 +17,7 @@ class Vm(Node):
     preemption_cost: float = quantity("money", "what one preemption on this type costs", default=0.0, at_least=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Bursts(Node):
     """On-off arrivals: both kinds of stretches have geometric lengths; the run starts between two bursts."""
 
@@ -26,7 +26,7 @@ class Bursts(Node):
     arrivals: float | Distribution = distribution("tasks", "tasks that arrive in one slot of a burst", at_least=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Queue(Node):
     """Tasks of one kind: their VM type, size and promised delay."""
 
@@ -43,7 +43,7 @@ class Queue(Node):
     bursts: Bursts | None = block(Bursts, "times in which more tasks arrive than usually")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Control(Node):
     """The weights of the drift-plus-penalty controller; None where they are to be worked out (`bounds.control_of`)."""
 
@@ -67,7 +67,7 @@ class Control(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class HybridFacts(Node):
     """A private cloud, its queues, and how long it is watched."""
 

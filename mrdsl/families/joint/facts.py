@@ -25,7 +25,7 @@ DAYS = ("flat", "bimodal")
 SLOTS, NO = "slots", "no"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Cluster(Node):
     """The private cluster, of one size all day."""
 
@@ -49,7 +49,7 @@ class Cluster(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """MapReduce jobs with one profile, one deadline and one penalty."""
 
@@ -81,7 +81,7 @@ class JobClass(Node):
     recorded: Recorded | None = recorded_block()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Service(Node):
     """Requests of one web service: an M/G/1 processor-sharing queue on every VM, behind a network delay."""
 
@@ -95,7 +95,7 @@ class Service(Node):
     shift: float = quantity("time", "how far the service's time zone is ahead of the demand table's", default=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Demand(Node):
     """Expected demand over several periods: a table with a column per class or service, or a typical day."""
 
@@ -116,7 +116,7 @@ class Demand(Node):
     noise: float = quantity("share", "standard deviation of the noise on a typical day", default=0.0, at_least=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JointFacts(Node):
     """One private cluster shared by MapReduce classes and web services, period by period."""
 

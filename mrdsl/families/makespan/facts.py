@@ -10,7 +10,7 @@ from mrdsl.spec.schema import Node, block, blocks, quantity
 from mrdsl.spec.spread import Spread, spread_block
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MapTasks(Node):
     """The map tasks of one job: how long each takes, or the profile that tells it."""
 
@@ -23,7 +23,7 @@ class MapTasks(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ReduceTasks(Node):
     """The reduce tasks of one job, which start when all its map tasks have ended; there may be none."""
 
@@ -36,7 +36,7 @@ class ReduceTasks(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Job(Node):
     """One job of the batch: tasks and their times, or a profile from which the performance model takes them."""
 
@@ -45,14 +45,14 @@ class Job(Node):
     reduce: ReduceTasks | None = block(ReduceTasks, "the reduce phase; none for a map-only job")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Job):
     """A profile, and how many jobs of the batch are like it; they are called NAME-1, NAME-2, and so on."""
 
     jobs: int = quantity("jobs", "how many jobs of this class the batch holds", default=1, at_least=1, whole=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Cluster(Node):
     """The machines that the batch shares."""
 
@@ -61,7 +61,7 @@ class Cluster(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class MakespanFacts(Node):
     """The top level of a makespan spec."""
 

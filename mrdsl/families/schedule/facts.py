@@ -13,7 +13,7 @@ from mrdsl.spec.schema import Distribution, Node, Source, block, blocks, choice,
 UNIFORM_1_3 = Distribution("uniform", (1.0, 3.0))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Spot(Node):
     """The spot market: a price that moves, drawn from a distribution, recorded, or constant."""
 
@@ -34,7 +34,7 @@ class Spot(Node):
     product: str | None = text('product of the recorded prices, such as "Linux/UNIX"', default=None)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Billing(Node):
     """How a VM's time is paid: by periods, every started one, unless the market breaks it off."""
 
@@ -46,7 +46,7 @@ class Billing(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Vm(Node):
     """The VM type that is rented: it runs so many map tasks and so many reduce tasks at once."""
 
@@ -62,7 +62,7 @@ class Vm(Node):
         return self.billing or Billing()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Arrivals(Node):
     """Jobs out of a file: a SWIM trace, whose bytes the speeds turn into tasks and seconds, or a table of jobs."""
 
@@ -94,7 +94,7 @@ class Arrivals(Node):
     end: float | None = quantity("time", "jobs submitted from here on are left out", default=None, above=0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class JobClass(Node):
     """Jobs of one kind that arrive at random (Poisson); all tasks of a phase take their average time."""
 
@@ -111,7 +111,7 @@ class JobClass(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Policy(Node):
     """How the cluster decides, event by event."""
 
@@ -152,7 +152,7 @@ class Policy(Node):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class ScheduleFacts(Node):
     """Jobs with deadlines that arrive over time, the VM type they run on, and the policy that decides."""
 

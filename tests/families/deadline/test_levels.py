@@ -10,7 +10,7 @@ from scipy.sparse.linalg import splu
 from mrdsl.families.deadline.levels import Floats, Ints, Levels
 from mrdsl.families.deadline.methods.factor_work import work_of_factor
 from mrdsl.families.deadline.methods.factors import Direct
-from mrdsl.families.deadline.methods.laplacian import Either, Pattern
+from mrdsl.families.deadline.methods.laplacian import SECONDS, Either, Pattern
 
 
 def arcs_of(rng: np.random.Generator, events: int) -> tuple[Ints, Ints]:
@@ -90,6 +90,15 @@ def test_a_factor_takes_no_more_than_is_foreseen(seed: int) -> None:
     tails, heads = tails[:700], heads[:700]
     foreseen = work_of_factor(400, tails, heads)
     assert 0 < multiplications(400, tails, heads) <= foreseen + 5 * 400
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_vertices_are_foreseen_as_a_full_matrix(seed: int) -> None:
+    """No factor takes more, and it is no reason to leave one: a thousandth of a second."""
+    tails, heads = arcs_of(np.random.default_rng(seed), 100)
+    foreseen = work_of_factor(100, tails, heads)
+    assert multiplications(100, tails, heads) <= foreseen <= 1e-3 / SECONDS
+    assert Pattern(1, 101, tails + 1, heads + 1).direct
 
 
 def test_a_deep_ladder_is_factorized() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sparse
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
 from mrdsl.families.deadline.levels import Ints, distinct
 
+SMALL = 100
+"""So many vertices are as little work as a look at their graph: that of a full matrix is said of them."""
 ROUNDS = 50
 LEAST = 0.01
 """Vertices of two neighbours are taken out as long as such a share of those that are left goes."""
@@ -21,6 +22,10 @@ def work_of_factor(size: int, rows: Ints, columns: Ints) -> float:
     eliminate first; the others are ordered by Cuthill and McKee. Elimination by least degree usually takes less, on
     meshes by far.
     """
+    if size <= SMALL:
+        return size**3 / 3.0
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
     alive, low, high = _without_paths(size, *_edges(size, rows, columns))
     count = int(alive.sum())
     if not count:
@@ -47,6 +52,8 @@ def _without_paths(size: int, low: Ints, high: Ints) -> tuple[NDArray[np.bool_],
 
     Those beside each other go as one: what is left of a path of them is an edge between its two ends.
     """
+    from scipy.sparse.csgraph import connected_components
+
     alive = np.ones(size, dtype=bool)
     for _ in range(ROUNDS):
         degree = np.bincount(low, minlength=size) + np.bincount(high, minlength=size)
