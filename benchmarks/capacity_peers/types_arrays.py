@@ -1,4 +1,7 @@
-"""highspy with numpy arrays: classes by types, a row for each class and each type, read from the same tables."""
+"""highspy with numpy arrays: classes by types, a row for each class and each type, read from the same tables.
+
+FOLDER GAP [SECONDS]: it says where HiGHS stopped at its seconds.
+"""
 
 import csv
 import sys
@@ -50,7 +53,10 @@ solver = highspy.Highs()
 solver.silent()
 solver.setOptionValue("mip_rel_gap", gap)
 solver.setOptionValue("threads", 1)
+if len(sys.argv) > 3:
+    solver.setOptionValue("time_limit", float(sys.argv[3]))
 solver.passModel(lp)
 solver.run()
 info = solver.getInfo()
-print(f"cost {info.objective_function_value} gap {info.mip_gap}")
+stopped = solver.getModelStatus() == highspy.HighsModelStatus.kTimeLimit
+print(f"cost {info.objective_function_value} gap {info.mip_gap}" + (f", stopped at {sys.argv[3]} s" if stopped else ""))

@@ -11,13 +11,14 @@ import pytest
 
 import mrdsl
 from mrdsl import Spec
-from mrdsl.families.capacity import dominated_lanes
+from mrdsl.families.capacity import choice, dominated_lanes
 from mrdsl.families.capacity.dominated_lanes import dominated, solved_mix, without_dominated
 from mrdsl.families.capacity.facts import VmType
 from mrdsl.families.capacity.methods import few_lanes
 from mrdsl.families.capacity.methods.few_lanes import on_few_lanes
 from mrdsl.families.capacity.methods.lane_prices import Task, relaxed
 from mrdsl.families.capacity.methods.lanes_program import GAP, improved
+from mrdsl.families.capacity.methods.refusals import serves
 from mrdsl.families.capacity.mix import mix_of
 from mrdsl.spec.blocks import OnDemand
 from mrdsl.spec.machines import Spot
@@ -262,3 +263,31 @@ def test_all_types_that_emr_takes_are_solved_with_a_proven_gap() -> None:
     assert near.objective.bound <= proven.objective.value * (1.0 + 1e-9)
     assert proven.objective.value <= near.objective.value * (1.0 + 1e-9)
     assert near.objective.value <= 1.05 * proven.objective.value
+
+
+@pytest.mark.parametrize("large", [1, 10**9])
+@pytest.mark.parametrize("what", ["no", "slots", "machines"])
+@pytest.mark.parametrize(
+    "promise", ["cost(a) <= 9 USD", "vms(a) >= 1", "vms(a) <= 9", "share(spot) <= 50%", "vms <= 90", "admitted(c) >= 1"]
+)
+def test_auto_takes_direct_only_where_it_serves(
+    promise: str, what: str, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of specs that count as large as of those that do not."""
+    monkeypatch.setattr(choice, "LARGE", large)
+    text = f"""problem capacity "two types"
+    whole = {what}
+    vm a {{ on_demand {{ price = 1 USD/h }} }}
+    vm b {{ on_demand {{ price = 2 USD/h }}, spot {{ price = 0.5 USD/h, interruptions = 0.01/h }} }}
+    class c {{
+      map {{ tasks = 20, avg = 30 s, max = 42 s }}, reduce {{ tasks = 4, avg = 20 s, max = 30 s }},
+      shuffle {{ first_max = 5 s, avg = 5 s, max = 8 s }}, slots {{ map = 2, reduce = 2 }},
+      jobs = 1..3, deadline = 3 min, penalty = 9 USD
+    }}
+    minimize cost
+    subject to {{ {promise} }}"""
+    spec = mrdsl.loads(text)
+    chosen = {choice.choose(spec, relax, None) for relax in (False, True)}
+    assert chosen <= ({"highs", "direct"} if serves(spec) else {"highs"})
+    assert ("direct" in chosen) == serves(spec)
+    assert mrdsl.solve(spec, limits=mrdsl.Limits(gap=0.01)).plan is not None
