@@ -191,22 +191,30 @@ def solve(
     limits: Limits | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     stop: Event | None = None,
+    start: Result | None = None,
 ) -> Result:
     """The best plan that the solver finds, with its bound, and how the run ended.
 
     ``on_progress`` is called, in this thread, with every better plan's value and bound, and five times a second while
     a solver works; what it raises ends the solve and passes through. Another thread ends the solve by setting ``stop``:
     the result then has the best plan so far, if any, and the termination ``interrupted``; a step of a heuristic that
-    runs ends first. Raises MrdslError where the spec is wrong, the solver is missing or cannot do the problem; a
+    runs ends first.
+
+    ``start`` is the result of an earlier solve, of this spec or of one like it: the search begins at its plan, and one
+    that is cut short ends with nothing worse. A note (``start-unused``) says where it is not used: where it does not
+    fit the spec, and where what solves it begins at no plan.
+
+    Raises MrdslError where the spec is wrong, the solver is missing or cannot do the problem; a
     problem without a plan is a result, not an error.
     """
     from mrdsl.planning.solve_spec import solve as run
 
+    work = partial(run, spec, solver, formulation, relax, limits or Limits(), start=start)
     if on_progress is None and stop is None:
-        return run(spec, solver, formulation, relax, limits or Limits())
+        return work()
     from mrdsl.planning.observed_solve import observed
 
-    return observed(lambda: run(spec, solver, formulation, relax, limits or Limits()), on_progress, stop)
+    return observed(work, on_progress, stop)
 
 
 async def asolve(
@@ -217,6 +225,7 @@ async def asolve(
     relax: bool = False,
     limits: Limits | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    start: Result | None = None,
 ) -> Result:
     """:func:`solve` for asyncio, in a thread of its own; cancelling the task ends the solver too.
 
@@ -235,6 +244,7 @@ async def asolve(
         limits=limits,
         on_progress=on_progress,
         stop=stop,
+        start=start,
     )
     running = asyncio.ensure_future(asyncio.to_thread(call))
     try:

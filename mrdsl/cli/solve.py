@@ -49,6 +49,7 @@ EXPLAIN_FOR = 10.0
 @shared.gap
 @shared.nodes
 @shared.threads
+@click.option("--start", type=click.Path(path_type=Path), help="Begin at a saved plan, such as yesterday's.")
 @click.option("--validate", is_flag=True, help="Run the plan too, and say which promises runs keep.")
 @shared.runs
 @shared.jobs
@@ -115,13 +116,20 @@ def _solve(opened: Opened, options: dict[str, Any]) -> Result:
     limits = Limits(options["time_limit"], options["gap"], options["nodes"], options["threads"], None)
     method = (options["solver"], options["formulation"], options["relax"])
     settings = _settings(loaded.spec, options)
+    start = None if options["start"] is None else _start(options["start"])
     with kept():
-        result = run(loaded.spec, *method, limits)
+        result = run(loaded.spec, *method, limits, start=start)
     if settings is not None and result.plan is not None:
         return validated(loaded.spec, result, settings)
     if result.termination is Termination.INFEASIBLE and has_errors(result.diagnostics):
         return _explained(loaded.spec, result, method)
     return result
+
+
+def _start(path: Path) -> Result:
+    from mrdsl.planning.opening import open_plan
+
+    return open_plan(path).require()
 
 
 def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:

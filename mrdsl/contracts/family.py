@@ -48,13 +48,17 @@ class Needs:
 class ArrayForm:
     """A formulation in arrays: the program, what its rows are called, the plan at a point of it, the point of a plan.
 
-    Where ``point`` is given, the solver begins at the plan that is ``known`` without it, if it can begin anywhere.
+    Where ``point`` is given, the solver begins at the plan that its caller gives, if it can begin anywhere; with
+    ``begins_at_known`` at that which is ``known`` without it, or the better of both. A given plan may be of another
+    spec of the family: ``point`` gives what is left of it in this one, whole, or None; what breaks the program is not
+    begun at.
     """
 
     program: LinearProgram
     row_name: Callable[[int], str]
     decode: Callable[[Array], Plan]
     point: Callable[[Any], Array | None] | None = None
+    begins_at_known: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,18 +41,20 @@ def solve(
     limits: Limits | None = None,
     memory: Any = None,
     model: Any = None,
+    start: Result | None = None,
 ) -> Result:
     """Solves a spec and checks what comes out against the spec's own promises.
 
     Termination and solution are two facts; a plan is reported only when it keeps every promise. ``memory`` (of
     ``mrdsl.solving.checked_answer``) is what a loop hands from one solve to the next, ``model`` a
-    model of the spec that the caller may have changed. Raises MrdslError for
-    a spec or a request that is wrong (exit code 2) and for a solver that is missing (exit code 3).
+    model of the spec that the caller may have changed. ``start`` is an earlier result to begin at; a note says where it
+    is not used. Raises MrdslError for a spec or a request that is wrong (exit code 2) and for a solver that is missing
+    (exit code 3).
     """
     began = time.monotonic()
     seconds = None if limits is None else limits.time
     with ending(began + seconds if isinstance(seconds, int | float) else None):
-        return _solved(spec, solver, formulation, relax, limits, memory, model, began)
+        return _solved(spec, solver, formulation, relax, limits, memory, model, start, began)
 
 
 def _solved(
@@ -63,6 +65,7 @@ def _solved(
     limits: Limits | None,
     memory: Any,
     model: Any,
+    start: Result | None,
     began: float,
 ) -> Result:
     family = find_family(spec)
@@ -81,8 +84,12 @@ def _solved(
         require(choice.solver, choice.span)
     how = choice.formulation.name if choice.formulation is not None else "its own method"
     log("solve", INFO, "%s %r by %s, %s", spec.problem, spec.title, choice.solver and choice.solver.name, how)
-    result = _Run(spec, family, choice, relax, seconds, began, memory, model).result()
-    result = replace(ended(spec, family, choice, result, diagnostics, seconds), relaxed=relax)
+    run = _Run(spec, family, choice, relax, seconds, began, memory, model, start)
+    result = replace(ended(spec, family, choice, run.result(), diagnostics, seconds), relaxed=relax)
+    if start is not None and run.unused:
+        from mrdsl.planning.starts import unused
+
+        result = replace(result, diagnostics=(*result.diagnostics, unused(run.unused)))
     _log_end(result)
     return result
 
@@ -145,6 +152,8 @@ class _Run:
     began: float
     memory: Any = None
     model: Any = None
+    start: Result | None = None
+    unused: str = "what solves it here begins at none"
     doubts: list[Diagnostic] = field(default_factory=list)
 
     def result(self) -> Result:
@@ -267,9 +276,14 @@ class _Run:
         from mrdsl.solving.array_answer import solve_arrays
 
         built = time.perf_counter()
-        begins = form.point is not None and form.program.kind == "MILP" and solver.name == registry.EMBEDDED
+        begins = form.begins_at_known and form.program.kind == "MILP" and solver.name == registry.EMBEDDED
         known = chosen.known(self.spec, self.relax) if begins and chosen.known is not None else None
         start = form.point(known.plan) if form.point is not None and known is not None and known.plan else None
+        if self.start is not None:
+            from mrdsl.planning.starts import better, point_of
+
+            given, self.unused = point_of(self.spec, form, self.start)
+            start = better(form.program, start, given)
         limits = self.choice.limits
         with of_the_goal():
             answer, point = solve_arrays(form.program, form.row_name, solver, limits, self.choice.span, start)

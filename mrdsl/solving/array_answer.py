@@ -22,6 +22,7 @@ from mrdsl.solving.programs import solve_program
 from mrdsl.solving.request import DEFAULT_GAP
 
 RowName = Callable[[int], str]
+_CUT_SHORT = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.INTERRUPTED)
 
 
 def solve_arrays(
@@ -32,7 +33,10 @@ def solve_arrays(
     span: Span | None = None,
     start: Array | None = None,
 ) -> tuple[Answer, Array | None]:
-    """The answer to a linear program and its point; None where there is none that holds. It may begin at ``start``.
+    """The answer to a linear program and its point; None where there is none that holds.
+
+    ``start`` is a point of the program: the solver begins there where it can, and a search that is cut short has
+    nothing worse.
 
     Raises MrdslError for a solver that cannot do the program (exit code 2) or a missing one (exit code 3).
     """
@@ -40,12 +44,23 @@ def solve_arrays(
     require(solver, span)
     careful = solver.careful(version(solver), program.kind)
     limits = with_gap(limits)
-    reply = solve_program(careful, program, limits, start=start)
+    reply = solve_program(careful, program, limits, start=start if "start" in careful.offers else None)
+    reply = _no_worse(reply, program, start)
     point, refused = checked_point(careful.name, version(careful), reply, program, row_name)
     if refused is not None:
         return refused, None
     answer = answer_of(careful.name, version(careful), reply, point, limits, program.maximize, {})
     return answer, None if point is None or answer.solution is SolutionStatus.NONE else point.values
+
+
+def _no_worse(reply: Reply, program: LinearProgram, start: Array | None) -> Reply:
+    """The reply of a search that was cut short, with the point that it began at where it has none as good."""
+    if start is None or reply.termination not in _CUT_SHORT:
+        return reply
+    value, sign = program.objective(start), -1.0 if program.maximize else 1.0
+    if reply.values is not None and sign * program.objective(reply.values) <= sign * value:
+        return reply
+    return replace(reply, values=start, value=value)
 
 
 def checked_point(

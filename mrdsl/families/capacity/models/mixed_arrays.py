@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.dominated_lanes import solved_mix
 from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix
-from mrdsl.families.capacity.mix_plan import places_of, rented_plan
+from mrdsl.families.capacity.mix_plan import places_of, rented_plan, taken_vms
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.starts import placed_again
 from mrdsl.families.capacity.wholeness import as_solved
 from mrdsl.spec.spec import Spec
 
@@ -64,7 +66,8 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
         row_upper=np.array([row[3] for _, row in rows]),
         fixed=mix.market.of_masters,
     )
-    return ArrayForm(program, lambda row: rows[row][0], partial(_decoded, mix, relax), partial(_point, pairs, taken))
+    decode, point = partial(_decoded, mix, relax), partial(_point, pairs, taken)
+    return ArrayForm(program, lambda row: rows[row][0], decode, point, begins_at_known=True)
 
 
 @dataclass(frozen=True)
@@ -159,20 +162,13 @@ def _decoded(mix: Mix, relax: bool, point: Array) -> CapacityPlan:
     return rented_plan(mix, bought, placed, relax)
 
 
-def _point(pairs: _Pairs, taken: NDArray[np.int64], plan: CapacityPlan) -> Array | None:
-    """The columns at a plan of the spec, None where it is of another form."""
-    mix, mixture = pairs.mix, plan.mix
-    if mixture is None:
+def _point(pairs: _Pairs, taken: NDArray[np.int64], plan: object) -> Array | None:
+    """The columns where jobs run as in a plan, on as many VMs as they take; None where it has none of the classes."""
+    mix, jobs = pairs.mix, placed_again(plan, pairs.mix)
+    if jobs is None:
         return None
-    bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
-    market = mix.market
-    vms = [bought.get((market.names[market.lanes[o.lane].vm], o.way, o.term), 0.0) for o in market.offers]
-    lanes = market.lanes_at(mixture.of_vm, mixture.spot)
-    if (lanes < 0).any():
-        return None
-    jobs = np.zeros_like(mix.gamma)
-    jobs[lanes, mixture.of_class] = mixture.jobs
-    used = np.zeros((len(mix), len(market.names)))
-    np.add.at(used, (mixture.of_class, mixture.of_vm), mixture.jobs)
+    vms = mix.market.buy(ceiling(taken_vms(mix, jobs)))
+    used = np.zeros((len(mix), len(mix.market.names)))
+    np.add.at(used.T, mix.market.vm_of_lane, jobs)
     takes = (used[taken[:, 0], taken[:, 1]] > 0.0).astype(float)
     return np.concatenate([vms, jobs[pairs.of_lane, pairs.of_class], takes])

@@ -18,6 +18,7 @@ from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.starts import admitted_again
 from mrdsl.families.capacity.wholeness import as_solved, wholeness_of
 from mrdsl.spec.spec import Spec
 
@@ -54,12 +55,22 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
         row_upper=np.array([0.0]),
         hints=solver_hints(instance),
     )
-    return ArrayForm(program, lambda _: "enough_vms", partial(_decoded, instance, relax))
+    return ArrayForm(program, lambda _: "enough_vms", partial(_decoded, instance, relax), partial(_point, instance))
 
 
 def _decoded(instance: Instance, relax: bool, point: Floats) -> CapacityPlan:
     on_demand, reserved, *jobs = point.tolist()
     return plan_at(instance, (on_demand, reserved), jobs, relax)
+
+
+def _point(instance: Instance, plan: object) -> Floats | None:
+    """The columns at the jobs of a plan, on as many VMs as they take; None where it has none of the classes."""
+    jobs = admitted_again(plan, instance.names, instance.expected)
+    if jobs is None:
+        return None
+    prices, needed = instance.prices, float(ceiling(float(instance.vms_per_job() @ jobs)))
+    reserved = min(needed, float(prices.available)) if prices.reserved <= prices.on_demand else 0.0
+    return np.concatenate([[needed - reserved, reserved], jobs])
 
 
 def plan_at(instance: Instance, vms: tuple[float, float], jobs: Sequence[float], relax: bool) -> CapacityPlan:
