@@ -24,7 +24,7 @@ from mrdsl.core.output_folders import refuse_folder
 @click.option("--report", type=OutputFile(), help="Write a report of the study, too: a file that ends in .html or .md.")
 @shared.force
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Change one of the study's options.")
-@click.option("--processes", type=shared.Count(shared.PROCESSES), help="Processes that share its cases.")
+@shared.processes
 @click.option("--dask", metavar="HOST:PORT", help="The scheduler of a Dask cluster that shares its cases.")
 def experiment(
     name: str | None,
