@@ -316,7 +316,8 @@ def test_a_report_tells_the_runs_of_its_simulation() -> None:
 
 def test_the_command_shows_it_to_whoever_watches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Progress] = []
-    monkeypatch.setattr("mrdsl.cli.boundary.bar_of_work", lambda: told.append)
+    monkeypatch.setattr("mrdsl.cli.progress.bar_of_work", lambda: told.append)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     (tmp_path / "night.mrspec").write_text(SMALL)
     words = ["mrdsl", "report", str(tmp_path / "night.mrspec"), "-o", str(tmp_path / "night.md"), "--simulate", "2"]
     monkeypatch.setattr("sys.argv", words)

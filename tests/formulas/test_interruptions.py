@@ -40,7 +40,7 @@ def lost_of_reference(rate: float, service: str) -> np.ndarray:
     spec = mrdsl.load(REFERENCE)
     vm = replace(spec.facts.vms[0], spot=Spot(price=1e-5, interruptions=rate / HOUR))
     simulation = Simulation(shuffle_service=service)
-    mix = mix_of(replace(spec, facts=replace(spec.facts, vms=(vm,), simulation=simulation)))
+    mix = mix_of(replace(spec, facts=replace(spec.facts, vms=(vm,), simulation=simulation, whole="no")))
     return mix.gamma[1, :2] / mix.gamma[0, :2] - 1.0
 
 
@@ -68,6 +68,7 @@ class jobs {
   jobs = 4..4, deadline = 10 min, penalty = 20 USD, distribution = fixed
 }
 SERVICE
+whole = no
 minimize cost
 """
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -90,9 +91,14 @@ def lanes_of(model: pyo.ConcreteModel, mix: Mix, jobs: Iterable[tuple[int, int, 
 def _rows(
     classes: Iterable[int], slots: tuple[Floats, Floats], per_vm: tuple[Floats, Floats], jobs: Sequence[Any]
 ) -> Iterator[Row]:
+    """The slots that jobs may have; a job that no slots keep in time has none to pack."""
     for reduces in (False, True):
         columns = zip(classes, slots[reduces].tolist(), per_vm[reduces].tolist(), jobs, strict=True)
-        yield from (Row(index, reduces, int(host), round(each), job) for index, each, host, job in columns if each)
+        yield from (
+            Row(index, reduces, int(host), round(each), job)
+            for index, each, host, job in columns
+            if each and isfinite(each)
+        )
 
 
 def groups_of(lanes: Sequence[Lane], some: bool) -> list[Group] | None:
