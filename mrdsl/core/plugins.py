@@ -149,14 +149,23 @@ def fault_of_a_plugin(cause: BaseException, groups: tuple[str, ...]) -> Diagnost
 def _in_time(function: Callable[..., Any], values: Any, named: Any) -> Any:
     """The function's value; within another plug-in's call, that one's time counts."""
     with without_end() as end:
-        alarm = None if end is None else _Alarm(max(end - time.monotonic(), 0.0) + PATIENCE)
+        if end is None:
+            return _called(function, values, named)
+        alarm = _Alarm(max(end - time.monotonic(), 0.0) + PATIENCE)
         try:
-            with leaving_no_bytecode():
-                value = function(*values, **named)
-            return tuple(value) if isinstance(value, Iterator) else value
-        finally:
-            if alarm is not None:
+            try:
+                return _called(function, values, named)
+            finally:
                 alarm.stop()
+        except _OverrunError:
+            alarm.stop()  # it may have come before the alarm began to stop
+            raise
+
+
+def _called(function: Callable[..., Any], values: Any, named: Any) -> Any:
+    with leaving_no_bytecode():
+        value = function(*values, **named)
+        return tuple(value) if isinstance(value, Iterator) else value
 
 
 class _Alarm:
@@ -166,32 +175,39 @@ class _Alarm:
         self._thread = threading.get_ident()
         self._over = threading.Event()
         self._turn = threading.Lock()
+        self._rang = False
         threading.Thread(target=self._wait, args=(seconds,), daemon=True).start()
 
     def _wait(self, seconds: float) -> None:
         while not self._over.wait(seconds):
             with self._turn:
                 if not self._over.is_set():
-                    _raise_in(self._thread, _OverrunError)
+                    self._rang = True
+                    _raise_in(self._thread)
             seconds = 1.0
 
     def stop(self) -> None:
-        """Nothing is raised from here on, not even what was about to be."""
-        while True:
+        """Nothing is raised from here on, not even what was about to be.
+
+        What is about to be raised is let come here, not taken back: an interpreter that was told of an exception looks
+        for it at every step until it finds one, and for ever where somebody counts its steps.
+        """
+        while not self._over.is_set():
             try:
-                self._over.set()
                 with self._turn:
-                    _raise_in(self._thread, None)
-                return
+                    self._over.set()
+                if self._rang:
+                    _raise_in(self._thread)
+                while self._rang:
+                    time.sleep(0)
             except _OverrunError:
                 continue
 
 
-def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
+def _raise_in(thread: int) -> None:
     import ctypes
 
-    raised = None if kind is None else ctypes.py_object(kind)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_OverrunError))
 
 
 def defined_at(function: Callable[..., Any]) -> Span | None:
