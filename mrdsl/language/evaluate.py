@@ -66,13 +66,13 @@ def _number(token: Token, unit_token: Token | None, scope: Scope) -> Value:
         message, hint = f"`{token}` is not what is calculated with: {WHOLE_REASON}", f"write it as `{number:g}`"
         raise scope.mistake("number-too-large", message, token, hint)
     if unit_token is None:
-        return _finite(Value(number, NUMBER), token, scope)
+        return finite(Value(number, NUMBER), token, scope)
     unit = units.UNITS.get(unit_token)
     if unit is None:
         raise _unknown_unit(unit_token, scope)
     if unit.dimension == units.MONEY:
         note_currency(unit, unit_token, scope)
-    return _finite(Value(number * unit.factor, unit.dimension), token, scope)
+    return finite(Value(number * unit.factor, unit.dimension), token, scope)
 
 
 def note_currency(unit: units.Unit, token: Token, scope: Scope) -> None:
@@ -158,7 +158,7 @@ def _sum(parts: tuple[Any, ...], scope: Scope) -> Value:
                 "both sides of a sum are of one kind",
             )
         total = Value(total.number + value.number if sign == "+" else total.number - value.number, total.dimension)
-    return _finite(total, parts[0], scope)
+    return finite(total, parts[0], scope)
 
 
 def _product(parts: tuple[Any, ...], scope: Scope) -> Value:
@@ -169,12 +169,12 @@ def _product(parts: tuple[Any, ...], scope: Scope) -> Value:
         value = _arithmetic(value, node, scope)
         if sign == "*":
             product = Value(total.number * value.number, units.multiply(total.dimension, value.dimension))
-            total = _finite(product, parts[0], scope)
+            total = finite(product, parts[0], scope)
             continue
         if not _all_nonzero(value.number):
             raise scope.mistake("division-by-zero", "this divides by zero", node, "the divisor must not be 0")
         total = Value(total.number / value.number, units.divide(total.dimension, value.dimension))
-    return _finite(total, parts[0], scope)
+    return finite(total, parts[0], scope)
 
 
 def _bind_units(parts: tuple[Any, ...], scope: Scope) -> tuple[list[tuple[Value, Any]], list[str]]:
@@ -201,7 +201,8 @@ def _all_nonzero(number: Any) -> bool:
     return bool((number != 0).all()) if hasattr(number, "all") else number != 0
 
 
-def _finite(value: Value, node: Any, scope: Scope) -> Value:
+def finite(value: Value, node: Any, scope: Scope) -> Value:
+    """The value, of a size that is calculated with. Raises MistakeError for any other."""
     number = value.number
     if isinstance(number, float):
         small = abs(number) <= LARGEST
@@ -233,7 +234,7 @@ def _call(node: tree.Call, scope: Scope) -> Value:
     values = [_arithmetic(evaluate(argument, scope), argument, scope) for argument in arguments]
     _one_kind(name, values, arguments, scope)
     dimension = _rounded_dimension(name, values[0], arguments[0], scope)
-    return _finite(Value(_apply(name, [value.number for value in values]), dimension), node, scope)
+    return finite(Value(_apply(name, [value.number for value in values]), dimension), node, scope)
 
 
 def _one_kind(name: str, values: list[Value], arguments: tuple[Any, ...], scope: Scope) -> None:
@@ -315,7 +316,7 @@ def _random(node: tree.Call, name: str, scope: Scope) -> Value:
             "move its mean into the limits",
         ) from None
     value = Value(drawn if scope.draws.count > 1 or drawn.size != 1 else float(drawn[0]), dimension)
-    return _finite(value, node, scope)
+    return finite(value, node, scope)
 
 
 RANDOM_EXAMPLES = {

@@ -11,9 +11,9 @@ from mrdsl.core import budgets, units
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
-from mrdsl.language.evaluate import evaluate
+from mrdsl.language.evaluate import evaluate, finite, note_currency
 from mrdsl.language.items import word_param
-from mrdsl.language.scope import MistakeError, Scope
+from mrdsl.language.scope import MistakeError, Scope, Value
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, is_within
 
@@ -157,35 +157,50 @@ class PlanExpressions:
         return term
 
     def _product(self, parts: tuple[Any, ...]) -> Built:
-        total, dimension = self._build(parts[0])
-        for sign, node in zip(parts[1::2], parts[2::2], strict=True):
-            unit = self._unit(str(sign), total, node)
-            if unit is not None:
-                factor, other = self._constant(unit.factor, unit.dimension)
-            else:
-                factor, other = self._build(node)
-            dimension = units.multiply(dimension, other) if sign == "*" else units.divide(dimension, other)
-            total = self._times(str(sign), total, factor, dimension, node)
-        return total, dimension
+        """Numbers bind their units first; behind a quantity of the plan a unit is a factor as any other."""
+        operands, signs = self._bind_units(parts)
+        total = operands[0][0]
+        for sign, (factor, node) in zip(signs, operands[1:], strict=True):
+            total = self._times(sign, total, factor, node)
+        return total
 
-    def _unit(self, sign: str, before: Expression, node: Any) -> units.Unit | None:
+    def _bind_units(self, parts: tuple[Any, ...]) -> tuple[list[tuple[Built, Any]], list[str]]:
+        """The operands of a product, each with its node, and the signs between them."""
+        operands, signs = [(self._build(parts[0]), parts[0])], []
+        for sign, node in zip(map(str, parts[1::2]), parts[2::2], strict=True):
+            before, number = operands[-1]
+            is_number = isinstance(before[0], Constant)
+            unit = self._unit(node, is_number and sign == "/")
+            if unit is not None and is_number:
+                operands[-1] = self._times(sign, before, unit, node), number
+                continue
+            operands.append((self._build(node) if unit is None else unit, node))
+            signs.append(sign)
+        return operands, signs
+
+    def _unit(self, node: Any, divides_number: bool) -> Built | None:
         """The unit that a bare name behind ``*`` or ``/`` is, if it is one.
 
-        What is a quantity of the plan too, such as ``vms``, is the unit behind numbers and a ``/`` alone.
+        What is a quantity of the plan too, such as ``vms``, is the unit behind a number and a ``/`` alone.
         """
         if not isinstance(node, tree.Name) or node.token in self.scope.parameter_names:
             return None
-        if self._mentions_plan(node) and not (sign == "/" and isinstance(before, Constant)):
+        unit = units.UNITS.get(node.token)
+        if unit is None or (self._mentions_plan(node) and not divides_number):
             return None
-        return units.UNITS.get(node.token)
+        note_currency(unit, node.token, self.scope)
+        return self._constant(unit.factor, unit.dimension)
 
-    def _times(self, sign: str, left: Expression, right: Expression, dimension: Dimension, node: Any) -> Expression:
+    def _times(self, sign: str, left: Built, right: Built, node: Any) -> Built:
         """A product, which of two constants is one."""
-        if not (isinstance(left, Constant) and isinstance(right, Constant)):
-            return Operation(sign, (left, right))
-        if sign == "/" and not right.value:
+        first, second = left[0], right[0]
+        dimension = (units.multiply if sign == "*" else units.divide)(left[1], right[1])
+        if not (isinstance(first, Constant) and isinstance(second, Constant)):
+            return Operation(sign, (first, second)), dimension
+        if sign == "/" and not second.value:
             raise self.scope.mistake("division-by-zero", "this divides by zero", node, "the divisor must not be 0")
-        return self._constant(left.value * right.value if sign == "*" else left.value / right.value, dimension)[0]
+        value = first.value * second.value if sign == "*" else first.value / second.value
+        return self._constant(finite(Value(value, dimension), node, self.scope).number, dimension)
 
     def _extreme(self, function: str, arguments: Sequence[Any]) -> Built:
         """The least or the greatest of quantities of one kind."""

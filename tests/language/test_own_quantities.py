@@ -36,6 +36,11 @@ VMS = PlanQuantity("vms")
         ("vms / 4", 0.25, "vms"),
         ("-(vms - 3 * vms)", 2.0, "vms"),
         ("vms * 15 min", 900.0, "s*vms"),
+        ("vms * 5 USD/vms", 5.0, "USD"),
+        ("3 * vms * 5 USD/vms / 2", 7.5, "USD"),
+        ("vms / 2 vms/h", 1800.0, "s"),
+        ("vms / 4 / h", 900.0, "s*vms"),
+        ("vms * h / h", 1.0, "vms"),
     ],
 )
 def test_a_name_that_is_a_unit_too_is_the_quantity_but_behind_numbers_and_a_slash(
@@ -44,6 +49,42 @@ def test_a_name_that_is_a_unit_too_is_the_quantity_but_behind_numbers_and_a_slas
     (let,) = mrdsl.loads(HEAD + f"let x = {written}\n").lets
     assert let.unit == unit
     assert terms_of(let.expression).factors == {("vms", ""): factor}
+
+
+NUMBERS = ["5 USD/vms", "2 h/USD", "0.5 USD/h", "4", "30 min * vm", "3 /vms/h", "fee", "(2 h)", "-5 /vms"]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("quantity", ["vms", "cost", "admitted(sort)", "(cost - 2 USD)", "3 * vms"])
+def test_a_number_and_its_units_stand_on_either_side(number: str, quantity: str) -> None:
+    """Semantics 7: a product is the same mirrored, and a quotient is by the number with its units."""
+
+    def read(written: str) -> tuple[mrdsl.Let, dict[tuple[str, str], float]]:
+        (let,) = mrdsl.loads(HEAD + f"let x = {written}\n").lets
+        return let, dict(terms_of(let.expression).factors)
+
+    (left, lefts), (right, rights) = read(f"{number} * {quantity}"), read(f"{quantity} * {number}")
+    assert left.unit == right.unit
+    assert lefts == pytest.approx(rights)
+    (bare, quotients), (grouped, expected) = read(f"{quantity} / {number}"), read(f"{quantity} / ({number})")
+    if " * " not in number:
+        assert bare.unit == grouped.unit
+        assert quotients == pytest.approx(expected)
+
+
+def test_a_price_divides_in_a_comparison() -> None:
+    (constraint,) = mrdsl.loads(HEAD + "subject to { cost / 2 USD/h <= 100 h }\n").constraints
+    assert terms_of(constraint.left).factors == {("cost", ""): 1800.0}
+
+
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [("cost / 2 USD * EUR", "mixed-currencies"), ("1e80 * 1e80 * cost", "number-too-large")],
+)
+def test_numbers_in_products_are_held_to_what_numbers_are_held_to(written: str, code: str) -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.loads(HEAD + f"let x = {written}\n")
+    assert [d.code for d in refused.value.diagnostics] == [code]
 
 
 def test_cost_by_vms_is_a_quotient_of_two_quantities() -> None:
