@@ -85,6 +85,22 @@ MISTAKES = {
         '3:3 this profile has no measure; write `measure = "cpu_seconds"` or `measure = "value"`, or another column of '
         "the runs"
     ),
+    "[[runs]]\nspecs = 'a'\nmethods = ['x', 'best']": (
+        "3:17 `best` is no name for a method: `above` means something else by it; give it another name: "
+        '`{ solver = "highs", name = "..." }`'
+    ),
+    "[[runs]]\nspecs = 'a'\nmethods = { solver = 'x', name = 'bound' }": (
+        "3:11 `bound` is no name for a method: `above` means something else by it; give it another name: "
+        '`{ solver = "highs", name = "..." }`'
+    ),
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'seconds'\nabove = 'bound'": (
+        "5:9 bounds are of the goal's value, `seconds` is not above one; "
+        'write `value = "value"` without `share_of`, or `above = "best"`'
+    ),
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'value'\nabove = 'bound'\nshare_of = 'seconds'": (
+        "5:9 bounds are of the goal's value, a share is not above one; "
+        'write `value = "value"` without `share_of`, or `above = "best"`'
+    ),
     "": '1:1 nothing is to be run; write `[[runs]]`, and under it `specs = ["night.mrspec"]`',
     "a = ": (
         "1:5 this is no TOML: invalid value; strings stand in quotes, runs under `[[runs]]`: docs/studies.md has a "

@@ -66,6 +66,44 @@ def test_a_table(name: str) -> None:
     assert isinstance(chart, LineChart if pivot.rows == "load" else BarChart)
 
 
+def cells(pivot: Pivot, rows: list[Row]) -> dict[Any, Any]:
+    """The one row of a table, by its columns."""
+    table = pivoted(pivot, rows)[0]
+    (only,) = table.rows
+    return dict(zip(table.columns[1:], only[1:], strict=True))
+
+
+def test_the_sense_is_of_the_goal_alone() -> None:
+    rows = [
+        row(1, "slow", 100.0, bound=125.0, seconds=4.0, sense="maximize"),
+        row(1, "fast", 50.0, bound=400.0, seconds=2.0, sense="maximize"),
+    ]
+    assert cells(Pivot("seconds", above="best"), rows) == {"slow": 100.0, "fast": 0.0}
+    assert cells(Pivot("value", above="best"), rows) == {"slow": 0.0, "fast": -50.0}
+    assert cells(Pivot("value", above="bound"), rows) == pytest.approx({"slow": -20.0, "fast": -60.0})
+    above_fast = {"slow": 100.0, "fast": 0.0}
+    assert cells(Pivot("value", above="fast"), rows) == above_fast, "a method is what it is, whatever the sense"
+
+
+@pytest.mark.parametrize(("sense", "sign"), [("minimize", 1), ("maximize", -1)])
+def test_fractions_are_no_base_of_whole_plans(sense: str, sign: int) -> None:
+    """Whole plans cost 10 at best where fractions cost 8, or earn 10 where fractions earn 12.5."""
+    fractions = 8.0 if sign > 0 else 12.5
+    rows = [
+        row(1, "whole", 10.0, bound=10.0, sense=sense),
+        row(1, "quick", 12.0 if sign > 0 else 8.0, sense=sense),
+        row(1, "fractions", fractions, bound=fractions, relax=True, sense=sense),
+    ]
+    against_whole = {"whole": 0.0, "quick": pytest.approx(20.0 * sign), "fractions": 0.0}
+    assert cells(Pivot("value", above="best"), rows) == against_whole
+    assert cells(Pivot("value", above="bound"), rows) == against_whole, "nor are bounds of whole plans of fractions"
+    above = cells(Pivot("value", above="fractions"), rows)
+    assert above["whole"] == pytest.approx(100 * (10 / fractions - 1)), "a method that is named is the base of all"
+    without = [each for each in rows if each["method"] != "whole"]
+    proven = cells(Pivot("value", above="bound"), without)
+    assert proven["quick"] == pytest.approx(100 * (without[0]["value"] / fractions - 1)), "no whole plan is better"
+
+
 def test_runs_of_one_name_and_runs_without_a_param() -> None:
     rows = [{**each, "runs": "a" if each["method"] == "exact" else "b"} for each in ROWS]
     assert pivoted(Pivot("value", runs="b"), rows)[0].rows == [("s1", 11.0), ("s0", 18.0)]

@@ -12,13 +12,12 @@ from mrdsl.core.result import LEAST_VALUE, Table
 from mrdsl.core.tolerances import PROVEN
 from mrdsl.formulas.performance_profiles import performance_ratios, share_within, steps
 from mrdsl.sweeping.study.declaration import Profile
-from mrdsl.sweeping.study.rows import INSTANCE, Rows, number, selected
+from mrdsl.sweeping.study.rows import GOAL, INSTANCE, Rows, number, relaxed, selected
 
 FACTORS = (1.0, 1.01, 1.1, 1.5, 2.0, 5.0, 10.0, 100.0)
 """The factors from the best method that a table shows."""
 ENDED = ("optimal", "completed", "infeasible", "unbounded")
 """How a run ends that nobody stopped."""
-GOAL = "value"
 
 
 def profiled(profile: Profile, rows: Rows) -> tuple[Table, LineChart]:
@@ -83,7 +82,7 @@ def _measure(row: Mapping[str, Any], column: str) -> float | None:
 
 
 def _goal_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return row[INSTANCE], row.get("relax")
+    return row[INSTANCE], relaxed(row)
 
 
 def _best_values(rows: Rows) -> dict[Any, float]:

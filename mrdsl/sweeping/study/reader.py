@@ -22,7 +22,8 @@ from mrdsl.spec.options import LIMITS, SEED
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 from mrdsl.sweeping.axes import Axis, axis_of, seeds_of
-from mrdsl.sweeping.study.declaration import STATISTICS, Design, Method, Pivot, Profile, Study
+from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Method, Pivot, Profile, Study
+from mrdsl.sweeping.study.rows import GOAL
 
 T = TypeVar("T")
 Read = Callable[[Path, Any], Any]
@@ -178,6 +179,9 @@ class _Reader:
             self._wrong(path, "`methods` is empty", 'write `methods = ["highs", "direct"]`, or leave it out')
         found = [self._method(place, each) for place, each in zip(at, listed, strict=True)]
         methods = tuple(each for each in found if each is not None)
+        for place, each in zip(at, found, strict=True):
+            if each is not None:
+                self._no_word(place, each)
         labels = [each.label for each in methods]
         for number, label in enumerate(labels):
             if label in labels[:number]:
@@ -198,6 +202,12 @@ class _Reader:
             dict.fromkeys(("relax", "optional"), self._yes),
         )
         return Method(**self._table(path, value, {"solver": self._solver, **words, **yes}))
+
+    def _no_word(self, path: Path, method: Method) -> None:
+        """A method's name is none of those that ``above`` has a meaning of its own for."""
+        if method.label in (BEST, BOUND):
+            message = f"`{method.label}` is no name for a method: `above` means something else by it"
+            self._wrong(path, message, 'give it another name: `{ solver = "highs", name = "..." }`')
 
     def _solver(self, path: Path, value: Any) -> str | None:
         if isinstance(value, str) and METHOD_NAME.fullmatch(value):
@@ -287,6 +297,11 @@ class _Reader:
                 'write `value = "value"`, the goal\'s, or a column of the runs',
                 key=True,
             )
+        above_bound = found.get("above") == BOUND and "value" in found
+        if above_bound and (found["value"] != GOAL or "share_of" in found):
+            what = "a share" if "share_of" in found else f"`{found['value']}`"
+            hint = 'write `value = "value"` without `share_of`, or `above = "best"`'
+            self._wrong((*path, "above"), f"bounds are of the goal's value, {what} is not above one", hint)
         return Pivot(**found, path=path) if "value" in found else None
 
     def _profile(self, path: Path, value: Any) -> Profile | None:

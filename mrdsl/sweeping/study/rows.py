@@ -10,6 +10,8 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 INSTANCE = "instance"
 """What a run solves, by whatever method; no column of the table."""
+GOAL = "value"
+"""The column of the goal's value, the only one that has a sense."""
 
 
 def number(value: Any) -> float | None:
@@ -27,3 +29,8 @@ def columns(rows: Rows) -> tuple[str, ...]:
 def selected(runs: str, rows: Rows) -> Rows:
     """The rows of the runs of one name, all without."""
     return [row for row in rows if row.get("runs") == runs] if runs else rows
+
+
+def relaxed(row: Row) -> bool:
+    """Whether a run took fractions for whole numbers: its goal is then another one."""
+    return bool(row.get("relax"))

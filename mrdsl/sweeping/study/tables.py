@@ -13,7 +13,7 @@ from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.toml_text import TomlText
 from mrdsl.reporting.text import cell_text
 from mrdsl.sweeping.study.declaration import BEST, BOUND, Pivot
-from mrdsl.sweeping.study.rows import INSTANCE, Row, Rows, columns, number, selected
+from mrdsl.sweeping.study.rows import GOAL, INSTANCE, Row, Rows, columns, number, relaxed, selected
 
 STATISTIC: Mapping[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean,
@@ -111,26 +111,34 @@ def _values(pivot: Pivot, rows: Rows) -> tuple[list[float | None], str]:
         values = [_percent(value, number(row.get(whole)), 0.0) for row, value in zip(rows, values, strict=True)]
         label = f"{label} of {whole.removeprefix('plan.')} [%]"
     if pivot.above:
-        base = _bases(pivot.above, rows, values)
-        values = [_percent(value, base.get(row[INSTANCE]), 1.0) for row, value in zip(rows, values, strict=True)]
+        bases = _bases(pivot.above, column, rows, values)
+        values = [_percent(value, base, 1.0) for value, base in zip(values, bases, strict=True)]
         return values, f"{label} above {pivot.above} [%]"
     units = {row.get("unit") for row in rows if row.get(column) is not None}
     unit = units.pop() if column in ("value", "bound") and len(units) == 1 else None
     return values, f"{label} [{unit}]" if unit else label
 
 
-def _bases(above: str, rows: Rows, values: Sequence[float | None]) -> dict[Any, float | None]:
-    """What values are above, by instance: those of a method, the best ones, or the best proven bounds."""
+def _bases(above: str, column: str, rows: Rows, values: Sequence[float | None]) -> list[float | None]:
+    """What the value of each row is above: a method's on the same instance, the best one there, or the best bound.
+
+    Values of fractions and of whole numbers are apart; a bound that is proven of fractions holds for whole numbers,
+    too. The goal's own value is better the way its sense says, any other column the less it is.
+    """
     if above not in (BEST, BOUND):
-        return {row[INSTANCE]: value for row, value in zip(rows, values, strict=True) if row["method"] == above}
-    found: dict[Any, float | None] = {}
+        of_method = {row[INSTANCE]: value for row, value in zip(rows, values, strict=True) if row["method"] == above}
+        return [of_method.get(row[INSTANCE]) for row in rows]
+    found: dict[Any, float] = {}
     for row, value in zip(rows, values, strict=True):
-        own = value if above == BEST else number(row.get("bound"))
-        largest = (row.get("sense") == "maximize") == (above == BEST)
-        other = found.get(row[INSTANCE])
-        if own is not None:
-            found[row[INSTANCE]] = own if other is None else max(own, other) if largest else min(own, other)
-    return found
+        base = value if above == BEST else number(row.get("bound"))
+        if base is None:
+            continue
+        maximized = column == GOAL and row.get("sense") == "maximize"
+        pick = max if maximized == (above == BEST) else min
+        for relax in {relaxed(row), relaxed(row) and above == BEST}:
+            goal = row[INSTANCE], relax
+            found[goal] = pick(base, found.get(goal, base))
+    return [found.get((row[INSTANCE], relaxed(row))) for row in rows]
 
 
 def _percent(value: float | None, base: float | None, less: float) -> float | None:
@@ -179,7 +187,7 @@ def contradictions(rows: Rows, tolerance: float) -> list[tuple[Row, Row]]:
         for one in own:
             for other in own:
                 value, bound = number(one.get("value")), number(other.get("bound"))
-                if value is None or bound is None or (one.get("relax") and not other.get("relax")):
+                if value is None or bound is None or (relaxed(one) and not relaxed(other)):
                     continue
                 beyond = value - bound if one.get("sense") == "maximize" else bound - value
                 if beyond > tolerance * max(abs(value), abs(bound)):
