@@ -167,11 +167,11 @@ def test_every_combination_in_order(folder: Path) -> None:
     rows = [run.told() for run in found.runs]
     first = [(r["spec"], r["param.more"], r["param.limit [min]"], r["seed"], r["method"]) for r in rows[:5]]
     assert first == [
-        ("specs/a.mrspec", 1, 15, 3, "direct"),
+        ("specs/a.mrspec", 1, 15, 3, "direct (no limit)"),
         ("specs/a.mrspec", 1, 15, 3, "highs relaxed"),
-        ("specs/a.mrspec", 1, 15, 1, "direct"),
+        ("specs/a.mrspec", 1, 15, 1, "direct (no limit)"),
         ("specs/a.mrspec", 1, 15, 1, "highs relaxed"),
-        ("specs/a.mrspec", 1, 20, 3, "direct"),
+        ("specs/a.mrspec", 1, 20, 3, "direct (no limit)"),
     ]
     assert len(rows) == 2 * 2 * 2 * 2 * 2 + 3 * 2
     assert [run.number for run in found.runs] == list(range(1, len(rows) + 1))
@@ -202,6 +202,36 @@ def test_a_spec_that_changed_since_the_study_began_is_not_run_under_its_key(fold
 def test_the_same_run_in_two_places_is_one(folder: Path) -> None:
     found = plan(folder, '[[runs]]\nspecs = "one.mrspec"\n[[runs]]\nspecs = ["one.mrspec", "specs/a.mrspec"]\n')
     assert [(run.number, run.spec) for run in found.runs] == [(1, "one.mrspec"), (2, "specs/a.mrspec")]
+
+
+def test_a_method_has_one_name_for_one_set_of_limits_in_the_whole_study(folder: Path) -> None:
+    runs = "[[runs]]\nspecs = 'one.mrspec'\nmethods = ['highs', 'direct']\nlimits.time = "
+    other = runs.replace(", 'direct'", "")
+    found = plan(folder, f"{runs}1\n{other}60\n{runs}1\n").runs
+    assert [(run.name, run.limits.time) for run in found] == [("highs (1 s)", 1), ("direct", 1), ("highs (60 s)", 60)]
+    with pytest.raises(MrdslError, match=r"two methods are called `highs \(1 s\)`"):
+        plan(
+            folder,
+            f"{runs}1\n{other}60\n{runs.replace('direct', 'highs (1 s)')}1\n".replace(
+                "'highs (1 s)'", "{ solver = 'direct', name = 'highs (1 s)' }"
+            ),
+        )
+
+
+def test_an_instance_is_the_same_however_it_is_written(folder: Path) -> None:
+    spec, order = ("specs/a.mrspec", "./specs/a.mrspec"), ("more = 1, limit = '20 min'", "limit = '20 min', more = 1")
+    text = "".join(
+        f"[[runs]]\nspecs = '{one}'\nmethods = '{method}'\nparams = {{ {two} }}\n"
+        for one, two, method in zip(
+            (*spec, "specs/../specs/a.mrspec", str(folder / "specs" / "a.mrspec")),
+            order * 2,
+            ("direct", "highs") * 2,
+            strict=True,
+        )
+    )
+    found = plan(folder, text).runs
+    assert [(run.spec, run.name) for run in found] == [("specs/a.mrspec", "direct"), ("specs/a.mrspec", "highs")]
+    assert found[0].instance == found[1].instance
 
 
 CHANGES = {

@@ -24,6 +24,7 @@ from mrdsl.solving.declaration import SolverFile
 from mrdsl.spec.spec import Spec
 from mrdsl.sweeping.axes import Axis
 from mrdsl.sweeping.study.declaration import Design, Method, Study
+from mrdsl.sweeping.study.names import Names, names_of
 from mrdsl.sweeping.study.runs import Sources, StudyRun
 
 ENDING = ".mrspec"
@@ -68,7 +69,7 @@ class _Planner:
         found = [(design, self._files(design)) for design in self.study.designs]
         self._end()
         self._count(found)
-        axes = self._axes()
+        axes, names = self._axes(), names_of(self.study.designs)
         checked = [
             (design, [(name, file, self._checked(design, file)) for name, file in files]) for design, files in found
         ]
@@ -76,7 +77,7 @@ class _Planner:
         runs: dict[tuple[str, ...], StudyRun] = {}
         for design, files in checked:
             for name, file, digests in files:
-                for run in self._runs(design, name, file, digests, axes):
+                for run in self._runs(design, name, file, digests, axes, names):
                     runs.setdefault((run.key, run.spec, run.name, run.runs), replace(run, number=len(runs) + 1))
         return Planned(tuple(runs.values()), tuple(self.inputs), tuple(self.left_out))
 
@@ -144,7 +145,7 @@ class _Planner:
             message = f"`{shown_name(written)}` cannot be read: {problem or 'its folder is none'}"
             self._report("missing-file", place, message, near or f"looked in {path.parent}")
         else:
-            yield written, path
+            yield self._name(path), path
 
     def _of_folder(self, folder: Path, pattern: str) -> list[Path]:
         try:
@@ -156,7 +157,10 @@ class _Planner:
         return [path for path in paths if self.outside or path.resolve().is_relative_to(root)]
 
     def _name(self, path: Path) -> str:
-        return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else path.as_posix()
+        """A spec in the study's folder by its way from there, however that was written; any other as it was."""
+        path = path.parent.resolve() / path.name if ".." in path.parts or path.is_absolute() else path
+        inside = next((each for each in (self.folder, self.folder.resolve()) if path.is_relative_to(each)), None)
+        return path.as_posix() if inside is None else path.relative_to(inside).as_posix()
 
     def _checked(self, design: Design, file: Path) -> dict[Method, str]:
         """A digest for each method of the runs of a spec, but for what tells those apart; mistakes are noted.
@@ -223,26 +227,31 @@ class _Planner:
         return self.study.text.data["runs"][design.path[-1]].get(key)
 
     def _runs(
-        self, design: Design, name: str, file: Path, digests: Mapping[Method, str], axes: Mapping[str, Axis]
+        self,
+        design: Design,
+        name: str,
+        file: Path,
+        digests: Mapping[Method, str],
+        axes: Mapping[str, Axis],
+        names: Names,
     ) -> Iterator[StudyRun]:
         """Methods run fastest, then limits, seeds, and params from the last to the first."""
         shown = {axis.name: dict(zip(axis.values, axis.shown, strict=True)) for axis in axes.values()}
-        names, problem = [axis.name for axis in design.params], self.problems[file]
+        params_of, problem = [axis.name for axis in design.params], self.problems[file]
         sources = self.sources[design.path, file]
         for values in product(*(axis.values for axis in design.params)):
-            params = dict(zip(names, values, strict=True))
+            params = dict(zip(params_of, values, strict=True))
             cells = {PARAM + axes[each].head: shown[each][value] for each, value in params.items()}
             for seed, limits, method in product(design.seeds or (None,), design.limits, digests):
                 told = json.dumps([digests[method], params, seed, asdict(limits)], sort_keys=True)
                 key = hashlib.sha256(told.encode()).hexdigest()[:32]
-                called = method.label if len(design.limits) == 1 else f"{method.label} ({_short(limits)})"
                 yield StudyRun(
                     0,
                     key,
                     str(file),
                     name,
                     problem,
-                    called,
+                    names[method.label, limits],
                     method,
                     params,
                     cells,
@@ -257,10 +266,3 @@ class _Planner:
 def _declared(solver: SolverFile | None) -> str:
     """What a solver's file says, in short; which file it was does not matter."""
     return "" if solver is None else hashlib.sha256(repr(replace(solver, source="", origin="")).encode()).hexdigest()
-
-
-def _short(limits: Limits) -> str:
-    """Limits in the name of a method that has several: ``10 s, gap 0.01``."""
-    words = {"time": "{:g} s", "gap": "gap {:g}", "nodes": "{:d} nodes", "threads": "{:d} threads", "seed": "seed {:d}"}
-    given = [form.format(value) for name, form in words.items() if (value := getattr(limits, name)) is not None]
-    return ", ".join(given) or "no limit"

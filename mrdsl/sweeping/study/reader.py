@@ -23,6 +23,7 @@ from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 from mrdsl.sweeping.axes import Axis, axis_of, seeds_of
 from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Method, Pivot, Profile, Study
+from mrdsl.sweeping.study.names import names_of
 from mrdsl.sweeping.study.rows import GOAL
 
 T = TypeVar("T")
@@ -94,6 +95,12 @@ class _Reader:
                 if replace(known.setdefault(method.label, method), name="") != replace(method, name=""):
                     hint = 'give one of them a name of its own: `{ solver = "highs", name = "..." }`'
                     self._wrong((*design.path, "methods"), f"two methods are called `{method.label}`", hint)
+        named: dict[str, tuple[str, Limits]] = {}
+        for who, name in names_of(designs).items():
+            if named.setdefault(name, who) != who:
+                place = next(each.path for each in designs if who[0] in [method.label for method in each.methods])
+                hint = "one has it by its limits, in brackets; give the other a name without them"
+                self._wrong((*place, "methods"), f"two methods are called `{name}`", hint)
 
     def _wrong(self, path: Path, message: str, hint: str, *, key: bool = False) -> None:
         place = self.toml.key(path) if key else self.toml.value(path)

@@ -81,8 +81,8 @@ class StudyRun:
 
     @property
     def instance(self) -> tuple[Any, ...]:
-        """What it solves, by whatever method."""
-        return (self.spec, *self.params.items(), self.seed)
+        """What it solves, by whatever method, in whatever order its params were written."""
+        return (self.spec, *sorted(self.params.items()), self.seed)
 
     def told(self) -> dict[str, Any]:
         """The columns of what it is told."""
