@@ -3,9 +3,11 @@
 Lane k *dominates* lane l where one VM of l can always be replaced by m VMs of k: m of them cost no more than the
 cheapest one of l, every class that can run on l takes on k at most m times its VMs of l, k is to be had in any number,
 and it is firm where l is. Then jobs that take V whole VMs of l take at most m V whole ones of k, at no greater cost,
-whatever the other jobs do; so some optimum, whole or relaxed, leaves l empty. Where a class stays on one type, both
-lanes of a type are replaced by lanes of one other type or none is. Comparisons of ``subject to`` other than bounds on
-jobs of single classes and from above on VMs of single types might forbid the replacement: with them nothing is left
+whatever the other jobs do. A class of whose VM time a part s, 0 < s < 1, may be spot has to keep that as well: a job of
+gamma VMs adds gamma (1 - s) on spot and -gamma s on firm ones to a sum that is at most 0 (:func:`_beyond_spot`), and
+adds no more of it on k than on l. So some optimum, whole or relaxed, leaves l empty. Where a class stays on one type,
+both lanes of a type are replaced by lanes of one other type or none is. Comparisons of ``subject to`` other than bounds
+on jobs of single classes and from above on VMs of single types might forbid the replacement: with them nothing is left
 out, nor where no VM is shared between classes: then their slots have to fit VMs piece by piece, which this does not
 say. Lanes of types with contracts, quotas or masters stay, whether dominated or not.
 """
@@ -88,8 +90,15 @@ def dominated(mix: Mix, limited: Flags) -> Flags:
     contracts[[offer.lane for offer in market.offers if np.isfinite(offer.available)]] = True
     stay = scarce | contracts | (market.masters[market.vm_of_lane] > 0.0)
     gamma = np.where(mix.possible, mix.gamma, np.inf)
-    lanes = _Lanes(market, gamma, cheapest, endless, stay)
+    lanes = _Lanes(market, gamma, _beyond_spot(mix, gamma), cheapest, endless, stay)
     return _by_type(lanes) if mix.together.any() else _by_lane(lanes)
+
+
+def _beyond_spot(mix: Mix, gamma: Floats) -> Floats:
+    """What one job adds to its class's VMs on spot beyond the part of all that may be; 0 where there is no limit."""
+    share = mix.spot_share
+    limited = (share > 0.0) & (share < 1.0)
+    return np.where(limited, gamma, 0.0) * (mix.market.spot[:, None] - share)
 
 
 def _prices(market: Market) -> tuple[Floats, Floats]:
@@ -105,11 +114,12 @@ def _prices(market: Market) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class _Lanes:
-    """What decides which lanes dominate which: VMs of one job (infinite where there are none), prices of VMs, and the
-    lanes that stay in any case."""
+    """What decides which lanes dominate which: VMs of one job (infinite where there are none), those beyond its class's
+    part on spot, prices of VMs, and the lanes that stay in any case."""
 
     market: Market
     gamma: Floats
+    beyond: Floats
     cheapest: Floats
     endless: Floats
     stay: Flags
@@ -123,7 +133,9 @@ class _Lanes:
         runs = np.flatnonzero(np.isfinite(self.gamma[lane]))
         for part in (runs[:SAMPLE], runs):
             room = (times[others] * (1.0 + SAME_SUM))[:, None] * self.gamma[lane, part]
-            others = others[(self.gamma[np.ix_(others, part)] <= room).all(axis=1)]
+            beyond = self.beyond[lane, part] + SAME_SUM * np.abs(self.beyond[lane, part])
+            at = np.ix_(others, part)
+            others = others[((self.gamma[at] <= room) & (self.beyond[at] <= beyond)).all(axis=1)]
         found: list[int] = others.tolist()
         return found
 

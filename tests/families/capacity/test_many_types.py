@@ -19,10 +19,10 @@ from mrdsl.families.capacity.methods.few_lanes import on_few_lanes
 from mrdsl.families.capacity.methods.lane_prices import Task, relaxed
 from mrdsl.families.capacity.methods.lanes_program import GAP, improved
 from mrdsl.families.capacity.methods.refusals import serves
-from mrdsl.families.capacity.mix import mix_of
-from mrdsl.spec.blocks import OnDemand
-from mrdsl.spec.machines import Spot
-from tests.families.capacity.type_specs import best_by_trying, random_types
+from mrdsl.families.capacity.mix import Mix, mix_of
+from mrdsl.spec.blocks import OnDemand, Slots
+from mrdsl.spec.machines import OnType, Spot
+from tests.families.capacity.type_specs import best_by_trying, best_of, random_types
 
 SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data" / "cloud"
 CLASSES = """
@@ -99,15 +99,23 @@ def multiplied(spec: Spec, seed: int) -> Spec:
     """The spec with types that are several of a type of it in one VM, some at a part more or less, and again."""
     random = np.random.RandomState(seed)
     more: list[VmType] = []
+    several: dict[str, int] = {}
     for vm in spec.facts.vms:
         times, part = int(random.randint(1, 4)), float(random.choice([1.0, 1.0, 0.95, 1.1]))
         price = (vm.on_demand.price + vm.fee) * times * part
         spot = Spot(price=0.4 * price, interruptions=1e-5) if random.uniform() < 0.5 else None
         more.append(VmType(name=f"{vm.name}x", on_demand=OnDemand(price=price), spot=spot))
+        several[vm.name] = times
     classes = []
     for node in spec.facts.classes:
-        rows = [row for row in node.on if row.slots is not None]
-        node = replace(node, on=(*rows, *(replace(row, name=f"{row.name}x") for row in rows)))
+        said = {row.name: row for row in node.on}
+        rows = [said.get(name, OnType(name=name, slots=node.slots)) for name in several]
+        larger = [
+            replace(row, name=f"{row.name}x", slots=Slots(map=n * row.slots.map, reduce=n * row.slots.reduce))
+            for row, n in zip(rows, several.values(), strict=True)
+            if row.slots is not None and row.slots.map is not None and row.slots.reduce is not None
+        ]
+        node = replace(node, on=(*rows, *larger))
         classes.append(node if node.types in ((), ("one",)) else replace(node, types=()))
     return replace(spec, facts=replace(spec.facts, vms=(*spec.facts.vms, *more), classes=tuple(classes)))
 
@@ -158,16 +166,75 @@ def test_trying_everything_needs_no_dominated_lane(seed: int) -> None:
         ([("a", 4, 24, 0.2, None), ("b", 4, 24, 0.2, None)], "a"),
         ([("a", 4, 24, 0.2, 0.1), ("b", 4, 24, 0.2, 0.21)], "a a*"),
         ([("a", 4, 24, 0.2, 0.1), ("b", 4, 24, 0.2, 0.05)], "a b*"),
-        ([("a", 4, 24, 0.2, 0.1), ("b", 8, 48, 0.3, 0.2)], "a a* b"),
+        ([("a", 4, 24, 0.2, 0.1), ("b", 8, 48, 0.3, 0.2)], "a a* b b*"),
+        ([("a", 4, 24, 0.2, 0.1), ("b", 8, 48, 0.4, 0.1)], "a b*"),
+        ([("a", 4, 24, 0.2, None), ("b", 8, 48, 0.2, None)], "a b"),
         ([("a", 4, 24, 0.05, 0.1)], "a"),
     ],
 )
 def test_which_lanes_stay(vms: list[tuple[str, int, int, float, float | None]], kept: str) -> None:
-    """By hand; a star is a spot lane. Two of a type in one VM at twice the price is that type."""
+    """By hand; a star is a spot lane. Two of a type in one VM at twice the price is that type, on firm VMs: of a class
+    half of whose VMs may be spot, fewer VMs on spot are better, and more firm ones."""
     mix = mix_of(spec_of(blocks(vms)))
     out = dominated(mix, np.zeros(len(vms), dtype=bool))
     left = [lane for lane, gone in zip(mix.market.lanes, out.tolist(), strict=True) if not gone]
     assert " ".join(mix.market.names[lane.vm] + "*" * lane.spot for lane in left) == kept
+
+
+HALF_ON_SPOT = """whole = no
+class c {
+  coefficients { A = 4800 s, B = 0 s, C = 0 s }
+  container { map { cores = 1, memory = 1 GiB }, reduce { cores = 1, memory = 1 GiB } }
+  jobs = 3..3, deadline = 10 min, penalty = 9 USD, spot = 50%
+}
+minimize cost
+"""
+
+
+@pytest.mark.parametrize("solver", ["direct", "highs"])
+def test_a_part_on_spot_is_one_of_vms_whatever_their_size(solver: str) -> None:
+    """By hand: a job takes 8 slots. One on two small firm VMs lets two be on one large spot VM each, at 0.4 + 2 * 0.16.
+
+    On small VMs alone two would be firm: 2 * 0.4 + 0.16. The other types are dear, and many.
+    """
+    rows = [("small", 4, 16, 0.2, 0.08), ("large", 8, 32, 0.4, 0.16)]
+    text = blocks([*rows, *((f"dear{n}", 4, 16, 1.0 + n, 0.5 + n) for n in range(16))]).replace("0.0003/h", "0/h")
+    found = mrdsl.solve(spec_of(text, HALF_ON_SPOT), solver)
+    assert found.objective.value == pytest.approx(0.72, rel=1e-9)
+    assert len(solved_mix(spec_of(text, HALF_ON_SPOT)).market.lanes) < 36
+
+
+def halves_of_jobs(seed: int) -> Spec:
+    """Types that are several of one in one VM at as many times its price, and two classes with a part on spot."""
+    random = np.random.RandomState(seed)
+    rows: list[tuple[str, int, int, float, float | None]] = []
+    for number in range(3):
+        cores, part = 2 ** int(random.randint(1, 5)), float(random.choice([0.3, 0.4, 0.5]))
+        spot = round(0.05 * cores * part, 4) if random.uniform() < 0.8 else None
+        rows.append((f"t{number}", cores, 4 * cores, round(0.05 * cores, 4), spot))
+    share, work = random.choice([20, 50, 70]), 600 * int(random.randint(2, 20))
+    other = HALF_ON_SPOT.replace("whole = no\n", "").replace("minimize cost\n", "").replace("class c", "class d")
+    classes = other.replace("4800", str(work)).replace("50%", f"{share}%") + HALF_ON_SPOT.replace("3..3", "2..2")
+    return spec_of(blocks(rows), classes)
+
+
+@pytest.mark.parametrize("relax", [False, True])
+def test_lanes_left_out_are_missed_by_no_part_on_spot(relax: bool) -> None:
+    """Of drawn specs: the best placement of all, and the relaxed optimum, with every lane and with those that stay."""
+    left = 0
+    for seed in range(12):
+        spec = halves_of_jobs(seed)
+        every = mix_of(spec)
+        out = dominated(every, np.zeros(3, dtype=bool))
+        fewer = dominated_lanes._of_lanes(every, np.flatnonzero(~out))
+        left += int(out.sum())
+        best = [_relaxed_cost(mix) if relax else best_of(mix) for mix in (every, fewer)]
+        assert best[1] == pytest.approx(best[0], rel=1e-9), seed
+    assert left > 12
+
+
+def _relaxed_cost(mix: Mix) -> float:
+    return relaxed(Task(mix, mix.low, mix.expected, mix.market.available, False), 1e-9).value
 
 
 @pytest.mark.parametrize(

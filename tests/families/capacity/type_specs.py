@@ -85,7 +85,11 @@ def _class(random: np.random.RandomState, name: str, types: list[str], jobs: int
 
 def best_by_trying(spec: Spec) -> float:
     """The least cost of any whole plan; infinite where there is none. For a handful of jobs."""
-    mix = mix_of(spec)
+    return best_of(mix_of(spec))
+
+
+def best_of(mix: Mix) -> float:
+    """The same of a mix, whatever lanes it has."""
     placements = [list(_placements(mix, index)) for index in range(len(mix))]
     return min((_cost(mix, np.array(choice).T) for choice in product(*placements)), default=np.inf)
 
