@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from mrdsl import families
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
+from mrdsl.extending.checking import forget
 
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"^\$ (?:\w+=\S+ )*(mrdsl .*)$", re.MULTILINE)
@@ -88,16 +88,5 @@ def run_here(words: tuple[str, ...], folder: Path) -> Ran:
     finally:
         os.chdir(before)
         signal.signal(signal.SIGINT, interrupts)
-        _forget(set(sys.modules) - modules, folder)
+        forget(set(sys.modules) - modules, folder)
     return Ran(code, out.buffer.getvalue().decode("utf-8"))  # type: ignore[attr-defined]
-
-
-def _forget(modules: set[str], folder: Path) -> None:
-    """Forgets the modules that lie in a folder, and the families that they declared."""
-    gone = [
-        name for name in modules if Path(getattr(sys.modules[name], "__file__", None) or "/").is_relative_to(folder)
-    ]
-    for name in gone:
-        del sys.modules[name]
-    if gone:
-        families.family.cache_clear()

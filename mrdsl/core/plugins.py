@@ -105,13 +105,22 @@ class Plugin:
         return own[-1] if own else None
 
     def _has(self, file: str) -> bool:
-        return _within(file, self.places)
+        return any(own_file(file, place) for place in self.places)
 
     def _is_the_callers(self, cause: BaseException) -> bool:
         """Whether it was raised in code that is neither the plug-in's, nor mrdsl's, nor installed: a caller's own."""
         file = [file for file, _ in _frames(cause.__traceback__)][-1]
-        known = file.startswith("<") or self._has(file) or _within(file, (_MRDSL, *_python()))
+        known = file.startswith("<") or self._has(file) or _within(file, _not_own())
         return not known and not any(part in Path(file).parts for part in _INSTALLED)
+
+
+def own_file(file: str, place: str | Path) -> bool:
+    """Whether a file is what lies there, or below, and not merely installed there, as in a ``.venv``; nor Python's or
+    mrdsl's own, where those lie below too."""
+    real, root = os.path.realpath(file), os.path.realpath(place)
+    if not _within(real, (root,)) or _within(real, tuple(home for home in _not_own() if _within(home, (root,)))):
+        return False
+    return not any(part in _INSTALLED for part in Path(real).relative_to(root).parts)
 
 
 def plugin_of(what: str, module: str) -> Plugin | None:
@@ -217,8 +226,9 @@ def defined_at(function: Callable[..., Any]) -> Span | None:
 
 
 @cache
-def _python() -> tuple[str, ...]:
-    return tuple(os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+def _not_own() -> tuple[str, ...]:
+    """The folders of mrdsl and of Python's own modules."""
+    return (_MRDSL, *(os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")))
 
 
 def _line(file: str, line: int) -> Span:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from mrdsl import families
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.entry_points import declared_in
-from mrdsl.core.plugins import Plugin
+from mrdsl.core.plugins import Plugin, own_file, plugin_of
 from mrdsl.core.watching import counted
 from mrdsl.extending.families import checked_family
 from mrdsl.extending.pipelines import checked_pipeline
@@ -33,7 +33,7 @@ def check_plugin(folder: str | Path) -> PluginReport:
         solvers, own_families = _declared(path)
         if not solvers and not own_families:
             raise MrdslError([_nothing(path)])
-        checked = [one for name in own_families for one in _checked_family(name)]
+        checked = [one for name in own_families for one in _checked_family(name, path)]
         return PluginReport((*checked, *(one for name in counted("checking", solvers) for one in _checked(name, path))))
 
 
@@ -51,11 +51,16 @@ def named(folder: Path) -> Iterator[None]:
         else:
             os.environ["MRDSL_SOLVERS"] = before
         sys.path[:] = path
-        for name in set(sys.modules) - modules:
-            file = getattr(sys.modules[name], "__file__", None)
-            if file and Path(file).is_relative_to(folder):
-                del sys.modules[name]
-        families.family.cache_clear()
+        forget(set(sys.modules) - modules, folder)
+
+
+def forget(modules: Iterable[str], folder: Path) -> None:
+    """Forgets those of the modules that are a folder's own, and the families that they declared."""
+    for name in modules:
+        file = getattr(sys.modules[name], "__file__", None)
+        if file and own_file(file, folder):
+            del sys.modules[name]
+    families.family.cache_clear()
 
 
 def _declared(folder: Path) -> tuple[list[str], list[str]]:
@@ -74,21 +79,27 @@ def _checked(name: str, folder: Path) -> Iterator[Checked]:
     declared: SolverFile | None = None
     with trial.going():
         declared = registry.find(name)
-        if not Path(declared.source).is_relative_to(folder) and Path(declared.source).exists():
-            message = f"is not the one in {folder}: {declared.source} is found first; uninstall that one"
-            trial.complaints.append(Plugin(declared.shown, ()).told(message, None))
+        if not own_file(declared.source, folder) and Path(declared.source).exists():
+            trial.complaints.append(Plugin(declared.shown, ()).told(_elsewhere(folder, declared.source), None))
     yield trial.done()
     if declared is not None and not trial.complaints:
         yield from checked_pipeline(declared) if declared.is_pipeline else checked_solver(declared)
 
 
-def _checked_family(name: str) -> Iterator[Checked]:
+def _elsewhere(folder: Path, place: str) -> str:
+    return f"is not the one in {folder}: {place} is found first; uninstall that one"
+
+
+def _checked_family(name: str, folder: Path) -> Iterator[Checked]:
     trial = Trial(f"the family `{name}` is declared")
     declared = None
     with trial.going():
         declared = families.family(name)
         if declared is None or name in families.SHIPPED:
             trial.wrong(f"the family `{name}` is not the one of this folder: that name is mrdsl's own")
+        plugin = plugin_of(f"the family `{name}`", declared_in(folder)[families.ENTRY_POINTS][name].partition(":")[0])
+        if plugin is not None and plugin.places and not own_file(plugin.places[0], folder):
+            trial.complaints.append(plugin.told(_elsewhere(folder, plugin.places[0]), None))
     yield trial.done()
     if declared is not None and not trial.complaints:
         yield from checked_family(declared)

@@ -91,6 +91,44 @@ def test_a_checked_folder_is_forgotten(tmp_path: Path) -> None:
         mrdsl.solve(mrdsl.load(ROOT / "models" / "makespan" / "two-jobs.mrspec"), "passing-by")
 
 
+def installed_below(folder: Path, module: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lays a module into a folder's own virtual environment, which Python runs in."""
+    site = folder / ".venv" / "lib" / "python3.11" / "site-packages"
+    (site / module).parent.mkdir(parents=True, exist_ok=True)
+    (site / module).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(site))
+
+
+def test_what_is_installed_in_the_folder_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second copy of a library would not know the first one's classes."""
+    write(kit("pipeline", "by-work"), tmp_path)
+    installed_below(tmp_path, "some_library.py", "class Kept: pass\n", monkeypatch)
+    steps = tmp_path / "by_work" / "steps.py"
+    steps.write_text(steps.read_text(encoding="utf-8") + "\n\nimport some_library\n", encoding="utf-8")
+    report = mrdsl.check_plugin(tmp_path)
+    assert report.passes, report.complaints
+    library = sys.modules.pop("some_library")
+    assert library.Kept
+    assert not [name for name in sys.modules if name.startswith("by_work")]
+
+
+@pytest.mark.parametrize("kind", ["pipeline", "family"])
+def test_a_copy_that_is_installed_is_not_checked_in_its_place(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is installed is imported first, in the folder's own virtual environment too."""
+    files = kit(kind, "twice")
+    write(files, tmp_path)
+    for name in files:
+        if name.startswith("twice/"):
+            installed_below(tmp_path, name, files[name], monkeypatch)
+    report = mrdsl.check_plugin(tmp_path)
+    assert ".venv" in report.complaints[0].message
+    assert "uninstall that one" in report.complaints[0].message
+    for name in [name for name in sys.modules if name.partition(".")[0] == "twice"]:
+        del sys.modules[name]
+
+
 def test_kinds_and_families_are_told_apart(tmp_path: Path) -> None:
     assert run_here(("new", "capacity"), tmp_path).output.startswith("# ")
     for words, told in (
