@@ -8,8 +8,9 @@ from typing import Any
 from mrdsl.contracts.own_goals import Aim, aim_of, offered_by, put_in_place
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.spec.comparisons import pieces
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate
-from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.spec import Spec
 
 BLOCK = "subject_to"
 
@@ -66,14 +67,6 @@ def _holds_anyhow(body: Any, comparison: str) -> bool:
     return True
 
 
-def pieces(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str]]:
-    """``max(a, b) <= c`` as ``a <= c`` and ``b <= c``, ``min(a, b) >= c`` alike, and the same with sides swapped."""
-    left, right, comparison = constraint.left, constraint.right, constraint.comparison
-    lefts = _operands(left, {"<=": "max", ">=": "min"}.get(comparison, ""))
-    rights = _operands(right, {"<=": "min", ">=": "max"}.get(comparison, ""))
-    yield from ((a, b, comparison) for a in lefts for b in rights)
-
-
 def pushed_up(spec: Spec) -> frozenset[str]:
     """The quantities of which some comparison asks for more, such as ``cost`` in ``cost >= 2 * uptime``.
 
@@ -114,12 +107,6 @@ def _signs(expression: Expression, sign: int) -> Iterator[tuple[str, int]]:
 def _multiplies(expression: Operation) -> bool:
     """Whether no quantity stands below a division sign."""
     return expression.operator == "*" or not isinstance(expression.operands[0], Constant)
-
-
-def _operands(expression: Expression, operator: str) -> tuple[Expression, ...]:
-    if isinstance(expression, Operation) and expression.operator == operator:
-        return expression.operands
-    return (expression,)
 
 
 def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagnostic]:

@@ -6,9 +6,8 @@ a run depend on the seed, the run, and the job alone, so that two plans are comp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,8 @@ from mrdsl.simulation.planned import asked_for
 from mrdsl.simulation.promises import Promised
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
-from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.simulated import Stragglers
-from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.spec import Spec
 from mrdsl.spec.spread import Spread
 
 Floats = NDArray[np.float64]
@@ -94,14 +92,6 @@ def once_a_run(
     return found
 
 
-def limits_in(spec: Spec) -> Iterator[tuple[Constraint, tuple[str, str], float]]:
-    """The comparisons of ``subject to`` that hold one quantity below a number: those runs can tell of."""
-    for constraint in spec.constraints:
-        left, right = constraint.left, constraint.right
-        if constraint.comparison == "<=" and isinstance(left, PlanQuantity) and isinstance(right, Constant):
-            yield constraint, (left.name, left.argument), right.value
-
-
 def told_of_spread(spec: Spec, rules: Spread, settings: Settings) -> Iterator[Diagnostic]:
     """What is told of every such run: that nothing spreads, and what the command says in the spec's place."""
     if not rules.spreads:
@@ -112,8 +102,3 @@ def told_of_spread(spec: Spec, rules: Spread, settings: Settings) -> Iterator[Di
             "write simulation { distribution = lognormal, longest = 2 }, or --stragglers 2%:4",
         )
     yield from asked_for(settings)
-
-
-def named(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """What was seen, by whose it is, without what there is nothing of."""
-    return {name: item for name, item in items if item is not None}

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, error, note, warning
+from mrdsl.core.source import Span
 from mrdsl.simulation.described import MAP, REDUCE, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen, load_of
 from mrdsl.simulation.engine.world import Machines
@@ -24,7 +25,7 @@ class Held:
     ``per_vm``: how many of each a VM has; ``speed`` divides the work of its tasks, and it goes at the rate
     ``interruptions``. ``machines``, where the plan says them: so many VMs with so many map and reduce slots of the
     class each. ``node`` has a name of its own where a class is held in several places; ``name`` is the class's.
-    ``said`` is what it promises about its runs, where an estimate is not all.
+    ``said`` is what it promises about its runs, where an estimate is not all, and ``place`` where that is written.
     """
 
     node: Any
@@ -36,6 +37,7 @@ class Held:
     interruptions: float = 0.0
     machines: tuple[tuple[int, int, int], ...] = ()
     said: Promised | None = None
+    place: Span | None = None
 
     @property
     def promise(self) -> Promised | None:
@@ -159,9 +161,10 @@ def observed_of_classes(
 def told(held: Sequence[Held], observed: Mapping[str, Observed], settings: Settings) -> Iterator[Diagnostic]:
     """What a result says of a run: classes that cannot run, promises that are not kept, and what the command says in
     the place of the spec."""
-    for name, node in {each.name: each.node for each in held if each.users}.items():
+    for name, each in {each.name: each for each in held if each.users}.items():
+        node = each.node
         if name in observed:
-            yield from told_of(observed[name].verdict, f"class {name}", node)
+            yield from told_of(observed[name].verdict, f"class {name}", each.place or node.span_of("deadline"))
         if node.coefficients is not None:
             yield warning(
                 "not-simulated",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.result import Outcome
+from mrdsl.core.source import Span
 from mrdsl.core.units import show
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.verdicts import judge_mean, judge_share
@@ -62,14 +62,8 @@ def promised(deadline: float | None, guarantee: str | None) -> Promised | None:
     return Promised(deadline, HARDLY_ANY if guarantee == "lower" else None)
 
 
-def told_of(
-    verdict: Verdict | None,
-    whose: str,
-    node: Any,
-    item: str = "deadline",
-    words: Words = JOBS_TAKE,
-) -> Iterator[Diagnostic]:
-    """A warning where a promise is broken or undecided; ``node`` is the block whose ``item`` promises it."""
+def told_of(verdict: Verdict | None, whose: str, place: Span | None, words: Words = JOBS_TAKE) -> Iterator[Diagnostic]:
+    """A warning where a promise is broken or undecided; ``place`` is where it is promised."""
     if verdict is None or verdict.outcome is Outcome.KEPT:
         return
     runs = _many(verdict.runs, "run")
@@ -79,7 +73,7 @@ def told_of(
         yield warning(
             "promise-broken",
             f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: that is broken, {how}",
-            node.span_of(item),
+            place,
             "promise less, or leave more room: a safer guarantee, more slots or VMs, more delay",
         )
         return
@@ -89,7 +83,7 @@ def told_of(
     yield warning(
         "promise-undecided",
         f"{whose}: {_seen(verdict, words)}, and {_wanted(verdict, words)}: whether that is kept is open, {how}",
-        node.span_of(item),
+        place,
         hint,
     )
 

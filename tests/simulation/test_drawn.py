@@ -110,6 +110,31 @@ def test_a_limit_on_a_job_is_a_promise() -> None:
     assert [d.code for d in result.diagnostics] == ["promise-broken"]
 
 
+@pytest.mark.parametrize(
+    ("limits", "promised"),
+    [
+        ("5 s >= makespan", {"makespan": 5.0}),
+        ("max(finish(J0), finish(J1)) <= 5 s", {"J0": 5.0, "J1": 5.0}),
+        ("5 s >= max(finish(J0), makespan)", {"J0": 5.0, "makespan": 5.0}),
+        ("finish(J0) <= 30 s / 6; finish(J1) >= 1 s", {"J0": 5.0}),
+        ("makespan <= 1 h; makespan <= 5 s; 10 s >= makespan", {"makespan": 5.0}),
+    ],
+)
+def test_every_form_of_a_limit_is_a_promise_and_told_where_it_is_tightest(
+    limits: str, promised: dict[str, float]
+) -> None:
+    text = LIMITED.replace("makespan <= 5 s, finish(J1) <= 100 s", limits.replace("; ", ",\n"))
+    result = mrdsl.simulate(mrdsl.loads(text + WIDE), runs=40)
+    plan = plan_of(result)
+    seen = {"makespan": plan.whole} | dict(plan.observed)
+    assert {name: each.verdict.wanted for name, each in seen.items() if each.verdict is not None} == promised
+    told = [text.splitlines()[each.span.line - 1] for each in result.diagnostics if each.span is not None]
+    broken = [each for each in seen.values() if each.verdict is not None and each.verdict.outcome is not Outcome.KEPT]
+    assert broken
+    assert len(told) == len(broken)
+    assert all("5 s" in line or "30 s / 6" in line for line in told)
+
+
 def test_a_dag_whose_times_do_not_spread_takes_its_critical_path() -> None:
     plan = plan_of(mrdsl.simulate(mrdsl.loads(DEADLINE), runs=2))
     assert plan.observed["nightly"].mean == 90.0 + 120.0 + 20.0, "m2, r1, publish"

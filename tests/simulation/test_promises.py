@@ -12,10 +12,18 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Outcome
+from mrdsl.core.source import Span
 from mrdsl.simulation.observed import observed_of, outcomes_of
 from mrdsl.simulation.promises import HARDLY_ANY, promised
 from mrdsl.simulation.settings import WhatIf
 from tests.command_lines import run_here
+
+
+def text_at(text: str, span: Span | None) -> str:
+    """The line that a diagnostic shows."""
+    assert span is not None
+    return text.splitlines()[span.line - 1]
+
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPACITY = """problem capacity "one class"
@@ -101,13 +109,37 @@ def test_a_plan_of_bounds_is_validated(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", [CAPACITY.format(guarantee="upper", simulation=""), BOUNDS], ids=["capacity", "bounds"]
 )
-@pytest.mark.parametrize(("limit", "wanted"), [(150.0, 150.0), (600.0, 240.0)])
-def test_a_completion_time_under_subject_to_is_what_runs_are_held_to(text: str, limit: float, wanted: float) -> None:
-    held = text + f"subject to {{ completion(report) <= {limit:g} s }}"
-    plan = mrdsl.simulate(mrdsl.loads(held), runs=2, jobs=4).plan
+@pytest.mark.parametrize(
+    ("limit", "wanted"),
+    [
+        ("completion(report) <= 150 s", 150.0),
+        ("150 s >= completion(report)", 150.0),
+        ("max(completion(report), completion(report)) <= 300 s / 2", 150.0),
+        ("completion(report) <= 10 min", 240.0),
+    ],
+)
+def test_a_completion_time_under_subject_to_is_what_runs_are_held_to(text: str, limit: str, wanted: float) -> None:
+    plan = mrdsl.simulate(mrdsl.loads(text + f"subject to {{ {limit} }}"), runs=2, jobs=4).plan
     assert plan is not None
     verdict = plan.observed["report"].verdict  # type: ignore[attr-defined]
     assert (verdict.what, verdict.wanted) == ("mean", wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CAPACITY.format(guarantee="average", simulation=""),
+        BOUNDS.replace("upper", "average") + "simulation { warm_up = 0% }\n",
+    ],
+    ids=["capacity", "bounds"],
+)
+def test_a_broken_promise_is_told_where_it_is_made(text: str) -> None:
+    limits = {"completion(report) <= 10 min": "deadline = 4 min", "completion(report) <= 150 s": "completion"}
+    for limit, said in limits.items():
+        spec = mrdsl.loads(text + f"subject to {{ {limit} }}\n")
+        told = mrdsl.simulate(spec, runs=4, what_if=WhatIf(stragglers=(0.2, 10.0))).diagnostics
+        spans = [each.span for each in told if each.code == "promise-broken"]
+        assert [text_at(spec.text, span) for span in spans] == [next(x for x in spec.text.splitlines() if said in x)]
 
 
 def test_an_estimate_promises_nothing() -> None:

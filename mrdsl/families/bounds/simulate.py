@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.source import Span
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import growth_of, shares_of
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, is_common, is_fifo, sizes_of
 from mrdsl.families.bounds.plan import BoundsPlan, TaskRun
 from mrdsl.simulation.described import asked, class_of, faults_of, submitters_of
-from mrdsl.simulation.drawn import limits_in
 from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, simulated_as
@@ -25,6 +25,7 @@ from mrdsl.simulation.promises import promised, told_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.columns import column
+from mrdsl.spec.comparisons import tightest
 from mrdsl.spec.simulated import Run
 from mrdsl.spec.spec import Spec
 
@@ -46,11 +47,9 @@ def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[Bou
     observed = dict(_observed(spec, plan, scenario, settings))
     simulated = simulated_as(facts.simulation or Run(), settings)
     replay = _Replay(scenario, settings.seed, plan)
+    places = {node.name: place for node, (_, place) in zip(facts.classes, _limits(spec), strict=True)}
     told = [
-        warned
-        for node in facts.classes
-        if node.name in observed
-        for warned in told_of(observed[node.name].verdict, f"class {node.name}", node)
+        warned for name, seen in observed.items() for warned in told_of(seen.verdict, f"class {name}", places[name])
     ]
     return replace(plan, observed=observed, simulated=simulated, replay=replay), (*told, *asked_for(settings))
 
@@ -73,19 +72,24 @@ def _observed(spec: Spec, plan: BoundsPlan, scenario: Scenario, settings: Settin
     """An estimate promises nothing: only where slots were sized for deadlines is there a verdict on them."""
     deadlines = [None if isnan(deadline) else deadline for deadline in plan.deadline.tolist()]
     sized = minimizes_slots(spec)
-    promises = [promised(_limit(spec, node), node.guarantee) if sized else None for node in spec.facts.classes]
+    limits = [limit if sized else None for limit, _ in _limits(spec)]
+    promises = [promised(limit, node.guarantee) for limit, node in zip(limits, spec.facts.classes, strict=True)]
     (runs,) = seen_of([scenario], settings)
     for name, observed in zip(plan.names, observed_classes(scenario, runs, deadlines, promises), strict=True):
         if observed is not None:
             yield name, observed
 
 
-def _limit(spec: Spec, node: JobClass) -> float | None:
-    """By when jobs of a class are to end: the deadline, or what ``subject to`` holds their completion below."""
-    known = [] if node.deadline is None else [node.deadline]
-    return min(
-        [*known, *(most for _, what, most in limits_in(spec) if what == ("completion", node.name))], default=None
-    )
+def _limits(spec: Spec) -> Iterator[tuple[float | None, Span | None]]:
+    """By when jobs of each class are to end, and where that is said: the deadline, or what ``subject to`` holds their
+    completion below where that is tighter."""
+    bounds = tightest(spec)
+    for node in spec.facts.classes:
+        bound = bounds.get(("completion", node.name))
+        if bound is None or (node.deadline is not None and node.deadline <= bound.value):
+            yield node.deadline, node.span_of("deadline")
+        else:
+            yield bound.value, bound.span
 
 
 def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:

@@ -7,26 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mrdsl.contracts.own_goals import Aim
-from mrdsl.contracts.subject_to import pieces
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.spec.expression import Constant, Expression, PlanQuantity, quantities_in
+from mrdsl.spec.comparisons import Bound, bounds_in
+from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.spec import Constraint, Spec
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-_MIRRORED = {"<=": ">=", ">=": "<=", "=": "="}
-
-
-@dataclass(frozen=True)
-class Bound:
-    """``quantity(name) comparison value`` for one class."""
-
-    quantity: str
-    name: str
-    comparison: str
-    value: float
 
 
 @dataclass(frozen=True)
@@ -57,8 +45,8 @@ def class_bounds_of(spec: Spec) -> ClassBounds:
     bounds: list[Bound] = []
     others: list[Constraint] = []
     for constraint in spec.constraints:
-        parts = [_bound(*piece) for piece in pieces(constraint)]
-        known = [bound for bound in parts if bound is not None]
+        parts = bounds_in(constraint)
+        known = [bound for bound in parts if bound is not None and _is_own(bound)]
         if len(known) == len(parts) and not isinstance(constraint, Aim):
             bounds.extend(known)
         else:
@@ -71,13 +59,13 @@ def quotas_in(constraints: Sequence[Constraint]) -> tuple[dict[str, float], tupl
     quotas: dict[str, float] = {}
     others: list[Constraint] = []
     for constraint in constraints:
-        found = [_quota(*piece) for piece in pieces(constraint)]
-        known = [quota for quota in found if quota is not None]
+        found = bounds_in(constraint)
+        known = [bound for bound in found if bound is not None and _is_quota(bound)]
         if len(known) < len(found) or isinstance(constraint, Aim):
             others.append(constraint)
             continue
-        for name, value in known:
-            quotas[name] = min(value, quotas.get(name, value))
+        for bound in known:
+            quotas[bound.name] = min(bound.value, quotas.get(bound.name, bound.value))
     return quotas, tuple(others)
 
 
@@ -115,23 +103,9 @@ def _on_completion(spec: Spec) -> list[Constraint]:
     ]
 
 
-def _quota(left: Expression, right: Expression, comparison: str) -> tuple[str, float] | None:
-    if isinstance(left, Constant):
-        left, right, comparison = right, left, _MIRRORED[comparison]
-    match left, right, comparison:
-        case PlanQuantity("vms", str(name)), Constant(value), "<=" if name:
-            return name, value
-    return None
+def _is_own(bound: Bound) -> bool:
+    return bound.quantity == "admitted" or (bound.quantity == "completion" and bound.comparison == "<=")
 
 
-def _bound(left: Expression, right: Expression, comparison: str) -> Bound | None:
-    if isinstance(left, Constant):
-        left, right, comparison = right, left, _MIRRORED[comparison]
-    match left, right:
-        case PlanQuantity(name, argument), Constant(value):
-            pass
-        case _:
-            return None
-    if name == "admitted" or (name == "completion" and comparison == "<="):
-        return Bound(name, argument, comparison, value)
-    return None
+def _is_quota(bound: Bound) -> bool:
+    return bound.quantity == "vms" and bool(bound.name) and bound.comparison == "<="

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrdsl.contracts.subject_to import pieces
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.kept_values import kept
 from mrdsl.core.source import Span
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.spec.columns import names_of
-from mrdsl.spec.expression import Constant, Expression, PlanQuantity, quantities_in
+from mrdsl.spec.comparisons import Bound, bounds_in
+from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.matching import matching
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Constraint, Spec
@@ -154,12 +154,7 @@ def _levels(spec: Spec) -> list[tuple[str, float, Span | None]]:
 
 def _level(constraint: Constraint) -> tuple[str, float] | None:
     """The class and the share of ``kept(c) >= share``, None for any other comparison."""
-    parts = list(pieces(constraint))
-    return _of(*parts[0]) if len(parts) == 1 else None
-
-
-def _of(left: Expression, right: Expression, comparison: str) -> tuple[str, float] | None:
-    match left, comparison, right:
-        case (PlanQuantity("kept", name), ">=", Constant(level)) | (Constant(level), "<=", PlanQuantity("kept", name)):
+    match bounds_in(constraint):
+        case [Bound("kept", name, ">=", level)]:
             return name, level
     return None

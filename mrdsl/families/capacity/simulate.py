@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import inf
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.source import Span
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.mixture import Mixture, summed
@@ -22,6 +21,7 @@ from mrdsl.simulation.planned import Held, check_scenario, groups_of, observed_o
 from mrdsl.simulation.promises import Promised, promised
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
+from mrdsl.spec.comparisons import tightest
 from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Spec
 
@@ -80,21 +80,24 @@ def _refuse(problems: Iterable[Diagnostic]) -> None:
 
 def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:
     """Every class of a plan where it runs, with its jobs and its whole slots there."""
-    held = _held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix)
-    said = dict(_limited(spec))
-    said |= {each.name: Promised(each.limit, each.level) for each in sorted(promises_of(spec), key=lambda p: p.level)}
-    return [replace(each, said=said.get(each.name)) for each in held]
+    held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix))
+    said: dict[str, tuple[Promised | None, Span | None]] = dict(_limited(spec))
+    levels = sorted(promises_of(spec), key=lambda promise: promise.level)
+    said |= {each.name: (Promised(each.limit, each.level), each.span) for each in levels}
+    found = [said.get(each.name, (None, None)) for each in held]
+    return [replace(each, said=promise, place=place) for each, (promise, place) in zip(held, found, strict=True)]
 
 
-def _limited(spec: Spec) -> Iterator[tuple[str, Promised]]:
-    """What classes promise whose completion ``subject to`` holds below their deadline."""
+def _limited(spec: Spec) -> Iterator[tuple[str, tuple[Promised, Span | None]]]:
+    """What classes promise whose completion ``subject to`` holds below their deadline, and where."""
     facts: CapacityFacts = spec.facts
-    found = [each for each in class_bounds_of(spec).bounds if each.quantity == "completion"]
-    tightest = {each.name: each.value for each in sorted(found, key=lambda bound: -bound.value)}
-    for node in facts.classes if tightest else ():
-        promise = promised(min(node.deadline, tightest.get(node.name, inf)), node.guarantee)
-        if node.name in tightest and promise is not None:
-            yield node.name, promise
+    bounds = {name: bound for (quantity, name), bound in tightest(spec).items() if quantity == "completion"}
+    for node in facts.classes if bounds else ():
+        bound = bounds.get(node.name)
+        if bound is not None and bound.value < node.deadline:
+            promise = promised(bound.value, node.guarantee)
+            assert promise is not None
+            yield node.name, (promise, bound.span)
 
 
 def _recorded_in_parts(held: Sequence[Held]) -> Iterator[Diagnostic]:

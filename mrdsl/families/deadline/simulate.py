@@ -60,7 +60,7 @@ def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[D
 
 def _told(spec: Spec, plan: DeadlinePlan) -> Iterator[Diagnostic]:
     for dag in spec.facts.dags:
-        yield from told_of(plan.observed[dag.name].verdict, f"dag {dag.name}", dag, "allowable_delay", ENDS)
+        yield from told_of(plan.observed[dag.name].verdict, f"dag {dag.name}", dag.span_of("allowable_delay"), ENDS)
 
 
 def _lengths(network: Network, plan: DeadlinePlan, factors: Factors, run: int) -> Floats:

@@ -117,5 +117,5 @@ def _of(on: Sequence[object], item: str) -> Floats:
 def _told(spec: Spec, plan: EnergyPlan) -> Iterator[Diagnostic]:
     costs = Words("its VMs cost", "of the runs are paid by the budget", "run", "money", spec.currency)
     for job in spec.facts.jobs:
-        yield from told_of(plan.observed[job.name].verdict, f"job {job.name}", job, "deadline", TAKES)
-        yield from told_of(plan.bills[job.name].verdict, f"job {job.name}", job, "budget", costs)
+        yield from told_of(plan.observed[job.name].verdict, f"job {job.name}", job.span_of("deadline"), TAKES)
+        yield from told_of(plan.bills[job.name].verdict, f"job {job.name}", job.span_of("budget"), costs)

@@ -16,7 +16,6 @@ from mrdsl.families.makespan.schedule import PoolOrder, simulate
 from mrdsl.simulation.drawn import (
     Factors,
     factors_of,
-    limits_in,
     once_a_run,
     require_meaning,
     rules_of,
@@ -25,6 +24,7 @@ from mrdsl.simulation.drawn import (
 )
 from mrdsl.simulation.promises import Words, told_of
 from mrdsl.simulation.settings import Settings
+from mrdsl.spec.comparisons import tightest
 from mrdsl.spec.spec import Spec
 
 MEANINGLESS = {
@@ -59,9 +59,7 @@ def simulate_plan(spec: Spec, plan: MakespanPlan, settings: Settings) -> tuple[M
     last = finish.max(axis=1, initial=0.0)
     slots = batch.map_slots + batch.reduce_slots
     use = sum(ran.busy for ran in runs) * batch.tick / (slots * max(float(last.sum()), batch.tick))
-    limits: dict[tuple[str, str], float] = {}
-    for _, quantity, most in limits_in(spec):
-        limits[quantity] = min(most, limits.get(quantity, most))
+    limits = {quantity: bound.value for quantity, bound in tightest(spec).items()}
     whole = once_a_run(last, limits.get(("makespan", "")), rules, use)
     observed = {
         name: once_a_run(finish[:, j], limits.get(("finish", name)), rules) for j, name in enumerate(batch.names)
@@ -71,11 +69,10 @@ def simulate_plan(spec: Spec, plan: MakespanPlan, settings: Settings) -> tuple[M
 
 
 def _told(spec: Spec, plan: MakespanPlan) -> Iterator[Diagnostic]:
-    for constraint, (name, job), _ in limits_in(spec):
+    for (name, job), bound in tightest(spec).items():
         seen = plan.whole if name == "makespan" else plan.observed.get(job)
         verdict = seen.verdict if seen is not None else None
-        for warned in told_of(verdict, f"job {job}" if job else "the batch", spec.facts, words=ENDS):
-            yield replace(warned, span=constraint.span)
+        yield from told_of(verdict, f"job {job}" if job else "the batch", bound.span, ENDS)
 
 
 class _Sequence:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.contracts.subject_to import pieces
 from mrdsl.families.deadline.levels import Floats, Ints
 from mrdsl.families.deadline.workload import Tasks
+from mrdsl.spec.comparisons import pieces
 from mrdsl.spec.expression import Expression, evaluate
 from mrdsl.spec.linear import Linear, linear
 from mrdsl.spec.spec import Spec
