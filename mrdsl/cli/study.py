@@ -77,6 +77,8 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     say(f"{folder}: {len(done.table)} of {done.total} runs{resumed}", err=True)
     if done.left_out:
         say(f"left out, as not installed: {', '.join(done.left_out)}", err=True)
+    if done.left_out_tables:
+        say(f"left out with them, as percent above one of them: {', '.join(done.left_out_tables)}", err=True)
     if done.interrupted:
         say("interrupted; the same command goes on where it stopped", err=True)
         return STOPPED

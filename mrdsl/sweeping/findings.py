@@ -9,6 +9,12 @@ from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.result import Plan, Result
 from mrdsl.spec.spec import Spec
 
+FINDINGS = (
+    *("termination", "solution", "value", "bound", "gap", "unit"),
+    *("solver", "formulation", "seconds", "message"),
+)
+"""The columns that every result fills."""
+
 
 def findings(spec: Spec, result: Result) -> dict[str, Any]:
     """The columns that a result fills: ``plan.NAME`` are the family's quantities, and the plan's own numbers."""

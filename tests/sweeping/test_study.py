@@ -19,6 +19,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.watching import Progress, watched
 from mrdsl.sweeping import executors
+from mrdsl.sweeping.study.runs import COLUMNS
 from mrdsl.sweeping.study.shown import tables_in
 from mrdsl.sweeping.study.study import Studied, Way, run_study_file
 from tests.sweeping.cluster import Cluster
@@ -109,6 +110,7 @@ def test_a_folder_has_runs_tables_and_what_repeats_them(folder: Path) -> None:
     ]
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["complete"]
+    assert {name for name in found[0] if not name.startswith(("param.", "plan."))} == set(COLUMNS)
     assert [table["title"] for table in manifest["tables"]] == [table.title for table in done.tables]
     assert all((out / table["file"]).is_file() for table in manifest["tables"])
 
@@ -251,19 +253,39 @@ def test_a_journal_that_somebody_else_wrote_does_no_harm(folder: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_a_table_of_no_column_is_told_and_the_runs_are_kept(folder: Path) -> None:
+def test_what_plans_do_not_say_is_told_and_the_runs_are_kept(folder: Path) -> None:
     path = folder / "night.toml"
-    path.write_text(
-        STUDY.replace('"plan.vms"', '"plan.vmz"').replace('above = "highs"', 'above = "higs"'), encoding="utf-8"
-    )
+    path.write_text(STUDY.replace('"plan.vms"', '"plan.vmz"') + "[[profiles]]\nmeasure = 'plan.nodes'\n", "utf-8")
     with pytest.raises(MrdslError) as failure:
         run(folder)
     assert [str(each.span).rpartition("/")[2] for each in failure.value.diagnostics] == [
         "night.toml:14:9",
-        "night.toml:16:9",
+        "night.toml:20:11",
     ]
     path.write_text(STUDY, encoding="utf-8")
     assert run(folder).resumed == 8
+
+
+def test_tables_without_plans_are_empty(folder: Path) -> None:
+    text = STUDY.replace("params = { more = [1, 2] }", "params = { more = 1, limit = '1 s' }")
+    (folder / "night.toml").write_text(text.replace("plan.vms", "plan.whatever"), encoding="utf-8")
+    done = run(folder)
+    assert {row["termination"] for row in done.table} == {"infeasible"}
+    assert [cell for row in done.tables[2].rows for cell in row[1:]] == [None, None]
+
+
+def test_a_table_above_a_method_that_is_not_installed_is_left_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mrdsl.solving.installed.where", lambda solver: None if solver.name == "scip" else "here")
+    text = STUDY.replace('"highs"]', '"highs", { solver = "scip", optional = true }]').replace(
+        'above = "highs"', 'above = "scip"\ntitle = "Above SCIP"'
+    )
+    (folder / "night.toml").write_text(text, encoding="utf-8")
+    done = run(folder)
+    assert (done.left_out, done.left_out_tables) == (("scip",), ("Above SCIP",))
+    assert [each.title for each in done.tables][:2] == ["Methods", "Mean value [USD] by more"]
+    assert len(done.tables) == 3
 
 
 def test_the_tables_of_a_folder_are_shown_again(folder: Path) -> None:

@@ -72,10 +72,10 @@ MISTAKES = {
     "[[runs]]\nspecs = 'a'\n[[tables]]\nrows = 'V'": (
         '3:3 this table has no value; write `value = "value"`, the goal\'s, or a column of the runs'
     ),
-    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'v'\nstatistic = 'avg'": (
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'value'\nstatistic = 'avg'": (
         "5:13 `avg` is no statistic; there are: `mean`, `median`, `min`, `max`, `sum`, `count`"
     ),
-    "[[runs]]\nspecs = 'a'\nname = 'small'\n[[tables]]\nvalue = 'v'\nruns = 'smal'": (
+    "[[runs]]\nspecs = 'a'\nname = 'small'\n[[tables]]\nvalue = 'value'\nruns = 'smal'": (
         "6:8 no runs are called `smal`; did you mean `small`?"
     ),
     "[[runs]]\nspecs = 'a'\nmethods = 'x'\n[[runs]]\nspecs = 'a'\nmethods = [{ solver = 'y', name = 'x' }]": (
@@ -100,6 +100,29 @@ MISTAKES = {
     "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'value'\nabove = 'bound'\nshare_of = 'seconds'": (
         "5:9 bounds are of the goal's value, a share is not above one; "
         'write `value = "value"` without `share_of`, or `above = "best"`'
+    ),
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'valu'\nrows = 'plan.vms'": (
+        "4:9 the runs have no column `valu`; did you mean `value`?"
+    ),
+    "[[runs]]\nspecs = 'a'\nname = 'x'\nparams.p = 1\n[[runs]]\nspecs = 'a'\nname = 'y'\nparams.q = 1\n"
+    "[[tables]]\nvalue = 'value'\nrows = 'p'\nruns = 'x'\n[[tables]]\nvalue = 'value'\nrows = 'q'\nruns = 'x'": (
+        "15:8 the runs have no column `q`; columns: `runs`, `run`, `spec`, `method`, `seed`, `relax`, "
+        "`time_limit [s]`, `gap_limit`, `node_limit`, `threads`, `solver_seed`, `key`, ..."
+    ),
+    "[[runs]]\nspecs = 'a'\nmethods = ['highs', 'direct']\n[[tables]]\nvalue = 'value'\nabove = 'higs'": (
+        "6:9 no method is called `higs`; did you mean `highs`?"
+    ),
+    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nname = 'x'\n[[runs]]\nspecs = 'a'\nmethods = 'direct'\nname = 'y'\n"
+    "[[tables]]\nvalue = 'value'\nabove = 'highs'\nruns = 'y'": (
+        "11:9 no method is called `highs`; methods: `direct`, `best`, `bound`"
+    ),
+    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nlimits = [{ time = 1 }, {}]\n[[tables]]\nvalue = 'value'\n"
+    "above = 'highs'": "7:9 no method is called `highs`; did you mean `highs (1 s)`?",
+    "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'cpu_secnds'": (
+        "4:11 the runs have no column `cpu_secnds`; did you mean `cpu_seconds`?"
+    ),
+    "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'value'\nwithin = -1": (
+        '5:10 `within` is -100%, but must be at least 0%; write `within = "1%"`'
     ),
     "": '1:1 nothing is to be run; write `[[runs]]`, and under it `specs = ["night.mrspec"]`',
     "a = ": (

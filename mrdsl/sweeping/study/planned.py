@@ -23,16 +23,16 @@ from mrdsl.language.loading import Loaded, load_file
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.spec.spec import Spec
 from mrdsl.sweeping.axes import Axis
+from mrdsl.sweeping.study.asked import axes_of
 from mrdsl.sweeping.study.declaration import Design, Method, Study
 from mrdsl.sweeping.study.names import Names, names_of
+from mrdsl.sweeping.study.rows import PARAM
 from mrdsl.sweeping.study.runs import Sources, StudyRun
 
 ENDING = ".mrspec"
 PATTERN = "*?["
 MISSING = 3
 """The exit code of what is not installed."""
-PARAM = "param."
-"""What the column of a param begins with: it has a name of its own, whatever the param is called."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class _Planner:
         found = [(design, self._files(design)) for design in self.study.designs]
         self._end()
         self._count(found)
-        axes, names = self._axes(), names_of(self.study.designs)
+        axes, names = axes_of(self.study.designs), names_of(self.study.designs)
         checked = [
             (design, [(name, file, self._checked(design, file)) for name, file in files]) for design, files in found
         ]
@@ -99,14 +99,6 @@ class _Planner:
             message = f"these are {total:,} runs, more than the {budgets.STUDY_RUNS:,} that one study has"
             self._report("too-many-runs", found[0][0].path, message, "divide them among several studies", key=True)
             self._end()
-
-    def _axes(self) -> dict[str, Axis]:
-        """Every param with all its values, whatever runs have them: so that a column has one head."""
-        values: dict[str, dict[str, None]] = {}
-        for design in self.study.designs:
-            for axis in design.params:
-                values.setdefault(axis.name, {}).update(dict.fromkeys(axis.values))
-        return {name: Axis(name, tuple(listed)) for name, listed in values.items()}
 
     def _files(self, design: Design) -> list[tuple[str, Path]]:
         """The spec files of some runs with their names in the study, those of a folder in the order of their names."""

@@ -22,6 +22,7 @@ from mrdsl.spec.options import LIMITS, SEED
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 from mrdsl.sweeping.axes import Axis, axis_of, seeds_of
+from mrdsl.sweeping.study.asked import asked_mistakes
 from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Method, Pivot, Profile, Study
 from mrdsl.sweeping.study.names import names_of
 from mrdsl.sweeping.study.rows import GOAL
@@ -74,8 +75,10 @@ class _Reader:
         designs = found.get("runs", ())
         if not designs and not self.mistakes:
             self._wrong((), "nothing is to be run", 'write `[[runs]]`, and under it `specs = ["night.mrspec"]`')
-        for part in (*found.get("tables", ()), *found.get("profiles", ())):
+        parts = (*found.get("tables", ()), *found.get("profiles", ()))
+        for part in parts:
             self._known_runs(part, [design.name for design in designs if design.name])
+        self.mistakes += asked_mistakes(parts, designs, self.toml) if designs else ()
         self._one_meaning(designs)
         if self.mistakes:
             raise MrdslError(in_order(self.mistakes))
@@ -269,7 +272,7 @@ class _Reader:
         return tuple(dict.fromkeys(found)) or None
 
     def _limit(self, name: str, item: Item) -> Read:
-        example = {"time": 'time = "10 s"', "gap": 'gap = "0.1%"'}.get(name, f"{name} = 1")
+        example = {"time": 'time = "10 s"', "gap": 'gap = "0.1%"', "within": 'within = "1%"'}.get(name, f"{name} = 1")
 
         def read(path: Path, value: Any) -> float | None:
             number = value
@@ -291,7 +294,7 @@ class _Reader:
         return read
 
     def _share(self, path: Path, value: Any) -> float | None:
-        found: float | None = self._limit("gap", LIMITS["gap"])(path, value)
+        found: float | None = self._limit(str(path[-1]), LIMITS["gap"])(path, value)
         return found
 
     def _pivot(self, path: Path, value: Any) -> Pivot | None:

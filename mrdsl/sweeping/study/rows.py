@@ -13,6 +13,11 @@ INSTANCE = "instance"
 GOAL = "value"
 """The column of the goal's value, the only one that has a sense."""
 
+PARAM = "param."
+"""What the column of a param begins with: it has a name of its own, whatever the param is called."""
+PLAN = "plan."
+"""What the columns of what plans say begin with."""
+
 
 def number(value: Any) -> float | None:
     """A finite number as one, None for anything else."""
@@ -24,6 +29,14 @@ def number(value: Any) -> float | None:
 def columns(rows: Rows) -> tuple[str, ...]:
     """All columns that rows have."""
     return tuple(dict.fromkeys(name for row in rows for name in row if name != INSTANCE))
+
+
+def column_of(name: str, known: Sequence[str]) -> str | None:
+    """The column that a name means: itself, or that of the param of this name."""
+    if name in known:
+        return name
+    of_param = f"{PARAM}{name}"
+    return next((column for column in known if column == of_param or column.startswith(f"{of_param} [")), None)
 
 
 def selected(runs: str, rows: Rows) -> Rows:

@@ -19,7 +19,7 @@ from mrdsl.core.version import __version__
 from mrdsl.core.watching import watched
 from mrdsl.spec.options import LIMIT_OF_OPTION
 from mrdsl.spec.spec import Spec
-from mrdsl.sweeping.findings import findings, first_message, nothing
+from mrdsl.sweeping.findings import FINDINGS, findings, first_message, nothing
 from mrdsl.sweeping.study.declaration import Method
 
 try:
@@ -32,6 +32,11 @@ LIMIT_COLUMNS = {
     for option, limit in LIMIT_OF_OPTION.items()
 }
 """The columns of the limits, by the fields of :class:`mrdsl.core.result.Limits`."""
+COLUMNS = (
+    *("run", "spec", "method", "seed", "relax", *LIMIT_COLUMNS.values()),
+    *("key", "problem", "title", "sense", *FINDINGS, "solver_version", "cpu_seconds", "mrdsl", "python"),
+)
+"""All columns that the runs of any study have, beside ``runs``, params and what plans say."""
 
 WARM_UP = 0.5
 """Seconds that a method has before its first run in a process, to load what it needs."""

@@ -21,13 +21,14 @@ from mrdsl.core.writer import claimed, overwriting, refusals
 from mrdsl.reporting.study_folder import StudyFolder
 from mrdsl.solving.agreement import TOLERANCE
 from mrdsl.sweeping.journal import append, opened
+from mrdsl.sweeping.study.asked import plan_mistakes
 from mrdsl.sweeping.study.declaration import Profile, Study
 from mrdsl.sweeping.study.planned import Planned, planned
 from mrdsl.sweeping.study.profiles import profiled
 from mrdsl.sweeping.study.reader import read_study
 from mrdsl.sweeping.study.rows import INSTANCE, Rows, columns
 from mrdsl.sweeping.study.runs import StudyRun
-from mrdsl.sweeping.study.tables import contradictions, methods_table, pivot_mistakes, pivoted
+from mrdsl.sweeping.study.tables import contradictions, is_above_nobody, methods_table, pivoted
 from mrdsl.sweeping.table import write_table
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Studied:
     """What came of a study: ``table`` has the runs in order, one mapping each; ``tables`` what they say together.
 
     ``total`` runs are asked for, ``resumed`` of them had their rows from before. ``interrupted``: runs are missing.
-    ``left_out`` are the optional methods that are not installed.
+    ``left_out`` are the optional methods that are not installed, ``left_out_tables`` the titles of those above one.
     """
 
     title: str
@@ -58,6 +59,7 @@ class Studied:
     charts: tuple[Chart, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     left_out: tuple[str, ...] = ()
+    left_out_tables: tuple[str, ...] = ()
 
     def to_dataframe(self) -> pandas.DataFrame:
         """The runs as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
@@ -174,8 +176,9 @@ def _ended(
 
 
 def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Studied) -> Studied:
-    """With tables and charts, each in a file; raises MrdslError for a table of columns that are not there."""
-    _refuse([mistake for pivot in study.tables or () for mistake in pivot_mistakes(pivot, rows, study.text)])
+    """With tables and charts, each in a file; raises MrdslError for a table of what no plan says."""
+    _refuse(plan_mistakes((*(study.tables or ()), *(study.profiles or ())), rows, study.text))
+    without = [pivot for pivot in study.tables or () if is_above_nobody(pivot, rows)]
     tables, charts = [kept.keep(methods_table(rows))], []
     for table, chart in _parts(study, rows):
         name = kept.next_name(table.title)
@@ -196,11 +199,14 @@ def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Stud
         )
         for one, other in contradictions(rows, TOLERANCE)
     )
-    return replace(done, tables=tuple(tables), charts=tuple(charts), diagnostics=found)
+    titles = tuple(pivot.title or f"{pivot.value} above {pivot.above}" for pivot in without)
+    return replace(done, tables=tuple(tables), charts=tuple(charts), diagnostics=found, left_out_tables=titles)
 
 
 def _parts(study: Study, rows: Rows) -> Iterator[tuple[Table, Chart | None]]:
     for pivot in study.tables or ():
+        if is_above_nobody(pivot, rows):
+            continue
         table, chart = pivoted(pivot, rows)
         yield table, chart if pivot.chart else None
     several = len({row["method"] for row in rows}) > 1

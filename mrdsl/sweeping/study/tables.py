@@ -7,13 +7,22 @@ from statistics import fmean, median
 from typing import Any
 
 from mrdsl.core.charts import BarChart, LineChart, Series
-from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.result import Table
-from mrdsl.core.suggestions import did_you_mean
-from mrdsl.core.toml_text import TomlText
 from mrdsl.reporting.text import cell_text
 from mrdsl.sweeping.study.declaration import BEST, BOUND, Pivot
-from mrdsl.sweeping.study.rows import GOAL, INSTANCE, Row, Rows, columns, number, relaxed, selected
+from mrdsl.sweeping.study.rows import (
+    GOAL,
+    INSTANCE,
+    PARAM,
+    PLAN,
+    Row,
+    Rows,
+    column_of,
+    columns,
+    number,
+    relaxed,
+    selected,
+)
 
 STATISTIC: Mapping[str, Callable[[Sequence[float]], float]] = {
     "mean": fmean,
@@ -45,30 +54,10 @@ def methods_table(rows: Rows) -> Table:
     return Table("Methods", heads, cells)
 
 
-def column_of(name: str, known: Sequence[str]) -> str | None:
-    """The column that a name means: itself, or that of the param of this name."""
-    if name in known:
-        return name
-    of_param = f"param.{name}"
-    return next((column for column in known if column == of_param or column.startswith(f"{of_param} [")), None)
-
-
-def pivot_mistakes(pivot: Pivot, rows: Rows, text: TomlText) -> list[Diagnostic]:
-    """What a table asks for that the runs do not have."""
-    known = columns(rows)
-    found = []
-    for key in ("rows", "columns", "value", "share_of"):
-        name = getattr(pivot, key)
-        if name and column_of(name, known) is None:
-            hint = did_you_mean(name, known, "columns: ")
-            message = f"the runs have no column `{name}`"
-            found.append(error("bad-study-file", message, text.value((*pivot.path, key)), hint))
-    methods = dict.fromkeys([*(row["method"] for row in rows), BEST, BOUND])
-    if pivot.above and pivot.above not in methods:
-        hint = did_you_mean(pivot.above, methods, "methods: ")
-        message = f"no method is called `{pivot.above}`"
-        found.append(error("bad-study-file", message, text.value((*pivot.path, "above")), hint))
-    return found
+def is_above_nobody(pivot: Pivot, rows: Rows) -> bool:
+    """Whether a table is above a method that has no run: one that is not installed."""
+    words = ("", BEST, BOUND)
+    return pivot.above not in words and all(row["method"] != pivot.above for row in selected(pivot.runs, rows))
 
 
 def pivoted(pivot: Pivot, rows: Rows) -> tuple[Table, LineChart | BarChart]:
@@ -84,7 +73,7 @@ def pivoted(pivot: Pivot, rows: Rows) -> tuple[Table, LineChart | BarChart]:
     cells: dict[Any, dict[Any, list[float]]] = {}
     heads: dict[Any, None] = {}
     for row, value in zip(rows, values, strict=True):
-        if any(name.startswith("param.") and row.get(name) is None for name in (across, down)):
+        if any(name.startswith(PARAM) and row.get(name) is None for name in (across, down)):
             continue
         head = None if several else _cell(row.get(across))
         heads[head] = None
@@ -97,8 +86,8 @@ def pivoted(pivot: Pivot, rows: Rows) -> tuple[Table, LineChart | BarChart]:
     label = what if several else f"{pivot.statistic[0]} {what}"
     title = pivot.title or f"{label[:1].upper()}{label[1:]} by {pivot.rows}"
     names = [*pivot.statistic] if several else [cell_text(head) for head in heads]
-    table = Table(title, (down.removeprefix("param."), *names), [(place, *each) for place, each in found.items()])
-    return table, _chart(title, down.removeprefix("param."), label, names, found)
+    table = Table(title, (down.removeprefix(PARAM), *names), [(place, *each) for place, each in found.items()])
+    return table, _chart(title, down.removeprefix(PARAM), label, names, found)
 
 
 def _values(pivot: Pivot, rows: Rows) -> tuple[list[float | None], str]:
@@ -106,7 +95,7 @@ def _values(pivot: Pivot, rows: Rows) -> tuple[list[float | None], str]:
     known = columns(rows)
     column, whole = column_of(pivot.value, known) or pivot.value, column_of(pivot.share_of, known)
     values = [number(row.get(column)) for row in rows]
-    label = column.removeprefix("plan.")
+    label = column.removeprefix(PLAN)
     if whole is not None:
         values = [_percent(value, number(row.get(whole)), 0.0) for row, value in zip(rows, values, strict=True)]
         label = f"{label} of {whole.removeprefix('plan.')} [%]"
