@@ -1,4 +1,5 @@
-"""Which files that the user named may be read: what they say is run, so nobody else may have written them."""
+"""Which files and folders that the user named may be read and imported: what they say is run, so nobody else may have
+written them."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import all_suffixes
 from pathlib import Path
 
 _LARGEST = 1 << 20
@@ -34,15 +36,15 @@ def read_trusted(path: Path) -> str:
 def make_importable(folder: Path, module: str) -> None:
     """Lets a module of a folder that the user named be imported, after everything that is installed.
 
-    The same rule as for files holds for all Python files of the folder itself and all that the module's package holds.
-    Does nothing where the folder has no such module. Raises PermissionError and OSError with the reason.
+    The same rule as for files holds for all that can be imported from there: the folder's modules, and all that its
+    packages hold, whichever is asked for; a virtual environment is no package. Does nothing where the folder has no
+    such module. Raises PermissionError and OSError with the reason.
     """
     first = module.partition(".")[0]
-    package = folder / first
-    if not (package.is_dir() or (folder / f"{first}.py").is_file()):
+    if not ((folder / first).is_dir() or (folder / f"{first}.py").is_file()):
         return
     if os.name == "posix":
-        for path in _code_of(folder, package):
+        for path in _code_of(folder, first):
             _refuse_strangers(path.stat(), f"`{path}`", sticky=False)
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
@@ -58,13 +60,25 @@ def leaving_no_bytecode() -> Iterator[None]:
         sys.dont_write_bytecode = before
 
 
-def _code_of(folder: Path, package: Path) -> Iterator[Path]:
+def _code_of(folder: Path, named: str) -> Iterator[Path]:
+    """The folder, its modules and packages; the named one is a package whatever it holds."""
     yield folder
-    yield from folder.glob("*.py")
-    yield from folder.glob("__pycache__/*")
-    if package.is_dir():
-        yield package
-        yield from package.rglob("*")
+    for path in sorted(folder.iterdir()):
+        if path.is_dir():
+            if path.name in (named, "__pycache__") or _is_package(path):
+                yield path
+                yield from path.rglob("*")
+        elif _is_module(path):
+            yield path
+
+
+def _is_package(folder: Path) -> bool:
+    inside = tuple(folder.iterdir()) if folder.name.isidentifier() and os.access(folder, os.R_OK) else ()
+    return any(map(_is_module, inside)) and not any(path.name == "pyvenv.cfg" for path in inside)
+
+
+def _is_module(path: Path) -> bool:
+    return path.name.endswith(tuple(all_suffixes()))
 
 
 def _refuse_strangers(status: os.stat_result, what: str, sticky: bool) -> None:

@@ -160,10 +160,29 @@ def test_what_the_caller_raises_passes(folder: Path) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_a_module_that_others_can_write_is_not_imported(folder: Path) -> None:
-    (folder / "broken" / "steps.py").chmod(0o666)
+@pytest.mark.parametrize(
+    "file", ["broken/steps.py", "helpers/inside.py", "helpers", "beside.py", "fast.cpython-311-x86_64-linux-gnu.so"]
+)
+def test_a_module_that_others_can_write_is_not_imported(file: str, folder: Path) -> None:
+    """Of the package that is declared or beside it, where that one may import it."""
+    (folder / "helpers").mkdir()
+    (folder / "helpers" / "inside.py").touch()
+    if not (folder / file).is_dir():
+        (folder / file).touch()
+    (folder / file).chmod(0o777)
     with named(folder), pytest.raises(mrdsl.MrdslError, match="can be written by others"):
         mrdsl.solve(mrdsl.load(SPEC), "broken")
+
+
+@pytest.mark.parametrize("file", ["data/rows.csv", ".venv/bin/activate.py", "venv/setup.py", "with-dash/it.py"])
+def test_what_is_no_module_may_be_written_by_others(file: str, folder: Path) -> None:
+    (folder / file).parent.mkdir(parents=True)
+    (folder / file).touch()
+    (folder / file).chmod(0o666)
+    if file.startswith("venv"):
+        (folder / file).with_name("pyvenv.cfg").touch()
+    with named(folder):
+        assert mrdsl.solve(mrdsl.load(SPEC), "broken").plan is not None
 
 
 def test_modules_beside_a_solver_file_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
