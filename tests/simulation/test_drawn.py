@@ -106,7 +106,7 @@ def _second_by_second(order: list[int], times: list[list[list[float]]], maps: in
 
 def test_a_limit_on_a_job_is_a_promise() -> None:
     result = mrdsl.simulate(mrdsl.loads(LIMITED + WIDE), runs=40)
-    assert plan_of(result).outcomes() == {"the batch": Outcome.BROKEN, "J1": Outcome.KEPT}
+    assert plan_of(result).outcomes() == {"makespan": Outcome.BROKEN, "finish(J1)": Outcome.KEPT}
     assert [d.code for d in result.diagnostics] == ["promise-broken"]
 
 
@@ -133,6 +133,25 @@ def test_every_form_of_a_limit_is_a_promise_and_told_where_it_is_tightest(
     assert broken
     assert len(told) == len(broken)
     assert all("5 s" in line or "30 s / 6" in line for line in told)
+
+
+@pytest.mark.parametrize("name", ["the batch", "makespan"])
+def test_a_job_by_whatever_name_leaves_the_batch_its_verdict(name: str) -> None:
+    text = LIMITED.replace(", finish(J1) <= 100 s", "") + WIDE
+    plan = plan_of(mrdsl.simulate(mrdsl.loads(text.replace("job J1", f'job "{name}"')), runs=40))
+    assert name in plan.observed
+    assert plan.outcomes() == {"makespan": Outcome.BROKEN}
+
+
+def test_a_job_by_whatever_name_leaves_another_job_its_verdict() -> None:
+    job = ENERGY[ENERGY.index("job wordcount") : ENERGY.index("minimize")]
+    twin = job.replace("job wordcount", 'job "wordcount (budget)"')
+    spec = mrdsl.loads(ENERGY.replace(job, job + twin).replace("available = ", "available = 1") + WIDE)
+    plan = plan_of(mrdsl.simulate(spec, runs=5))
+    assert list(plan.outcomes()) == [
+        *("deadline(wordcount)", "deadline(wordcount (budget))"),
+        *("budget(wordcount)", "budget(wordcount (budget))"),
+    ]
 
 
 def test_a_dag_whose_times_do_not_spread_takes_its_critical_path() -> None:
@@ -181,7 +200,7 @@ def test_an_energy_plan_whose_times_do_not_spread_is_its_own_sums() -> None:
     assert plan.observed["wordcount"].mean == pytest.approx(plan.uptime, rel=1e-14)
     assert plan.bills["wordcount"].energy == pytest.approx(plan.energy.total, rel=1e-14)
     assert plan.bills["wordcount"].cost == pytest.approx(plan.cost, rel=1e-14)
-    assert plan.outcomes() == {"wordcount": Outcome.KEPT, "wordcount (budget)": Outcome.KEPT}
+    assert plan.outcomes() == {"deadline(wordcount)": Outcome.KEPT, "budget(wordcount)": Outcome.KEPT}
 
 
 def test_an_energy_plan_with_drawn_times_is_counted_task_by_task() -> None:

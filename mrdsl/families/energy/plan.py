@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, plain
 from mrdsl.simulation.kept import Verdict
-from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
+from mrdsl.simulation.observed import Observed, Simulated, table_of
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar
@@ -122,10 +122,10 @@ class EnergyPlan(Plan):
         return document
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of deadlines and budgets."""
-        late = outcomes_of(self.observed, (name for name, seen in self.observed.items() if seen.verdict is not None))
-        dear = {f"{name} (budget)": bill.verdict for name, bill in self.bills.items()}
-        return late | {name: verdict.outcome for name, verdict in dear.items() if verdict is not None}
+        """What runs say of promises, as ``deadline(JOB)`` and ``budget(JOB)``."""
+        late = {f"deadline({name})": seen.verdict for name, seen in self.observed.items()}
+        dear = {f"budget({name})": bill.verdict for name, bill in self.bills.items()}
+        return {name: verdict.outcome for name, verdict in (late | dear).items() if verdict is not None}
 
     def tables(self) -> tuple[Table, ...]:
         vms = [(use.job, use.label, use.map_tasks, use.reduce_tasks, _per_slot(use)) for use in self.vms]

@@ -79,12 +79,10 @@ class MakespanPlan(Plan):
         return document
 
     def outcomes(self) -> Mapping[str, Outcome]:
-        """What runs say of the limits on the makespan and on when jobs finish."""
-        return outcomes_of(self._seen, (name for name, seen in self._seen.items() if seen.verdict is not None))
-
-    @property
-    def _seen(self) -> dict[str, Observed]:
-        return ({} if self.whole is None else {"the batch": self.whole}) | dict(self.observed)
+        """What runs say of the limits on the makespan and on when jobs finish, by quantities as specs write them."""
+        seen = {} if self.whole is None else {"makespan": self.whole}
+        seen |= {f"finish({name})": each for name, each in self.observed.items()}
+        return outcomes_of(seen, (name for name, each in seen.items() if each.verdict is not None))
 
     def tables(self) -> tuple[Table, ...]:
         """Pools with their orders, jobs with their times, and what was seen of the first 20 of them in runs."""
@@ -98,8 +96,10 @@ class MakespanPlan(Plan):
             ("job", "pool", "start [s]", "map end [s]", "finish [s]"),
             [(name, times.pool, times.start, times.map_end, times.finish) for name, times in self.jobs.items()],
         )
-        seen = list(self._seen.items())[: 1 + SHOWN]
-        return (pools, jobs, *((table_of(seen, "what ends"),) if seen else ()))
+        if self.whole is None:
+            return pools, jobs
+        seen = [("the batch", self.whole), *self.observed.items()]
+        return pools, jobs, table_of(seen[: 1 + SHOWN], "what ends")
 
     def bars(self) -> tuple[Bar, ...]:
         """A bar per wave, lanes by pool and phase; a bar per phase where that would be more than ``BARS``."""
