@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Any
 
 from mrdsl.contracts.dimensions import MixedDimensionsError, dimension_of
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
 from mrdsl.core import budgets, units
 from mrdsl.spec.declared import Mistake, described, python_number_mistake
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, is_within, quantities_in
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, is_within, quantities_in, value_of
 from mrdsl.spec.linear import terms_of
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Goal, Let
@@ -85,6 +86,11 @@ def expression_mistake(
     return _part_mistake(expression, quantities, family)
 
 
+def _is_zero(divisor: Expression) -> bool:
+    """Whether a divisor names no quantity and is 0."""
+    return not quantities_in(divisor) and not value_of(divisor, lambda name, argument: nan)
+
+
 def _part_mistake(
     expression: Expression | Any, quantities: Mapping[str, QuantityKind], family: Family
 ) -> Mistake | None:
@@ -101,8 +107,11 @@ def _part_mistake(
                 wanted = "is meant of one name" if kind.needs_argument else "takes no argument"
                 return Mistake("wrong-arguments", f"`{name}` {wanted}", "see the family's page")
             return None
-        case Operation(_, operands):
-            return next((m for one in operands if (m := _part_mistake(one, quantities, family))), None)
+        case Operation(operator, operands):
+            wrong = next((m for one in operands if (m := _part_mistake(one, quantities, family))), None)
+            if wrong is None and operator == "/" and any(map(_is_zero, operands[1:])):
+                return Mistake("division-by-zero", "an expression divides by zero", "the divisor must not be 0")
+            return wrong
         case _:
             return Mistake(
                 "wrong-value", f"{described(expression)} is no expression", "give Constant, PlanQuantity or Operation"

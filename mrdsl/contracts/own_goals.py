@@ -17,7 +17,7 @@ from mrdsl.contracts.family import Family, Formulation, GoalKind
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.kept_values import kept
 from mrdsl.core.tables import Table
-from mrdsl.spec.expression import Constant, evaluate
+from mrdsl.spec.expression import Constant, evaluate, value_of
 from mrdsl.spec.linear import terms_of
 from mrdsl.spec.spec import Constraint, Goal, Spec
 
@@ -65,7 +65,7 @@ def offered_by(offered: Any) -> Callable[[str, str], Any]:
 def worth(spec: Spec, quantity: Callable[[str, str], float], otherwise: float) -> float:
     """What a plan is worth by the aim of a spec, over its quantities; ``otherwise`` where the spec has no aim."""
     aim = aim_of(spec)
-    return otherwise if aim is None else float(evaluate(aim.left, quantity))
+    return otherwise if aim is None else value_of(aim.left, quantity)
 
 
 def is_own(goal: Goal | None) -> bool:
@@ -93,7 +93,7 @@ def serving(family: Family, goal: Goal) -> Family:
 
 
 def _value(expression: Any, quantity: Callable[..., float], spec: Spec, plan: Any) -> float:
-    return float(evaluate(expression, partial(quantity, spec, plan)))
+    return value_of(expression, partial(quantity, spec, plan))
 
 
 def _terms(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> Table:

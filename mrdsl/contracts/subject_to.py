@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import isnan
 from typing import Any
 
 from mrdsl.contracts.own_goals import Aim, aim_of, offered_by, put_in_place
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.spec.comparisons import pieces
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate, quantities_in, value_of
 from mrdsl.spec.spec import Spec
 
 BLOCK = "subject_to"
@@ -110,14 +111,35 @@ def _multiplies(expression: Operation) -> bool:
 
 
 def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagnostic]:
-    """The comparisons that a finished plan does not keep; one with NaN (of a class not admitted) is kept."""
+    """The comparisons that a finished plan does not keep.
+
+    One with NaN, of a class that is not admitted, is kept; one of a quotient by 0 is not: no model finds such plans.
+    """
     for constraint in spec.constraints:
         if isinstance(constraint, Aim):
             continue
-        left, right = (float(evaluate(side, quantity)) for side in (constraint.left, constraint.right))
+        left, right = (value_of(side, quantity) for side in (constraint.left, constraint.right))
         slack = FEASIBILITY * max(1.0, abs(left), abs(right))
         over, under = left > right + slack, left < right - slack
         wrong = {"<=": over, ">=": under}.get(constraint.comparison, over or under)
+        said = f"the plan does not keep `{constraint.text or f'… {constraint.comparison} …'}`"
         if wrong:
-            shown = constraint.text or f"… {constraint.comparison} …"
-            yield error("broken-plan", f"the plan does not keep `{shown}`: {left:g} against {right:g}", constraint.span)
+            yield error("broken-plan", f"{said}: {left:g} against {right:g}", constraint.span)
+        elif any(_is_by_zero(side, quantity) for *sides, _ in pieces(constraint) for side in sides):
+            hint = "multiply by the divisor: write `a <= 3 * b` for `a / b <= 3`"
+            yield error("broken-plan", f"{said}: it divides by 0", constraint.span, hint)
+
+
+def _is_by_zero(side: Expression, quantity: Callable[[str, str], float]) -> bool:
+    """Whether a side means nothing although all of its quantities are there."""
+    if not _has_quotient(side) or not isnan(value_of(side, quantity)):
+        return False
+    return not any(isnan(quantity(each.name, each.argument)) for each in quantities_in(side))
+
+
+def _has_quotient(expression: Expression) -> bool:
+    """Whether a quantity stands below a division sign."""
+    if not isinstance(expression, Operation):
+        return False
+    below = expression.operands[1:] if expression.operator == "/" else ()
+    return any(map(quantities_in, below)) or any(map(_has_quotient, expression.operands))

@@ -195,10 +195,10 @@ class PlanExpressions:
         """A product, which of two constants is one."""
         first, second = left[0], right[0]
         dimension = (units.multiply if sign == "*" else units.divide)(left[1], right[1])
+        if sign == "/" and isinstance(second, Constant) and not second.value:
+            raise self.scope.mistake("division-by-zero", "this divides by zero", node, "the divisor must not be 0")
         if not (isinstance(first, Constant) and isinstance(second, Constant)):
             return Operation(sign, (first, second)), dimension
-        if sign == "/" and not second.value:
-            raise self.scope.mistake("division-by-zero", "this divides by zero", node, "the divisor must not be 0")
         value = first.value * second.value if sign == "*" else first.value / second.value
         return self._constant(finite(Value(value, dimension), node, self.scope).number, dimension)
 

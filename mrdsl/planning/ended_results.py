@@ -12,7 +12,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, im
 from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
 from mrdsl.planning.choice import Choice
 from mrdsl.solving.installed import version
-from mrdsl.spec.expression import evaluate
+from mrdsl.spec.expression import value_of
 from mrdsl.spec.spec import Spec
 
 
@@ -96,7 +96,7 @@ def amounts(spec: Spec, family: Family, plan: Plan | None) -> dict[str, Amount]:
     """What the plan has of each quantity that the spec names with ``let``; nothing without a plan."""
     if plan is None or family.quantity is None:
         return {}
-    values = {let.name: float(evaluate(let.expression, partial(family.quantity, spec, plan))) for let in spec.lets}
+    values = {let.name: value_of(let.expression, partial(family.quantity, spec, plan)) for let in spec.lets}
     return {let.name: Amount(_known(values[let.name]), let.unit) for let in spec.lets}
 
 

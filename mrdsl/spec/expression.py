@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
+from math import isnan, nan
 from typing import Any
 
 
@@ -39,15 +40,30 @@ class Operation:
 Expression = Constant | PlanQuantity | Operation
 
 
-def evaluate(expression: Expression, quantity: Callable[[str, str], Any]) -> Any:
-    """The expression's value, where ``quantity(name, argument)`` gives a number or a Pyomo expression."""
+def evaluate(
+    expression: Expression,
+    quantity: Callable[[str, str], Any],
+    apply: Callable[[str, list[Any]], Any] | None = None,
+) -> Any:
+    """The expression's value, where ``quantity(name, argument)`` gives a number or a Pyomo expression.
+
+    ``apply`` calculates an operation from its operator and its operands' values, by default as Python does.
+    """
     match expression:
         case Constant(value):
             return value
         case PlanQuantity(name, argument):
             return quantity(name, argument)
         case Operation(operator, operands):
-            return _apply(operator, [evaluate(operand, quantity) for operand in operands])
+            return (apply or _apply)(operator, [evaluate(operand, quantity, apply) for operand in operands])
+
+
+def value_of(expression: Expression, quantity: Callable[[str, str], float]) -> float:
+    """The expression's value over a plan's numbers: NaN where it means nothing, as a quotient by 0 does.
+
+    ``quantity`` gives NaN of what is not there; ``min`` and ``max`` are of those operands that mean something.
+    """
+    return float(evaluate(expression, lambda name, argument: float(quantity(name, argument)), _apply_to_numbers))
 
 
 def quantities_in(expression: Expression) -> tuple[PlanQuantity, ...]:
@@ -72,6 +88,15 @@ def is_within(expression: Expression, parts: int, depth: int) -> bool:
         if isinstance(current, Operation):
             waiting += [(operand, level + 1) for operand in current.operands]
     return True
+
+
+def _apply_to_numbers(operator: str, values: list[float]) -> float:
+    if operator in ("min", "max"):
+        values = [value for value in values if not isnan(value)] or [nan]
+    try:
+        return float(_apply(operator, values))
+    except ZeroDivisionError:
+        return nan
 
 
 def _apply(operator: str, values: list[Any]) -> Any:
