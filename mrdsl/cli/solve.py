@@ -143,7 +143,7 @@ def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:
     from mrdsl.planning.simulate_spec import require_runs_of_plans
     from mrdsl.simulation.settings import RUNS, Settings
 
-    require_runs_of_plans(spec)
+    require_runs_of_plans(spec, "--validate")
     return Settings(options["runs"] or RUNS, jobs=options["jobs"], processes=options["processes"] or 1)
 
 

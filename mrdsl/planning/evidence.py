@@ -56,9 +56,9 @@ def said_of(plan: Any) -> str:
 def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
     """The result with what the same runs of its plan show now: of its own search, and of a simulation of it.
 
-    Raises MrdslError where its plan was not run.
+    Raises MrdslError where its plan was not run, or is itself what a simulation saw.
     """
-    from mrdsl.planning.simulate_spec import observe
+    from mrdsl.planning.simulate_spec import observe, require_runs_of_plans
 
     simulated = evidence_of(result.plan)
     family = find_family(result.spec)
@@ -68,6 +68,7 @@ def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
         if simulated is None:
             return result
     if simulated is None:
+        require_runs_of_plans(result.spec, "--again")
         hint = "`mrdsl simulate plan.json -o run.json` or `mrdsl solve SPEC --validate -o run.json` makes such a file"
         raise MrdslError([error("wrong-option", "the plan was not run, so there is nothing to see again", None, hint)])
     jobs = simulated.jobs_per_user if simulated.warm_up > 0.0 or simulated.jobs_per_user > 1 else None

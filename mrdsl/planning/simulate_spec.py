@@ -39,12 +39,12 @@ def simulate(spec: Spec, settings: Settings, seed: int | None, solved: Result | 
     return labelled(spec, family, observed, {"name": "simulation", "version": __version__}, seed or 0)
 
 
-def require_runs_of_plans(spec: Spec) -> None:
-    """Raises MrdslError where plans of the spec's family are not run by themselves."""
+def require_runs_of_plans(spec: Spec, option: str) -> None:
+    """Raises MrdslError where plans of the spec's family are not run by themselves, for an ``option`` that runs one."""
     family = find_family(spec)
     if family.simulate:
         message = f"a plan of {kind_words(spec.problem)} problem is what a simulation of its policy saw"
-        raise MrdslError([error("wrong-option", message, spec.span, "leave out --validate; take `mrdsl simulate`")])
+        raise MrdslError([error("wrong-option", message, spec.span, f"leave out {option}; take `mrdsl simulate`")])
     if not family.simulate_plan:
         raise _none(spec)
 

@@ -71,6 +71,17 @@ def test_a_plan_that_was_not_run_cannot_be_seen_again(tmp_path: Path) -> None:
         mrdsl.verify(tmp_path / "plan.json", again=True)
 
 
+@pytest.mark.parametrize("name", ["schedule/small", "hybrid/weights"])
+def test_what_is_itself_a_simulation_is_not_told_to_be_simulated_first(name: str, tmp_path: Path) -> None:
+    assert (
+        run_here(("simulate", str(MODELS / f"{name}.mrspec"), "--runs", "1", "-o", "run.json"), tmp_path).exit_code == 0
+    )
+    ran = run_here(("verify", "run.json", "--again"), tmp_path)
+    assert ran.exit_code == 2
+    assert f"a plan of a {name.split('/')[0]} problem is what a simulation of its policy saw" in ran.output
+    assert "hint: leave out --again; take `mrdsl simulate`" in ran.output
+
+
 def test_a_verdict_that_somebody_wrote_is_held_against_its_numbers(tmp_path: Path) -> None:
     seen = mrdsl.simulate(mrdsl.load(QUICK), runs=2, jobs=2)
     plan: Any = seen.plan
