@@ -14,7 +14,7 @@ import numpy as np
 
 from mrdsl.contracts.study import Bench, Mapper, one_by_one
 from mrdsl.core.csv_text import csv_text
-from mrdsl.core.result import Result, Table
+from mrdsl.core.result import Table
 from mrdsl.core.units import HOUR
 from mrdsl.core.writer import write_text
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
@@ -195,13 +195,11 @@ def _outcome(bench: Bench, spec: Spec, number: int, runs: int) -> Outcome | None
     (promise,) = plan.calibration.promises
     upper = (plan.calibration.formula_vms or 0.0) if plan.calibration.formula == "upper" else 0.0
     word = str(spec.facts.classes[0].guarantee)
-    share = held_out(spec, plan, runs)
-    return Outcome(number, word, promise.level, promise.low, share, _vms(solved), upper, plan.calibration.looks)
+    share, looks = held_out(spec, plan, runs), plan.calibration.looks
+    return Outcome(number, word, promise.level, promise.low, share, _vms(plan), upper, looks)
 
 
-def _vms(result: Result) -> float:
-    plan = result.plan
-    assert isinstance(plan, CapacityPlan)
+def _vms(plan: CapacityPlan) -> float:
     return plan.on_demand + plan.reserved
 
 
@@ -222,21 +220,20 @@ class Compared:
         return f"{self.jobs} jobs, {self.distribution} {self.longest:g}"
 
     def found(self, bench: Bench) -> tuple[object, ...]:
-        """Its row: VMs by each, and the share of jobs in time."""
+        """Its row: VMs by each, and the share of jobs in time; None where there is no plan."""
         node = with_deadline(a_class(24, 6, 30.0, self.longest, self.jobs, self.distribution, self.promise), 1.0)
         spec = spec_of(node, self.seed)
-        solved = bench.solve(spec)
         cells: list[float | None] = []
-        for word in reversed(GUARANTEES):
-            formula = spec_of(replace(node, guarantee=word), self.seed)
-            plan = bench.solve(formula).plan
-            assert plan is None or isinstance(plan, CapacityPlan)
-            vms = None if plan is None else plan.on_demand + plan.reserved
-            cells += [vms, None if plan is None else 100.0 * held_out(formula, plan, self.runs)]
-        mine = solved.plan
-        assert isinstance(mine, CapacityPlan)
-        kept = 100.0 * held_out(spec, mine, self.runs)
-        return (self.jobs, f"{self.distribution} {self.longest:g}", *cells, _vms(solved), kept)
+        for each in (*(spec_of(replace(node, guarantee=word), self.seed) for word in reversed(GUARANTEES)), spec):
+            plan = _plan_of(bench, each)
+            cells += [None, None] if plan is None else [_vms(plan), 100.0 * held_out(each, plan, self.runs)]
+        return (self.jobs, f"{self.distribution} {self.longest:g}", *cells)
+
+
+def _plan_of(bench: Bench, spec: Spec) -> CapacityPlan | None:
+    plan = bench.solve(spec).plan
+    assert plan is None or isinstance(plan, CapacityPlan)
+    return plan
 
 
 @dataclass(frozen=True)
@@ -255,14 +252,16 @@ class Oracle:
         return f"oracle, {self.jobs} jobs, longest {self.longest:g}"
 
     def found(self, bench: Bench) -> tuple[object, ...]:
-        """Its row: VMs by the search and by the oracle."""
+        """Its row: VMs by the search and by the oracle; None where there is no plan, or no cluster."""
         node = a_class(10, 3, 30.0, self.longest, self.jobs, "uniform", self.promise)
         spec = spec_of(with_deadline(node, 1.0), self.seed)
-        solved = bench.solve(spec)
-        plan = solved.plan
-        assert isinstance(plan, CapacityPlan)
+        plan = _plan_of(bench, spec)
+        if plan is None:
+            return (self.jobs, self.longest, None, None, None)
         least = least_cluster(spec, plan, PERCENTILES[self.promise] / 100.0, self.runs)
-        return (self.jobs, self.longest, _vms(solved), float(least), 100.0 * (_vms(solved) / least - 1.0))
+        if least is None:
+            return (self.jobs, self.longest, _vms(plan), None, None)
+        return (self.jobs, self.longest, _vms(plan), float(least), 100.0 * (_vms(plan) / least - 1.0))
 
 
 def saving(
@@ -281,8 +280,8 @@ def saving(
     yield Table(title, tuple(heads), [row for _, row in sorted(mapper(bench, oracles))])
 
 
-def least_cluster(spec: Spec, plan: CapacityPlan, level: float, runs: int) -> int:
-    """The fewest whole VMs that keep a share of jobs in time in held-out runs, whatever they hold."""
+def least_cluster(spec: Spec, plan: CapacityPlan, level: float, runs: int) -> int | None:
+    """The fewest whole VMs that keep a share of jobs in time in held-out runs, whatever they hold; None if none do."""
     facts: CapacityFacts = spec.facts
     node = facts.classes[0]
     trials = Trials(held_of(spec, plan), Simulation(), int(stream(spec.seed or 0, "held out").randint(0, 2**31 - 1)))
@@ -291,12 +290,12 @@ def least_cluster(spec: Spec, plan: CapacityPlan, level: float, runs: int) -> in
     assert node.reduce is not None
     map_per_vm, reduce_per_vm = node.slots.map or 1, node.slots.reduce or 1
     jobs = int(node.jobs.high)
-    vms = 1
-    while True:
+    most = -(-node.map.tasks * jobs // map_per_vm) - (-node.reduce.tasks * jobs // reduce_per_vm)
+    for vms in range(1, most + 1):
         for reduces in range(jobs, min(vms * reduce_per_vm, node.reduce.tasks * jobs) + 1):
             maps = min(int((vms - reduces / reduce_per_vm) * map_per_vm), node.map.tasks * jobs)
             if maps >= jobs:
                 times = np.concatenate(trials.times((Cell(jobs, maps, reduces),), 0, runs))
                 if float((times <= node.deadline).mean()) >= level:
                     return vms
-        vms += 1
+    return None
