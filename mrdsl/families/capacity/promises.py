@@ -67,6 +67,15 @@ def promises_of(spec: Spec) -> tuple[Promise, ...]:
     return tuple(sorted(found, key=lambda promise: promise.index))
 
 
+def users_submit(spec: Spec, index: int) -> bool:
+    """Whether users submit a class's jobs, each after its one before: then no more are there at once than are admitted.
+
+    Jobs that arrive at random or at recorded moments are there however many others are.
+    """
+    node = spec.facts.classes[index]
+    return node.arrivals is None and node.submissions is None
+
+
 def is_about_runs(spec: Spec) -> bool:
     """Whether a spec promises anything about runs."""
     return any(map(mentions_kept, spec.constraints)) or bool(_percentiles(spec.facts))

@@ -12,7 +12,7 @@ from mrdsl.core.result import Outcome
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.capacity.evidence import Evidence
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.promises import Promise, promises_of
+from mrdsl.families.capacity.promises import Promise, promises_of, users_submit
 from mrdsl.simulation.kept import Verdict
 from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Spec
@@ -68,9 +68,12 @@ def share_kept(spec: Spec, plan: CapacityPlan, name: str) -> float:
 
 
 def by_estimate(spec: Spec, plan: CapacityPlan, promise: Promise) -> bool:
-    """Whether the upper estimate keeps a promise, and is a bound: nothing that the estimates do not know goes wrong."""
+    """Whether the upper estimate keeps a promise, and is a bound: no more jobs are there at once than it knows of, and
+    nothing that it does not know goes wrong."""
     kept = bool(plan.completion_upper[promise.index] <= promise.limit * (1.0 + FEASIBILITY))
-    return kept and plan.upper_is_bound(promise.index) and not _disturbed(spec.facts.simulation)
+    if not kept or not users_submit(spec, promise.index):
+        return False
+    return plan.upper_is_bound(promise.index) and not _disturbed(spec.facts.simulation)
 
 
 def _disturbed(rules: Simulation | None) -> bool:

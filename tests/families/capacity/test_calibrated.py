@@ -22,7 +22,7 @@ from mrdsl.families.capacity.studies import promised as studies
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
-from mrdsl.spec.schema import Range
+from mrdsl.spec.schema import Range, Source
 from mrdsl.spec.simulated import Stragglers
 from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Constraint, Method
@@ -207,6 +207,34 @@ def test_an_estimate_that_is_no_bound_is_not_believed_without_runs() -> None:
     assert (hurried.termination, hurried.plan) == (Termination.TIME_LIMIT, None)
 
 
+@pytest.mark.parametrize("change", [{"arrivals": 1e-4}, {"deadline": 90.0}])
+def test_without_time_for_a_single_run_a_search_ends_at_its_limit(change: dict[str, float]) -> None:
+    """Where runs come first: jobs at random, and a deadline for which the upper estimate has no plan."""
+    result = mrdsl.solve(promised(replace(CLICKS, **change)), limits=Limits(time=1e-3))
+    assert (result.termination, result.plan) == (Termination.TIME_LIMIT, None)
+    assert "the time was over" in result.diagnostics[-1].message
+
+
+@pytest.mark.parametrize("word", ["arrivals", "submissions"])
+def test_the_upper_estimate_bounds_no_jobs_that_users_do_not_submit(word: str, tmp_path: Path) -> None:
+    """A job for each that ends: one at once. Five that arrive together share the slots of one, however seldom."""
+    from mrdsl.families.capacity.quantities import quantity
+    from mrdsl.families.capacity.simulate import simulate_plan
+    from mrdsl.families.capacity.verify_promises import verify_promises
+    from mrdsl.simulation.settings import Settings
+
+    (tmp_path / "times.txt").write_text("10\n5000\n9000\n")
+    alone = replace(CLICKS, jobs=Range(1, 1))
+    plan = mrdsl.solve(promised(replace(alone, guarantee="upper"))).plan
+    seldom = {"arrivals": 1e-4, "submissions": Source("table", str(tmp_path / "times.txt"), "times.txt")}
+    spec = promised(replace(alone, burst=5, **{word: seldom[word]}))
+    assert quantity(promised(alone), plan, "kept", "clicks") == 1.0
+    assert quantity(spec, plan, "kept", "clicks") == 0.0
+    assert [told.code for told in verify_promises(spec, plan)] == ["broken-plan"]
+    seen, _ = simulate_plan(spec, plan, Settings(2, 1))
+    assert seen.observed["clicks"].kept.share < 0.5
+
+
 def test_a_bound_of_jobs_as_the_profile_says_is_no_promise_of_drawn_ones() -> None:
     # with a slot for every task 94.5 % of the jobs are in time, and so they are on the plan of the upper estimate
     spec = studies.scenario(20, 19)
@@ -241,7 +269,10 @@ def test_the_plan_of_the_formula_is_run_where_nothing_cheaper_is_shown(monkeypat
     assert result.value == mrdsl.solve(promised(replace(CLICKS, guarantee="upper"))).value
     (shown,) = result.plan.calibration.promises
     assert shown.low >= 0.95
-    assert "keeps them in runs" in next(t.message for t in result.diagnostics if t.code == "undecided-in-simulation")
+    message = next(t.message for t in result.diagnostics if t.code == "undecided-in-simulation")
+    assert "keeps them in runs" in message
+    assert "after 1 full evaluation of 3," in message
+    assert (result.plan.calibration.looks, result.plan.calibration.most_looks) == (1, 3)
 
 
 @pytest.mark.parametrize("formulation", ["P2", "P1", "P0", "P0-cone"])
@@ -450,3 +481,26 @@ def test_the_oracle_finds_no_cluster_that_is_much_smaller() -> None:
     least = studies.least_cluster(spec, plan, 0.9, 20)
     assert least <= plan.on_demand <= 1.5 * least + 1.0
     assert studies.held_out(spec, plan, 20) >= 0.9
+
+
+@pytest.mark.parametrize("case", [studies.Compared(2, "fixed", 1.0, "p99", 2, 1), studies.Oracle(2, 1.2, "p99", 2, 1)])
+def test_a_search_without_a_plan_leaves_its_cells_of_a_study_empty(case: Any) -> None:
+    """What is known besides stays: the plans of the estimates."""
+
+    class Searchless:
+        def solve(self, spec: Spec) -> Result:
+            promised = spec.facts.classes[0].guarantee == "p99"
+            return Result(Termination.COMPLETED) if promised else mrdsl.solve(spec)
+
+    known, rest = case.found(Searchless()), 2 if isinstance(case, studies.Compared) else 3
+    assert known[-rest:] == (None,) * rest
+    assert None not in known[:-rest]
+
+
+def test_where_no_cluster_keeps_a_share_the_oracle_says_so() -> None:
+    """A tenth of the least time of any job: with a slot for every task none is in time."""
+    node = studies.with_deadline(studies.a_class(4, 1, 30.0, 1.5, 1, "uniform", "p90"), 1.0)
+    spec = studies.spec_of(node, 1)
+    plan = mrdsl.solve(replace(spec, facts=replace(spec.facts, classes=(replace(node, guarantee="average"),)))).plan
+    hopeless = replace(spec, facts=replace(spec.facts, classes=(replace(node, deadline=1.0),)))
+    assert studies.least_cluster(hopeless, plan, 0.9, 1) is None

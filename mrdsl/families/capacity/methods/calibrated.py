@@ -210,14 +210,14 @@ def confirm(draft: Draft) -> Draft:
         if _is_dear(search, plan):
             _look_at_safe(search)
             if search.shown:
-                return _finished(draft, search, search.safe, search.shown, look)
+                return _finished(draft, search, search.safe, search.shown)
         placement = search.placement(plan)
         try:
             evidence, seen = _looked(search, plan, placement, look)
         except OutOfTimeError:
             break
         if not seen:
-            return _finished(draft, search, plan, evidence, look)
+            return _finished(draft, search, plan, evidence)
         before, placement = placement, _grown(search, placement, seen)
         if placement == before:
             break
@@ -285,6 +285,7 @@ def _looked(
             if verdict.outcome is not Outcome.KEPT:
                 short[want.index] = times
     search.made += trials.made
+    search.looked += 1
     return tuple(evidence), short
 
 
@@ -310,7 +311,7 @@ def _grown(search: Search, placement: Placement, seen: Mapping[int, Times]) -> P
     return placement
 
 
-def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[Evidence, ...], look: int) -> Draft:
+def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[Evidence, ...]) -> Draft:
     assert search.safe is not None
     assert search.trials is not None
     relaxed = planned(search.spec, search.fits, {}, True, draft.limits)
@@ -322,7 +323,7 @@ def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[
         lp_bound=None if relaxed is None else relaxed.total,
         coefficients={names[index]: FittedWork(each.a, each.b, each.c) for index, each in search.fits.items()},
         promises=evidence,
-        looks=look,
+        looks=search.looked,
         most_looks=search.looks,
         confidence=search.confidence,
         runs=search.made + search.trials.made,
@@ -334,7 +335,8 @@ def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[
 def _undecided(draft: Draft, search: Search) -> Draft:
     """The safe plan, where there is one, and why the search came to none."""
     safe = search.safe if search.shown or _is_safe(search) else None
-    why = "the time was over" if search.stopped else f"{search.looks} full evaluations showed no plan"
+    made = f"{search.looked} full evaluation{'' if search.looked == 1 else 's'} of {search.looks}"
+    why = "the time was over" if search.stopped else f"the search was over, after {made},"
     end = Termination.TIME_LIMIT if search.stopped else Termination.COMPLETED
     kept = ": this one, planned by the upper estimate, keeps them in runs" if search.shown else UNSHOWN if safe else ""
     told = warning(
@@ -349,5 +351,5 @@ def _undecided(draft: Draft, search: Search) -> Draft:
     if safe is None:
         return found
     if search.shown:
-        return replace(_finished(found, search, safe, search.shown, search.looks), termination=end)
+        return replace(_finished(found, search, safe, search.shown), termination=end)
     return replace(found, plan=safe, value=safe.total)

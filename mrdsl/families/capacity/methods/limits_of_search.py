@@ -17,6 +17,7 @@ from mrdsl.families.capacity.methods.search import (
     runs_to_show,
 )
 from mrdsl.families.capacity.methods.trials import Placement, quantile
+from mrdsl.families.capacity.promises import users_submit
 from mrdsl.simulation.verdicts import judge_share
 
 MOST_RUNS_AT_ONCE = 60
@@ -46,28 +47,27 @@ def never_kept(search: Search) -> Iterator[Diagnostic]:
     An error where jobs arrive faster than even so many slots work. Where the search starts at the upper estimate's plan
     and users submit the jobs, it is asked only where nothing is found: it would hardly ever be so.
     """
-    assert search.safe is not None
-    placement = search.placement(search.safe)
-    for want in search.wanted:
-        node = search.spec.facts.classes[want.index]
-        known = search.formula == "upper" and node.arrivals is None and node.submissions is None
-        if placement[want.index].jobs and not known:
-            yield from _broken_when_full(search, placement, want)
+    known = search.formula == "upper"
+    asked = [want for want in search.wanted if not (known and users_submit(search.spec, want.index))]
+    yield from _of_those(search, asked)
 
 
 def broken_when_full(search: Search) -> Iterator[Diagnostic]:
     """The same of all promises, and of those that are open with so many slots: where a search came to nothing."""
+    yield from _of_those(search, search.wanted, at_the_end=True)
+
+
+def _of_those(search: Search, asked: Sequence[Wanted], at_the_end: bool = False) -> Iterator[Diagnostic]:
+    """What is said of some classes, as far as there is time."""
     assert search.safe is not None
     placement = search.placement(search.safe)
     with suppress(OutOfTimeError):
-        for want in search.wanted:
+        for want in asked:
             if placement[want.index].jobs:
-                yield from _broken_when_full(search, placement, want, at_the_end=True)
+                yield from _broken_when_full(search, placement, want, at_the_end)
 
 
-def _broken_when_full(
-    search: Search, placement: Placement, want: Wanted, at_the_end: bool = False
-) -> Iterator[Diagnostic]:
+def _broken_when_full(search: Search, placement: Placement, want: Wanted, at_the_end: bool) -> Iterator[Diagnostic]:
     assert search.trials is not None
     full = want.full(placement[want.index].jobs)
     placed = (*placement[: want.index], full, *placement[want.index + 1 :])

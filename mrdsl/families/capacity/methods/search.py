@@ -87,7 +87,7 @@ class Search:
     """A search, from step to step. ``points``, ``priors`` and ``fits`` by class.
 
     ``shown``: what runs of the safe plan show, empty where they do not show its promises, None where it was not run;
-    ``refuted``: they show that it breaks one.
+    ``refuted``: they show that it breaks one. ``looked``: the full evaluations that were made.
     ``until``: when it ends, by the clock of ``time.monotonic``; ``stopped``: whether it has ended so.
     """
 
@@ -106,6 +106,7 @@ class Search:
     made: int = 0
     shown: tuple[Evidence, ...] | None = None
     refuted: bool = False
+    looked: int = 0
     until: float | None = None
     stopped: bool = False
 
