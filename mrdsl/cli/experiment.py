@@ -58,13 +58,14 @@ def experiment(
     folder = output or Path(name)
     options = settled(study, _by_name(settings))
     mapper = mapper_for(study, processes, dask)
-    refuse_folder(folder, force=force, inputs=[Path(value) for value in options.values() if isinstance(value, str)])
+    inputs = [Path(value) for value in options.values() if isinstance(value, str)]
+    refuse_folder(folder, force=force, inputs=inputs)
     if study.draws:
         require()
     if report is not None:
         check_ending(report)
     outputs = Outputs({"--report": report}, force)
-    outputs.check()
+    outputs.check(*inputs)
     tables = []
     with claimed(folder), overwriting(force), collected() as charts, _stopped_as_a_whole():
         for table in run_study(study, folder, api, options, mapper):

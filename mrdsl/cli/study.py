@@ -70,6 +70,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
         options["force"],
         options["retry"],
         not options["no_plots"],
+        tuple(each for each in outputs.files.values() if each is not None),
     )
     folder = output or Path(path.stem)
     done = run_study_file(path, folder, way)

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from mrdsl.core.charts import Chart
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
 from mrdsl.core.output_folders import refuse_folder
+from mrdsl.core.output_names import same_output
 from mrdsl.core.result import Table
 from mrdsl.core.tables import frame_of
 from mrdsl.core.watching import tell, work
@@ -71,7 +72,8 @@ class Studied:
 class Way:
     """How runs are run: in so many processes (one per core) or ``dask://HOST:PORT``, and what else is allowed.
 
-    ``retry`` runs again what failed; ``pictures`` draws the charts into the folder.
+    ``retry`` runs again what failed; ``pictures`` draws the charts into the folder. ``outputs`` are the files that the
+    caller will write: none of them may be one that the runs read.
     """
 
     workers: int | None = None
@@ -80,6 +82,7 @@ class Way:
     force: bool = False
     retry: bool = False
     pictures: bool = True
+    outputs: tuple[Path, ...] = ()
 
 
 def run_study_file(
@@ -102,6 +105,7 @@ def run_study(
     journal = folder / JOURNAL
     goes_on = journal.is_file()
     refuse_folder(folder, force=way.force or goes_on, inputs=(file, *plan.inputs))
+    _refuse(_refused_outputs(way, (file, *plan.inputs), (journal, folder / TABLE)))
     if way.pictures:
         from mrdsl.reporting.charts.rendering import require
 
@@ -115,6 +119,16 @@ def run_study(
             resumed = sum(run.key in known for run in plan.runs)
             interrupted = _run(missing, resumed, way, stream, known, progress)
             return _ended(study, plan, known, folder, way, resumed, interrupted)
+
+
+def _refused_outputs(way: Way, inputs: Sequence[Path], own: Sequence[Path]) -> list[Diagnostic]:
+    """Outputs that the runs read, that are the study's own files, or that are there already."""
+    taken = [
+        error("wrong-option", f"`{path}` is a file of the study's own folder", None, "write to another name")
+        for path in way.outputs
+        if any(same_output(path, each) for each in own)
+    ]
+    return taken or [each for path in way.outputs for each in refusals(path, force=way.force, inputs=inputs)]
 
 
 def _refuse(diagnostics: Sequence[Diagnostic]) -> None:
