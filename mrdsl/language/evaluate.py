@@ -58,6 +58,14 @@ def evaluate(node: Any, scope: Scope) -> Value:
             raise scope.mistake("wrong-value", "a range cannot stand here", node, "write a single value")
 
 
+def fixed_value(node: Any, scope: Scope, what: str) -> Value:
+    """The value of an expression that is one number. Raises MistakeError where ``what`` is random."""
+    value = evaluate(node, scope)
+    if not isinstance(value.number, float):
+        raise scope.mistake("random-value", f"{what} cannot be random", node, "write a fixed value")
+    return value
+
+
 def _number(token: Token, unit_token: Token | None, scope: Scope) -> Value:
     number = float(token)
     if not isfinite(number):

@@ -11,7 +11,7 @@ from mrdsl.core import budgets, units
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
-from mrdsl.language.evaluate import evaluate, finite, note_currency
+from mrdsl.language.evaluate import finite, fixed_value, note_currency
 from mrdsl.language.items import word_param
 from mrdsl.language.scope import MistakeError, Scope, Value
 from mrdsl.spec.columns import names_of
@@ -53,8 +53,8 @@ class PlanExpressions:
             unknown = next((token for token in tree.names_in(node) if self._is_unknown(token)), None)
             if unknown is not None:
                 raise self._unknown(unknown)
-            value = evaluate(node, self.scope)
-            return self._constant(float(value.number), value.dimension)
+            value = fixed_value(node, self.scope, "a number beside a plan's quantities")
+            return self._constant(value.number, value.dimension)
         match node:
             case tree.Name(token) if str(token) in self.own:
                 return self._named(str(token))

@@ -10,7 +10,7 @@ from typing import Any
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related, error
 from mrdsl.language import tree
-from mrdsl.language.evaluate import evaluate
+from mrdsl.language.evaluate import fixed_value
 from mrdsl.language.formatting import inline_text
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.scope import MistakeError, Scope, Value
@@ -61,7 +61,7 @@ def _check(statement: Any, parameters: Parameters, scope: Scope) -> None:
             tree.first_token(statement),
             "write `peak <= 2`, with `<=`, `>=` or `==`",
         )
-    left, right = _side(statement.left, scope), _side(statement.right, scope)
+    left, right = (fixed_value(side, scope, "a requirement") for side in (statement.left, statement.right))
     if not (units.fits(left.dimension, right.dimension) or units.fits(right.dimension, left.dimension)):
         raise scope.mistake(
             "wrong-unit",
@@ -84,13 +84,6 @@ def _check(statement: Any, parameters: Parameters, scope: Scope) -> None:
             *(Related(f"`{name}` is defined here", scope.span(parameters.statement(name))) for name in names),
         )
     )
-
-
-def _side(node: Any, scope: Scope) -> Value:
-    value = evaluate(node, scope)
-    if not isinstance(value.number, float):
-        raise scope.mistake("random-value", "a requirement cannot be random", node, "compare fixed values")
-    return value
 
 
 def _shown(value: Value, scope: Scope) -> str:

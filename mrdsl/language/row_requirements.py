@@ -19,7 +19,7 @@ from mrdsl.core.diagnostics import error
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
-from mrdsl.language.evaluate import evaluate
+from mrdsl.language.evaluate import fixed_value
 from mrdsl.language.formatting import inline_text
 from mrdsl.language.items import convert, word_param
 from mrdsl.language.requirements import WORD
@@ -195,9 +195,7 @@ def _of_numbers(statement: Any, operator: str, name: str, attribute: Attribute, 
     import numpy as np
 
     node = statement.value if isinstance(statement, tree.Assignment) else statement.right
-    value = evaluate(node, scope)
-    if not isinstance(value.number, float):
-        raise scope.mistake("random-value", "a requirement cannot be random", node, "compare with a fixed number")
+    value = fixed_value(node, scope, "a requirement")
     if attribute.as_numbers is None:
         raise scope.mistake("wrong-value", f"`{name}` holds words", node, f"write `{name} = word`")
     there = attribute.numbers

@@ -87,6 +87,17 @@ def test_numbers_in_products_are_held_to_what_numbers_are_held_to(written: str, 
     assert [d.code for d in refused.value.diagnostics] == [code]
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["subject to { cost <= uniform(1 USD, 2 USD) }", "let x = uniform(1, 2) * cost", "minimize uniform(1, 2) * cost"],
+)
+@pytest.mark.parametrize("seed", ["", "seed = 4\n"])
+def test_what_is_asked_of_plans_is_not_random(line: str, seed: str) -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.loads(f"{HEAD}{seed}{line}\n")
+    assert [d.code for d in refused.value.diagnostics] == ["random-value"]
+
+
 def test_cost_by_vms_is_a_quotient_of_two_quantities() -> None:
     (let,) = mrdsl.loads(HEAD + "let each = cost / vms\n").lets
     assert let.expression == Operation("/", (PlanQuantity("cost"), VMS))
