@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import heapify
 
 import numpy as np
 import pytest
@@ -48,6 +49,21 @@ def both(scenario, seed, monkeypatch):
         assert isinstance(run.engine, AloneEngine if alone else Engine)
         found.append(run.seen())
     return found
+
+
+@pytest.mark.parametrize("fair", [True, False])
+def test_jobs_that_wait_are_looked_at_a_few_times_however_many_they_are(fair, monkeypatch):
+    """3000 jobs that come at once on few slots: a look at all that wait for each that comes would be millions."""
+    looks = []
+    monkeypatch.setattr(
+        "mrdsl.simulation.engine.alone.heapify", lambda entries: looks.append(len(entries)) or heapify(entries)
+    )
+    job = JobKind("a", (Stage("map", 2), Stage("reduce", 1, (0,), 1)))
+    one = JobClass(job, (TaskTimes(Exponential(10.0)), TaskTimes(Exponential(10.0))), Users(3000), 3000)
+    scenario = Scenario((one,), (Machines(3, 1, 0), Machines(3, 1, 1)), ((QueueRule(fair),), (QueueRule(fair),)), 0.0)
+    assert scenario.alone
+    run_once(scenario, 0, 0)
+    assert 0 < sum(looks) < 3 * 3000
 
 
 @pytest.mark.parametrize("seed", range(24))

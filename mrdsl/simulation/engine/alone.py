@@ -17,21 +17,23 @@ from mrdsl.simulation.engine.flow import Completed, Submission
 from mrdsl.simulation.engine.state import Job
 from mrdsl.simulation.engine.world import JobKind
 
-MANY = 256
-"""Entries of jobs that wait which are worth a look whether they still hold."""
+FEW = 256
+"""Entries of jobs that wait which are not worth a look whether they still hold."""
 
 
 class AlonePool:
     """A pool: how many of its slots are ``idle``, and the jobs that wait for one.
 
     ``step`` is 1 where jobs have alike shares, 0 where the oldest goes first. ``waiting`` has an entry (rank, number,
-    part) for every job that waits, and some that hold no more: of another rank, or of jobs that do not wait.
+    part) for every job that waits, and some that hold no more: of another rank, or of jobs that do not wait. So many
+    as ``most`` are not looked at.
     """
 
-    __slots__ = ("idle", "step", "waiting")
+    __slots__ = ("idle", "most", "step", "waiting")
 
     def __init__(self, slots: int, fair: bool) -> None:
         self.idle = slots
+        self.most = FEW
         self.step = int(fair)
         self.waiting: list[tuple[int, int, Part]] = []
 
@@ -66,8 +68,8 @@ class AlonePool:
                 heappop(self.waiting)
 
     def forget(self) -> None:
-        """Drops entries that hold no more, where there are many: of ended jobs none might ever come to the top."""
-        if len(self.waiting) > MANY:
+        """Drops entries that hold no more, where many may: of ended jobs none might ever come to the top."""
+        if len(self.waiting) > self.most:
             kept = []
             for entry in self.waiting:
                 rank, _, part = entry
@@ -77,6 +79,7 @@ class AlonePool:
                     part.noted.discard(rank)
             heapify(kept)
             self.waiting[:] = kept
+            self.most = max(FEW, 4 * len(kept))
 
 
 class Part:
