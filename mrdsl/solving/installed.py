@@ -11,6 +11,7 @@ import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -56,7 +57,7 @@ def _library_path(folders: list[str]) -> dict[str, str]:
 def where(solver: SolverFile) -> str | None:
     """The program's path or the module's name, None where the solver is not installed."""
     if solver.is_pipeline:
-        return solver.requires or "mrdsl" if not solver.requires or find_spec(solver.requires) else None
+        return solver.requires or "mrdsl" if not solver.requires or _importable(solver.requires) else None
     reach = solver.reach
     if isinstance(reach, Command):
         program = locate(reach)
@@ -68,12 +69,19 @@ def where(solver: SolverFile) -> str | None:
 
 
 def _importable(module: str, folder: Path | None = None) -> bool:
+    """Whether there is such a module; neither it nor the package that it lies in is run to find out."""
+    package, *inner = module.split(".")
     try:
         if folder is not None:
             make_importable(folder, module)
-        return find_spec(module) is not None
+        found = find_spec(package)
+        for part in inner:
+            places = found.submodule_search_locations if found is not None else None
+            package = f"{package}.{part}"
+            found = PathFinder.find_spec(package, places) if part and places is not None else None
     except (ImportError, ValueError, OSError):
         return False
+    return found is not None
 
 
 def _in_pyomo(reach: ThroughPyomo) -> str | None:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
+from mrdsl.planning.solver_inventory import entries
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import declare
 from mrdsl.solving.installed import require, version, where
 from tests.solving.toy import toy
 
+REFERENCE = resource("models") / "capacity" / "reference.mrspec"
 TOY = """kind = "solver"
 name = "{name}"
 summary = "{summary}"
@@ -90,8 +94,6 @@ def test_a_name_is_no_path(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_folder_beside_or_above_the_spec_is_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import mrdsl
-
     spec = tmp_path / "deep" / "a.mrspec"
     for folder in (tmp_path, spec.parent):
         write(folder / ".mrdsl" / "solvers", "planted")
@@ -184,6 +186,41 @@ def test_a_missing_solver_says_the_line_that_installs_it(tmp_path: Path, monkeyp
         require(registry.find("toy"))
     assert caught.value.exit_code == 3
     assert caught.value.diagnostics[0].hint == "install it with: pip install toy"
+
+
+@pytest.mark.parametrize("factory", ["couenne", "no_such_solver"])
+def test_a_program_of_pyomos_that_is_missing_is_told(
+    factory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Pyomo gives an interface that raises RuntimeError for whatever it is asked, and tells of it by a traceback."""
+    (tmp_path / "twolines.toml").write_text(f'[pyomo]\nfactory = "{factory}"\n', encoding="utf-8")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nonexistent")
+    listed = {each["name"]: each["installed"] for each in entries()[0]}
+    assert (listed["twolines"], listed["highs"]) == (False, True)
+    with pytest.raises(MrdslError, match="twolines is not installed") as caught:
+        mrdsl.solve(mrdsl.load(REFERENCE), "twolines")
+    assert [each.code for each in caught.value.diagnostics] == ["missing-solver"]
+    assert caplog.text == ""
+
+
+INSIDE = {"solving": True, "nested.deep": True, "nested.missing": False, "solving.deep": False, "": False}
+"""Modules of a package whose own code has a mistake, by whether they are there."""
+
+
+def test_whether_a_module_is_there_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "brokenpackage"
+    (package / "nested").mkdir(parents=True)
+    for file in ("__init__.py", "solving.py", "nested/__init__.py", "nested/deep.py"):
+        (package / file).write_text("raise SystemExit(1) or\n", encoding="utf-8")
+    for number, module in enumerate(INSIDE):
+        toml = TOY.replace("no_such_module_at_all", f"brokenpackage.{module}").format(name=f"toy{number}", summary="x")
+        (tmp_path / f"toy{number}.toml").write_text(toml, encoding="utf-8")
+    monkeypatch.setenv("MRDSL_SOLVERS", str(tmp_path))
+    monkeypatch.setattr("sys.path", list(sys.path))
+    listed = {each["name"]: each["installed"] for each in entries()[0]}
+    assert {module: listed[f"toy{number}"] for number, module in enumerate(INSIDE)} == INSIDE
+    assert not list(tmp_path.rglob("__pycache__"))
 
 
 @pytest.mark.parametrize("name", ["highs", "glpk", "cbc", "scip"])
