@@ -87,7 +87,7 @@ def serving(family: Family, goal: Goal) -> Family:
         goals=(GoalKind(goal.sense, goal.quantity, goal.unit, "a goal of the spec's own"),),
         formulations=(*posed, *unable),
         measure=None if quantity is None else lambda spec, plan: _value(value, quantity, spec, plan),
-        why=None if quantity is None else lambda spec, result: (_terms(goal, spec, quantity, result.plan),),
+        why=None if quantity is None else lambda spec, result: _why(goal, spec, quantity, result.plan),
         choose=None if choose is None else lambda spec, *how: choose(_posed(spec, family, first), *how),
     )
 
@@ -96,8 +96,12 @@ def _value(expression: Any, quantity: Callable[..., float], spec: Spec, plan: An
     return value_of(expression, partial(quantity, spec, plan))
 
 
-def _terms(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> Table:
+def _why(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> tuple[Table, ...]:
     """What each quantity of the plan adds to the goal; what the family says of its own goal holds for this one not."""
+    return () if plan is None else (_terms(goal, spec, quantity, plan),)
+
+
+def _terms(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> Table:
     assert goal.expression is not None
     form = terms_of(goal.expression)
     rows: list[tuple[str, float | None, float]] = [

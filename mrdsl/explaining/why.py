@@ -62,9 +62,11 @@ def _of_plan(
     from mrdsl.explaining.sensitivity import shadow_prices, steps, table
 
     family = find_family(spec)
-    if family.why is not None:
-        yield from family.why(spec, result)
+    told = tuple(family.why(spec, result)) if family.why is not None else ()
+    yield from told
     if result.plan is None:
+        if not told:
+            yield "There is no plan to explain."
         return
     if method[2] and family.formulations:
         yield shadow_prices(spec, method[1])

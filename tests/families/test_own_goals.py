@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import mrdsl
+from mrdsl.core.result import SolutionStatus, Termination
 from mrdsl.spec import Constraint
 from mrdsl.spec.expression import Constant
 
@@ -110,6 +111,15 @@ def test_why_says_what_the_goal_is_made_of_and_nothing_of_another(text: str) -> 
     assert not isinstance(table, str)
     assert table.title == f"What {result.quantity} is made of"
     assert sum(row[2] for row in table.rows) == pytest.approx(result.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["capacity: a price for VMs", "joint: fewer VMs", "deadline: short delays", None])
+def test_without_a_plan_there_is_nothing_to_explain(name: str | None) -> None:
+    """As at a time limit; families' own goals too, where the hook has nothing to say of the facts."""
+    spec = mrdsl.loads((GOALS[name] if name else PLAIN) + "\n")
+    ended = replace(mrdsl.solve(spec, "highs"), plan=None, value=None, solution=SolutionStatus.NONE)
+    ended = replace(ended, termination=Termination.TIME_LIMIT)
+    assert mrdsl.why(ended).parts == ("There is no plan to explain.",)
 
 
 def test_a_goal_that_is_better_for_waiting_has_no_model_of_a_batch() -> None:

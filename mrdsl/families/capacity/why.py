@@ -45,7 +45,7 @@ def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     """The reasons class by class, whether reserved VMs are scarce, and what one more of them is worth."""
     plan = result.plan
     if not isinstance(plan, CapacityPlan):
-        return ("There is no plan to explain.",)
+        return ()
     spec = as_planned(spec, plan.wholeness)
     if is_about_runs(spec):
         return (_of_runs(plan), *_reasons_of(at_plan(spec, plan), plan))

@@ -33,6 +33,8 @@ ON_PURPOSE = "late on purpose, where it saves most"
 def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
     """Causes of lateness, the jobs that VMs were rented for, and what ``frugal`` would do with as many late jobs."""
     plan = result.plan
+    if plan is None:
+        return ()
     if not isinstance(plan, SchedulePlan) or plan.log is None:
         return ("The offline optimum knows every job and price beforehand: it has no decisions to explain.",)
     entries = plan.log()
