@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.contracts.own_goals import is_own
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.tolerances import FEASIBILITY, SAME_SUM
 from mrdsl.core.units import show
@@ -27,8 +28,8 @@ def told_of_soft_deadlines(
     """One warning where classes without ``guarantee`` have an upper estimate beyond their deadline.
 
     ``upper`` is each class's upper estimate on the slots of the plan [s]; ``price`` says in words what a plan costs in
-    which the upper estimates of these classes keep their deadlines. Classes of stages are left out: their upper
-    estimate is a bound under premises of its own.
+    which the upper estimates of these classes keep their deadlines, by the family's own goal: under another one no
+    price is told. Classes of stages are left out: their upper estimate is a bound under premises of its own.
     """
     classes: Sequence[Any] = spec.facts.classes
     unsaid = (words(classes, "guarantee") == "") & (stages == 0)
@@ -38,12 +39,13 @@ def told_of_soft_deadlines(
     index = int(soft.argmax())
     node, others = classes[index], int(soft.sum()) - 1
     more = f" (and {others} more {'class' if others == 1 else 'classes'})" if others else ""
+    said = UNPRICED if is_own(spec.goal) else price(soft)
     yield warning(
         "soft-deadline",
         f"by the upper estimate jobs of class {node.name} take {show(float(upper[index]), 'time')}, "
         f"beyond their deadline{more}: without `guarantee` the average meets it",
         node.span_of("deadline"),
-        f"`guarantee = upper` {price(soft)}; `guarantee = average` says that the average is meant",
+        f"`guarantee = upper` {said}; `guarantee = average` says that the average is meant",
     )
 
 

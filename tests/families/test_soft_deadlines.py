@@ -7,12 +7,13 @@ import re
 import pytest
 
 import mrdsl
-from mrdsl.contracts.soft_deadlines import priced
+from mrdsl.contracts.soft_deadlines import UNPRICED, priced
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.resources import resource
 
 JOINT = (resource("models") / "joint" / "reference.mrspec").read_text(encoding="utf-8")
 DAY = JOINT + "demand { periods = 5, day = bimodal, floor = 50% }\nseed = 3\n"
+QUICK = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
 SLOTS = (resource("models") / "bounds" / "slots.mrspec").read_text(encoding="utf-8")
 
 
@@ -64,6 +65,22 @@ def test_a_cluster_that_is_too_small_for_a_bound() -> None:
 def test_a_comparison_in_joint_leaves_the_price_out() -> None:
     (warned,), _ = soft(JOINT + "subject to { vms <= 209 }\n", "highs")
     assert "USD" not in warned.hint
+
+
+OWN = {
+    "capacity, to be large": (QUICK, "let many = 2 * admitted(clicks)\nmaximize many\n"),
+    "capacity, to be small": (QUICK, "let dear = cost + 0.01 USD/vms * vms\nminimize dear\n"),
+    "joint": (JOINT, "let green = cost + vms * 0.3 USD/vm\nminimize green\n"),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_goal_of_ones_own_leaves_the_price_out(name: str) -> None:
+    """What keeps the bound at the family's least cost is no plan of that goal."""
+    text, goal = OWN[name]
+    (warned,), result = soft(re.sub(r"(?m)^minimize .*", "", text) + goal, "highs")
+    assert result.quantity in ("many", "dear", "green")
+    assert warned.hint.startswith(f"`guarantee = upper` {UNPRICED};")
 
 
 def test_the_slots_of_a_bound() -> None:
