@@ -13,9 +13,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
+from inspect import Signature, signature
 from numbers import Real
-from typing import Any, get_args, get_type_hints
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.log import DEBUG, log
@@ -81,21 +82,35 @@ def draft_mistake(value: Any) -> str:
 
 def parameters_mistake(step: Step, parameters: Mapping[str, Any]) -> str:
     """What is wrong with the parameters that a file gives a step, in words; "" where it takes them."""
-    taken = signature(step)
+    if not callable(step):
+        return f"{described(step)} is no function"
+    taken = _signature(step)
     try:
         taken.bind(None, **parameters)
     except TypeError as cause:
         own = ", ".join(list(taken.parameters)[1:]) or "none"
-        return f"`{step.__name__}` is not called so: {cause}; its parameters: {own}"
-    try:
-        hints = get_type_hints(step)
-    except NameError:
-        return ""
+        return f"`{name_of(step)}` is not called so: {cause}; its parameters: {own}"
     for name, value in parameters.items():
-        kinds = get_args(hints.get(name)) or (hints.get(name),)
-        if all(kind in _NUMBERS for kind in kinds) and not any(_is_one(value, kind) for kind in kinds):
-            return f"`{step.__name__}` takes {name} as {_NUMBERS[kinds[0]]}, not {described(value)}"
+        hint = taken.parameters[name].annotation if name in taken.parameters else None
+        kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+        if all(isinstance(kind, type) and kind in _NUMBERS for kind in kinds) and not any(
+            _is_one(value, kind) for kind in kinds
+        ):
+            return f"`{name_of(step)}` takes {name} as {_NUMBERS[kinds[0]]}, not {described(value)}"
     return ""
+
+
+def name_of(step: Step) -> str:
+    """The name of a step; that of its class where it is an object that is called."""
+    return getattr(step, "__name__", type(step).__name__)
+
+
+def _signature(step: Step) -> Signature:
+    """How a step is called; what its annotations say only where they can be read."""
+    try:
+        return signature(step, eval_str=True)
+    except Exception:  # whatever evaluating a plug-in's annotations raises
+        return signature(step)
 
 
 _NUMBERS = {bool: "true or false", int: "a whole number", float: "a number"}
@@ -115,7 +130,7 @@ def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) ->
     for step, parameters in steps:
         if is_stopped():
             raise KeyboardInterrupt
-        log("pipeline", DEBUG, "step %s", getattr(step, "__name__", step))
+        log("pipeline", DEBUG, "step %s", name_of(step))
         draft = step(draft, **parameters)
         if draft.termination is Termination.INFEASIBLE:
             break

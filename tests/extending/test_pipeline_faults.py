@@ -105,6 +105,59 @@ def test_a_fault_is_told_with_its_line(fault: str, folder: Path) -> None:
     assert not report.passes
 
 
+ODD = """
+
+from functools import partial
+from typing import Optional, Sequence, Union
+
+class Called:
+    def __call__(self, draft: Draft, rounds: int = 3) -> Draft:
+        return exchange_neighbours(draft, rounds)
+
+def odd(draft, many: list[float] = (), some: Sequence[int] = (), pair: tuple[int, ...] = (), one: Optional[int] = None,
+        either: Union[int, float] = 1, listed: [] = 1, **more: int):
+    return draft
+
+def unread(draft, bare: no.such = 1):
+    return draft
+
+called, bound = Called(), partial(exchange_neighbours)
+"""
+CALLS: dict[str, tuple[str, str]] = {
+    # what a file says of a step, and the mistake in it
+    "a list of numbers": ("odd, many = [1.0, 2.0]", ""),
+    "whole numbers": ("odd, some = [1, 2], pair = [1, 2]", ""),
+    "what may be left out": ("odd, one = 1, either = 2.5", ""),
+    "either of two kinds": ("odd, either = 'x'", "`odd` takes either as a whole number"),
+    "annotations that are no types": ("odd, listed = 2, other = 'x'", ""),
+    "annotations that cannot be read": ("unread, bare = 'x'", ""),
+    "a called object": ("called, rounds = 2", ""),
+    "a partial function": ("bound, rounds = 2", ""),
+    "a called object's word": ("called, rounds = 'x'", "`Called` takes rounds as a whole number"),
+    "a partial function's word": ("bound, rounds = 'x'", "`partial` takes rounds as a whole number"),
+    "a parameter of none": ("bound, round = 2", "`partial` is not called so"),
+    "no function": ("CONSTANT", "the int 5 is no function"),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_steps_are_whatever_is_called(case: str, folder: Path) -> None:
+    said, message = CALLS[case]
+    path = folder / "broken" / "steps.py"
+    path.write_text(path.read_text(encoding="utf-8") + ODD + "CONSTANT = 5\n", encoding="utf-8")
+    toml = folder / "broken" / "broken.toml"
+    name, _, given = said.partition(",")
+    call = f'  {{ call = "broken.steps:{name}"{"," if given else ""}{given} }},\n'
+    toml.write_text(toml.read_text(encoding="utf-8").replace(AFTER, call + AFTER), encoding="utf-8")
+    with named(folder):
+        if not message:
+            assert mrdsl.solve(mrdsl.load(SPEC), "broken").plan is not None
+            return
+        with pytest.raises(mrdsl.PluginError, match=message) as told:
+            mrdsl.solve(mrdsl.load(SPEC), "broken")
+    assert all(each.code == "broken-plugin" and each.span is not None for each in told.value.diagnostics)
+
+
 def test_the_command_tells_it_as_the_plugins(folder: Path) -> None:
     break_it(folder, "it raises")
     with named(folder):
