@@ -218,14 +218,14 @@ def _formula(dimension: Dimension) -> str:
 
 
 def _factors(dimension: Dimension, currency: str) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-    """The SI units above and below the line, each with its exponent."""
-    symbols = ("s", currency, "B", "J", "vms", "slots", "jobs", "tasks", "requests", "kg")
+    """The SI units above and below the line, each with its exponent; counts as no quantity of a plan is called."""
+    symbols = ("s", currency, "B", "J", "vm", "slot", "job", "task", "request", "kg")
     pairs = list(zip(symbols, dimension, strict=True))
     return [(symbol, e) for symbol, e in pairs if e > 0], [(symbol, -e) for symbol, e in pairs if e < 0]
 
 
 def si_unit(dimension: Dimension, currency: str) -> str:
-    """The SI unit of a dimension as the language writes it: ``USD``, ``W``, ``USD/kg``; "" for a plain number."""
+    """The SI unit of a dimension as the language writes it: ``USD``, ``W``, ``USD/vm``; "" for a plain number."""
     for kind in KINDS.values():
         if kind.dimension == dimension:
             return kind.si.format(currency=currency)

@@ -139,22 +139,22 @@ class PlanExpressions:
         return PlanQuantity(name, argument), dimension
 
     def _sum(self, parts: tuple[Any, ...]) -> Built:
-        total, dimension = self._build(parts[0])
-        for sign, run in groupby(zip(parts[1::2], parts[2::2], strict=True), key=lambda each: str(each[0])):
-            total = Operation(sign, (total, *(self._term(node, dimension) for _, node in run)))
-        return total, dimension
+        hint = "both sides of a sum are of one kind; a price brings one to the other"
+        built, kind = self._of_one_kind(parts[::2], "cannot add {} to {}", hint)
+        total = built[0]
+        for sign, run in groupby(zip(parts[1::2], built[1:], strict=True), key=lambda each: str(each[0])):
+            total = Operation(sign, (total, *(term for _, term in run)))
+        return total, kind
 
-    def _term(self, node: Any, dimension: Dimension) -> Expression:
-        """One more term of a sum, which is of the sum's kind."""
-        term, other = self._build(node)
-        if other != dimension:
-            raise self.scope.mistake(
-                "wrong-unit",
-                f"cannot add {units.describe(other)} to {units.describe(dimension)}",
-                node,
-                "both sides of a sum are of one kind; a price brings one to the other",
-            )
-        return term
+    def _of_one_kind(self, nodes: Sequence[Any], message: str, hint: str) -> tuple[list[Expression], Dimension]:
+        """Expressions of one kind, and that: a plain number is of the kind that it stands beside, where that counts."""
+        built = [self._build(node) for node in nodes]
+        kind = next((each for _, each in built if each != units.NUMBER), units.NUMBER)
+        for (_, other), node in zip(built, nodes, strict=True):
+            if not units.fits(other, kind):
+                said = message.format(units.describe(other), units.describe(kind))
+                raise self.scope.mistake("wrong-unit", said, node, hint)
+        return [part for part, _ in built], kind
 
     def _product(self, parts: tuple[Any, ...]) -> Built:
         """Numbers bind their units first; behind a quantity of the plan a unit is a factor as any other."""
@@ -204,13 +204,9 @@ class PlanExpressions:
 
     def _extreme(self, function: str, arguments: Sequence[Any]) -> Built:
         """The least or the greatest of quantities of one kind."""
-        built = [self._build(argument) for argument in arguments]
-        kind = next((each for _, each in built if each != units.NUMBER), units.NUMBER)
-        for (_, other), node in zip(built, arguments, strict=True):
-            if not units.fits(other, kind):
-                message = f"cannot compare {units.describe(other)} with {units.describe(kind)}"
-                raise self.scope.mistake("wrong-unit", message, node, f"what `{function}` compares is of one kind")
-        return Operation(function, tuple(part for part, _ in built)), kind
+        hint = f"what `{function}` compares is of one kind"
+        built, kind = self._of_one_kind(arguments, "cannot compare {} with {}", hint)
+        return Operation(function, tuple(built)), kind
 
     def _constant(self, value: float, dimension: Dimension) -> Built:
         return Constant(

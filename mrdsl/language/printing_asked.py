@@ -57,25 +57,29 @@ class AskedText:
             return NUMBER
         return next((each for each in found if each not in (None, NUMBER)), None) or NUMBER
 
-    def _text(self, expression: Expression, wanted: Dimension | None) -> str:
-        """The expression, whose constants get units such that it is of the dimension that is wanted, if any is."""
+    def _text(self, expression: Expression, wanted: Dimension | None, factor: bool = False) -> str:
+        """The expression, whose constants get units such that it is of the dimension that is wanted, if any is.
+
+        Beside a count, but not as a factor, a constant is written as a plain number.
+        """
         let = self.lets.get(expression)
         if let is not None and dimension_of(expression, self.kinds) in (None, units.dimension_of(let.unit)):
             return let.name
         match expression:
             case Constant(value, None):
-                return self._constant(value, NUMBER if wanted is None or wanted in _COUNTED else wanted)
+                plain = wanted in _COUNTED and not factor
+                return self._constant(value, NUMBER if wanted is None or plain else wanted)
             case Constant(value):
                 return self._constant(value, dimension_of(expression, self.kinds) or NUMBER)
             case PlanQuantity(name, argument):
                 return f"{name}({name_text(argument)})" if argument else name
             case Operation("neg", (inner,)):
-                return f"-({self._text(inner, wanted)})"
+                return f"-({self._text(inner, wanted, factor)})"
             case Operation("*" | "/" as operator, (first, *others)):
                 return self._product(operator, first, others, wanted)
             case Operation(operator, operands):
                 found = dimension_of(expression, self.kinds) or wanted
-                texts = [self._text(operand, found) for operand in operands]
+                texts = [self._text(operand, found, factor) for operand in operands]
                 if operator in ("min", "max"):
                     return f"{operator}({', '.join(map(_bare, texts))})"
                 head = _bare(texts[0]) if _goes_on(operands[0], _OTHER_SIGN[operator] + "*/", texts[0]) else texts[0]
@@ -92,7 +96,10 @@ class AskedText:
             for place in open_ones[1:]:
                 found[place] = NUMBER
             found[mine] = self._left(operator, mine, found, wanted)
-        texts = list(map(self._text, factors, found))
+        texts = [self._text(each, kind, factor=True) for each, kind in zip(factors, found, strict=True)]
+        for place in range(1, len(texts)):
+            if operator == "/" and texts[place] in units.UNITS and not isinstance(factors[place - 1], PlanQuantity):
+                texts[place] = f"({texts[place]})"  # behind a number it would be the unit
         if isinstance(first, Constant) or _goes_on(first, "*/", texts[0]):
             texts[0] = _bare(texts[0])
         return "(" + f" {operator} ".join(texts) + ")"

@@ -35,11 +35,11 @@ VMS = PlanQuantity("vms")
         ("3 * vms", 3.0, "vms"),
         ("vms / 4", 0.25, "vms"),
         ("-(vms - 3 * vms)", 2.0, "vms"),
-        ("vms * 15 min", 900.0, "s*vms"),
+        ("vms * 15 min", 900.0, "s*vm"),
         ("vms * 5 USD/vms", 5.0, "USD"),
         ("3 * vms * 5 USD/vms / 2", 7.5, "USD"),
         ("vms / 2 vms/h", 1800.0, "s"),
-        ("vms / 4 / h", 900.0, "s*vms"),
+        ("vms / 4 / h", 900.0, "s*vm"),
         ("vms * h / h", 1.0, "vms"),
     ],
 )
@@ -49,6 +49,29 @@ def test_a_name_that_is_a_unit_too_is_the_quantity_but_behind_numbers_and_a_slas
     (let,) = mrdsl.loads(HEAD + f"let x = {written}\n").lets
     assert let.unit == unit
     assert terms_of(let.expression).factors == {("vms", ""): factor}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "let z = vms * 15 min\nsubject to { z <= 10 vm*h }",
+        "subject to { 3 job*h/vm >= 2 h * admitted(sort) / vms }",
+        "let z = 4 USD / (vms)\nlet y = cost * 4 / (vms)",
+        "let z = vms + 2\nsubject to { 2 - vms + admitted(sort) * 1 vm/job <= 7 }",
+        "let z = max(2, vms) + min(3 - vms, 4)",
+    ],
+)
+def test_counts_come_back_from_their_text(asked: str) -> None:
+    spec = mrdsl.loads(f"{HEAD}{asked}\n")
+    again = mrdsl.loads(mrdsl.dumps(spec))
+    assert again.lets == spec.lets
+    assert again.constraints == spec.constraints
+
+
+def test_a_plain_number_that_was_added_to_a_count_in_python_comes_back() -> None:
+    some = Operation("+", (VMS, Constant(2.0)))
+    spec = replace(mrdsl.loads(HEAD), lets=(mrdsl.Let("x", some, "vms"),))
+    assert mrdsl.loads(mrdsl.dumps(spec)).lets[0].expression == some
 
 
 NUMBERS = ["5 USD/vms", "2 h/USD", "0.5 USD/h", "4", "30 min * vm", "3 /vms/h", "fee", "(2 h)", "-5 /vms"]
@@ -101,7 +124,7 @@ def test_what_is_asked_of_plans_is_not_random(line: str, seed: str) -> None:
 def test_cost_by_vms_is_a_quotient_of_two_quantities() -> None:
     (let,) = mrdsl.loads(HEAD + "let each = cost / vms\n").lets
     assert let.expression == Operation("/", (PlanQuantity("cost"), VMS))
-    assert let.unit == "USD/vms"
+    assert let.unit == "USD/vm"
 
 
 def test_terms_that_are_added_are_one_sum() -> None:

@@ -32,6 +32,8 @@ FEW = settings(
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
+VMS, JOBS = units.KINDS["vms"].dimension, units.KINDS["jobs"].dimension
+COUNTED = [VMS, JOBS, units.multiply(VMS, units.TIME), units.divide(JOBS, VMS)]
 FACTORS = st.sampled_from([2.0, 0.25, -3.0, 1 / 3, 1e-7])
 
 
@@ -54,13 +56,16 @@ def terms(draw: st.DrawFn, offered: list[PlanQuantity], found: Family, dimension
     price = units.divide(dimension, units.KINDS[kind.kind].dimension)
     unit = units.si_unit(price, "USD") if draw(st.booleans()) else None
     factor = Constant(draw(FACTORS), unit)
-    match draw(st.integers(0, 3)):
+    match draw(st.integers(0, 4)):
         case 0:
             return Operation("*", (factor, quantity))
         case 1:
             return Operation("*", (quantity, factor))
         case 2:
             return Operation("neg", (Operation("*", (factor, quantity)),))
+        case 3:
+            inverse = units.multiply(dimension, units.KINDS[kind.kind].dimension)
+            return Operation("/", (Constant(draw(FACTORS), units.si_unit(inverse, "USD")), quantity))
     return Operation("/", (Operation("*", (factor, quantity)), Constant(4.0, "")))
 
 
@@ -86,7 +91,7 @@ def specs(draw: st.DrawFn, kind: str) -> Spec:
     offered = quantities(found, facts)
     if not offered:
         return spec
-    dimension = draw(st.sampled_from([units.MONEY, units.TIME, units.NUMBER, units.MASS]))
+    dimension = draw(st.sampled_from([units.MONEY, units.TIME, units.NUMBER, units.MASS, *COUNTED]))
     unit = units.si_unit(dimension, "USD")
     lets = (Let("first", draw(sums(offered, found, dimension)), unit),)
     if draw(st.booleans()):
