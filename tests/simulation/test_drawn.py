@@ -146,7 +146,10 @@ def test_a_job_by_whatever_name_leaves_the_batch_its_verdict(name: str) -> None:
 def test_a_job_by_whatever_name_leaves_another_job_its_verdict() -> None:
     job = ENERGY[ENERGY.index("job wordcount") : ENERGY.index("minimize")]
     twin = job.replace("job wordcount", 'job "wordcount (budget)"')
-    spec = mrdsl.loads(ENERGY.replace(job, job + twin).replace("available = ", "available = 1") + WIDE)
+    spec = mrdsl.loads(
+        ENERGY.replace(job, job + twin).replace("available = ", "available = 1").replace("tasks = 17", "tasks = 2")
+        + WIDE
+    )
     plan = plan_of(mrdsl.simulate(spec, runs=5))
     assert list(plan.outcomes()) == [
         *("deadline(wordcount)", "deadline(wordcount (budget))"),
@@ -172,7 +175,7 @@ def test_a_dag_with_drawn_times_ends_as_networkx_and_the_engine_say() -> None:
     before = {name: [plan.names[a] for a, b in plan.follows if plan.names[b] == name] for name in plan.names}
     ends = []
     for run in range(settings.runs):
-        drawn = iter(factors.of(run, sum(plan.count), "tasks").tolist())
+        drawn = iter(factors.of(run, sum(plan.count), "nightly").tolist())
         taken = {
             name: max(duration * next(drawn) for _ in range(count))
             for name, count, duration in zip(plan.names, plan.count, plan.duration.tolist(), strict=True)
@@ -184,6 +187,40 @@ def test_a_dag_with_drawn_times_ends_as_networkx_and_the_engine_say() -> None:
         assert _on_the_engine(before, taken) == pytest.approx(ends[-1], rel=1e-12)
     assert plan.observed["nightly"].mean == pytest.approx(np.mean(ends), rel=1e-12)
     assert plan.observed["nightly"].p95 == pytest.approx(np.percentile(ends, 95), rel=1e-12)
+
+
+GROUP = """dag {0} {{
+  allowable_delay = 400 s
+  task m[1..4] {{ duration = 50 s }}
+  task r {{ duration = 20 s, after = m }}
+  task s {{ duration = 60 s, after = m2 }}
+}}
+"""
+
+
+def _observed(dags: str, more: str = "") -> Any:
+    text = f'problem deadline "many"\n{dags}maximize slack\n{more}{WIDE}'
+    return plan_of(mrdsl.simulate(mrdsl.loads(text), runs=12, seed=7)).observed
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "let x = slack(m1) + slack(m4)",
+        "let x = slack(m1) + slack(m2) + slack(m3) + slack(m4)",
+        "subject to { slack(m1) >= 1 s }",
+    ],
+)
+def test_what_is_said_of_a_member_changes_no_run(more: str) -> None:
+    assert _observed(GROUP.format("a"), more)["a"].document() == _observed(GROUP.format("a"))["a"].document()
+
+
+@pytest.mark.parametrize("names", ["ab", "ba", "abc"])
+def test_what_stands_beside_a_dag_changes_no_run_of_it(names: str) -> None:
+    beside = _observed("".join(map(GROUP.format, names)), 'let x = slack("b.m3")')
+    for name in names:
+        assert beside[name].document() == _observed(GROUP.format(name))[name].document()
+    assert beside["a"].mean != beside["b"].mean
 
 
 def _on_the_engine(before: dict[str, list[str]], taken: dict[str, float]) -> float:

@@ -10,9 +10,9 @@ import numpy as np
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.levels import Floats
-from mrdsl.families.deadline.network import Network, network_of
+from mrdsl.families.deadline.network import network_of
 from mrdsl.families.deadline.plan import DeadlinePlan
-from mrdsl.families.deadline.workload import tasks_of
+from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.simulation.drawn import (
     Factors,
     factors_of,
@@ -42,13 +42,14 @@ def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[D
     the longest of them. The allowable delay of a DAG is a promise. Without a spread every DAG takes its critical path.
     Raises MrdslError for options that mean nothing here.
     """
-    require_meaning(spec, settings, sum(plan.count), MEANINGLESS)
-    rules, network = rules_of(spec, settings), network_of(tasks_of(spec))
-    factors = factors_of(rules, settings)
+    tasks = tasks_of(spec)
+    require_meaning(spec, settings, sum(tasks.counts), MEANINGLESS)
+    rules, network = rules_of(spec, settings), network_of(tasks)
+    lengths_of = _Lengths(tasks, network.duration, factors_of(rules, settings))
     ends = np.empty((settings.runs, len(spec.facts.dags)))
     kept = np.zeros(len(plan.names))
     for run in range(settings.runs):
-        lengths = _lengths(network, plan, factors, run)
+        lengths = lengths_of.run(run)
         ends[run] = network.earliest(lengths)[1 : network.fixed]
         kept += lengths <= plan.delay * (1 + ROUNDING)
     observed = {
@@ -63,9 +64,27 @@ def _told(spec: Spec, plan: DeadlinePlan) -> Iterator[Diagnostic]:
         yield from told_of(plan.observed[dag.name].verdict, f"dag {dag.name}", dag.span_of("allowable_delay"), ENDS)
 
 
-def _lengths(network: Network, plan: DeadlinePlan, factors: Factors, run: int) -> Floats:
-    """How long each task takes in a run, of a group the longest of its members."""
-    counts = np.asarray(plan.count, dtype=np.int64)
-    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    drawn = factors.of(run, int(counts.sum()), "tasks")
-    return np.asarray(network.duration * np.maximum.reduceat(drawn, first))
+class _Lengths:
+    """How long each task takes, of a group the longest of its members.
+
+    Factors are drawn for each DAG by itself, and go by the places of its members: so they stay what they are whatever
+    stands beside it, and whichever members of a group are tasks by themselves.
+    """
+
+    def __init__(self, tasks: Tasks, duration: Floats, factors: Factors) -> None:
+        self.duration, self.factors = duration, factors
+        counts, dag = np.asarray(tasks.counts, dtype=np.int64), np.asarray(tasks.dag, dtype=np.int64)
+        self.first = np.cumsum(counts) - counts
+        members = np.zeros(len(tasks.dag_names), dtype=np.int64)
+        np.add.at(members, dag, counts)
+        self.dags = list(zip(tasks.dag_names, members.tolist(), strict=True))
+        begins = (np.cumsum(members) - members)[dag] + np.asarray(tasks.places, dtype=np.int64)
+        self.order = np.repeat(begins - self.first, counts) + np.arange(counts.sum())
+        for number, apart in tasks.apart.items():
+            mine = np.setdiff1d(np.arange(counts[number] + len(apart)), np.asarray(apart) - tasks.places[number])
+            self.order[self.first[number] :][: len(mine)] = begins[number] + mine
+
+    def run(self, run: int) -> Floats:
+        """One run."""
+        drawn = np.concatenate([self.factors.of(run, members, name) for name, members in self.dags])
+        return np.asarray(self.duration * np.maximum.reduceat(drawn[self.order], self.first))

@@ -24,6 +24,9 @@ class Tasks:
     ``weight`` is that of a single task. ``after`` holds numbers of tasks, and ``~g`` for the group ``groups[g]``, a
     tuple of the numbers of tasks that differ from each other. ``dag`` numbers the DAG of each task; ``members`` says
     which number stands for a name that the spec may mention, ``delays`` what each DAG is allowed.
+
+    Every member of a group has a place in its DAG, counted from 0 in the order of the spec: ``places`` has that of each
+    task, of a group its first member's; ``apart`` has, of a group, those of its members that are tasks by themselves.
     """
 
     names: list[str] = field(default_factory=list)
@@ -37,6 +40,8 @@ class Tasks:
     members: dict[str, int] = field(default_factory=dict)
     delays: list[float] = field(default_factory=list)
     dag_names: list[str] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    apart: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -74,6 +79,7 @@ class _Builder:
         self.tasks, self.dag, self.number, self.prefix = tasks, dag, number, prefix
         self.problems: list[Diagnostic] = []
         self.first = len(tasks)
+        self.placed = 0
         self.numbers: dict[str, int] = {}
         self.groups: dict[str, int] = {}
         self.written: list[tuple[int, Sequence[str], str, Span | None]] = []
@@ -90,8 +96,9 @@ class _Builder:
                 self._add_group(part)
             else:
                 for task in part:
-                    if self._add(task.name, 1, task.duration, task.weight, task.span):
+                    if self._add(task.name, 1, task.duration, task.weight, task.span, self.placed):
                         self.written.append((len(self.tasks) - 1, task.after, task.name, task.span_of("after")))
+                    self.placed += 1
         if len(self.tasks) == self.first and not self.problems:
             self.problems.append(
                 error(
@@ -117,11 +124,12 @@ class _Builder:
             )
             return
         for name, duration in zip(workflow.names, workflow.durations, strict=True):
-            self._add(name, 1, duration, 1.0, source.span if source else None)
+            self._add(name, 1, duration, 1.0, source.span if source else None, self.placed)
+            self.placed += 1
         for number, parents in enumerate(workflow.parents):
             self.tasks.after[self.first + number] = tuple(self.first + parent for parent in parents)
 
-    def _add(self, name: str, count: int, duration: float, weight: float, span: Span | None) -> bool:
+    def _add(self, name: str, count: int, duration: float, weight: float, span: Span | None, place: int) -> bool:
         tasks = self.tasks
         if name in self.numbers:
             self.problems.append(
@@ -142,22 +150,30 @@ class _Builder:
         tasks.after.append(())
         tasks.dag.append(self.number)
         tasks.spans.append(span)
+        tasks.places.append(place)
         return True
 
     def _add_group(self, part: Columns[Task]) -> None:
         """A generated group: one counted task where its members are alike, but for those that something names."""
         durations, weights = column(part, "duration"), column(part, "weight")
-        first = len(self.tasks)
+        first, place = len(self.tasks), self.placed
+        self.placed += len(part)
         named = [i for i, name in enumerate(part.names) if name in self.singled] if self.singled else []
         alike = bool(part.group) and bool((durations == durations[:1]).all() and (weights == weights[:1]).all())
         rows = [
             i
             for i in (named if alike else range(len(part)))
-            if self._add(part.names[i], 1, float(durations[i]), float(weights[i]), part.span_at(i))
+            if self._add(part.names[i], 1, float(durations[i]), float(weights[i]), part.span_at(i), place + i)
         ]
         left = len(part) - len(named)
-        if alike and left and self._add(part.group, left, float(durations[0]), float(weights[0]), part.span_at(0)):
+        if (
+            alike
+            and left
+            and self._add(part.group, left, float(durations[0]), float(weights[0]), part.span_at(0), place)
+        ):
             rows.append(0)
+            if named:
+                self.tasks.apart[len(self.tasks) - 1] = tuple(place + i for i in named)
             for name in part.names:
                 self.numbers.setdefault(name, len(self.tasks) - 1)
         numbers = tuple(range(first, len(self.tasks)))
