@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from mrdsl.contracts.family import Family, kind_words
+from mrdsl.contracts.family import Family, QuantityKind, kind_words
 from mrdsl.core import budgets, units
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import Dimension
@@ -36,6 +36,7 @@ class PlanExpressions:
     ) -> None:
         self.family, self.facts, self.scope, self.own, self.below = family, facts, scope, own, below
         self.known = {quantity.name: quantity for quantity in family.quantities}
+        self._members: dict[str, dict[str, None]] = {}
 
     def build(self, node: Any) -> Built:
         """The expression and its dimension. Raises MistakeError with the diagnostic."""
@@ -119,9 +120,9 @@ class PlanExpressions:
             return PlanQuantity(name), dimension
         if not kind.takes_argument:
             raise self.scope.mistake("wrong-arguments", f"`{name}` takes no argument", node, f"write `{name}`")
-        members = [*kind.words, *(str(member) for member in names_of(getattr(self.facts, kind.over, ())))]
+        members = self._members_of(kind)
         if len(arguments) != 1 or not isinstance(arguments[0], tree.Name | tree.Text):
-            example = members[0] if members else "x"
+            example = next(iter(members), "x")
             raise self.scope.mistake(
                 "wrong-arguments", f"`{name}` is meant of one name", node, f"write `{name}({example})`"
             )
@@ -137,6 +138,13 @@ class PlanExpressions:
                 did_you_mean(argument, members, f"{kind.over or 'arguments'}: "),
             )
         return PlanQuantity(name, argument), dimension
+
+    def _members_of(self, kind: QuantityKind) -> Mapping[str, None]:
+        """What a quantity may take as its argument, in order."""
+        if kind.name not in self._members:
+            there = map(str, names_of(getattr(self.facts, kind.over, ())))
+            self._members[kind.name] = dict.fromkeys((*kind.words, *there))
+        return self._members[kind.name]
 
     def _sum(self, parts: tuple[Any, ...]) -> Built:
         hint = "both sides of a sum are of one kind; a price brings one to the other"

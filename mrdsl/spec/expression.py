@@ -43,11 +43,11 @@ Expression = Constant | PlanQuantity | Operation
 def evaluate(
     expression: Expression,
     quantity: Callable[[str, str], Any],
-    apply: Callable[[str, list[Any]], Any] | None = None,
+    applied: Callable[[str, list[Any]], Any] | None = None,
 ) -> Any:
     """The expression's value, where ``quantity(name, argument)`` gives a number or a Pyomo expression.
 
-    ``apply`` calculates an operation from its operator and its operands' values, by default as Python does.
+    ``applied`` calculates an operation from its operator and its operands' values, by default as :func:`apply` does.
     """
     match expression:
         case Constant(value):
@@ -55,7 +55,7 @@ def evaluate(
         case PlanQuantity(name, argument):
             return quantity(name, argument)
         case Operation(operator, operands):
-            return (apply or _apply)(operator, [evaluate(operand, quantity, apply) for operand in operands])
+            return (applied or apply)(operator, [evaluate(operand, quantity, applied) for operand in operands])
 
 
 def value_of(expression: Expression, quantity: Callable[[str, str], float]) -> float:
@@ -94,12 +94,13 @@ def _apply_to_numbers(operator: str, values: list[float]) -> float:
     if operator in ("min", "max"):
         values = [value for value in values if not isnan(value)] or [nan]
     try:
-        return float(_apply(operator, values))
+        return float(apply(operator, values))
     except ZeroDivisionError:
         return nan
 
 
-def _apply(operator: str, values: list[Any]) -> Any:
+def apply(operator: str, values: list[Any]) -> Any:
+    """What an operation comes to, of anything that Python calculates with."""
     match operator:
         case "neg":
             return -values[0]

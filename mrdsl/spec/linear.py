@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mrdsl.spec.expression import Expression, evaluate
+from mrdsl.spec.expression import Expression, apply, evaluate
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,7 @@ class Linear:
     constant: float = 0.0
 
     def __add__(self, other: Any) -> Linear:
-        added = linear(other)
-        keys = dict.fromkeys((*self.factors, *added.factors))
-        factors = {key: self.factors.get(key, 0.0) + added.factors.get(key, 0.0) for key in keys}
-        return Linear(factors, self.constant + added.constant)
+        return total((self, other))
 
     __radd__ = __add__
 
@@ -62,9 +59,32 @@ def linear(value: Any) -> Linear:
     return value if isinstance(value, Linear) else Linear({}, float(value))
 
 
+def total(terms: Iterable[Any], sign: float = 1.0) -> Linear:
+    """The sum of linear functions and numbers, all but the first times a sign."""
+    factors: dict[Any, float] = {}
+    constant = 0.0
+    for place, term in enumerate(map(linear, terms)):
+        by = sign if place else 1.0
+        constant += by * term.constant
+        for key, factor in term.factors.items():
+            factors[key] = factors.get(key, 0.0) + by * factor
+    return Linear(factors, constant)
+
+
+def linear_form(expression: Expression, quantity: Callable[[str, str], Linear]) -> Linear:
+    """An expression over linear functions as one. Raises ValueError with the reason where it is not linear."""
+
+    def applied(operator: str, values: list[Any]) -> Any:
+        if operator in ("+", "-"):
+            return total(values, 1.0 if operator == "+" else -1.0)
+        return apply(operator, values)
+
+    return linear(evaluate(expression, quantity, applied))
+
+
 def terms_of(expression: Expression) -> Linear:
     """An expression over a plan as a linear function of its quantities, which are keys (name, argument).
 
     Raises ValueError with the reason where it is not linear.
     """
-    return linear(evaluate(expression, lambda name, argument: Linear({(name, argument): 1.0})))
+    return linear_form(expression, lambda name, argument: Linear({(name, argument): 1.0}))

@@ -15,7 +15,7 @@ import pytest
 from mrdsl.core import budgets
 from mrdsl.language.loading import Loaded, load_file, load_text
 
-HEAD = "problem capacity\nvm m5 { on_demand { price = 0.192 USD/h } }\nminimize cost\n"
+HEAD = "problem capacity\nvm m5 { on_demand { price = 0.192 USD/h } }\n"
 CLASS = """  coefficients { A = 5400 s, B = 1250 s, C = 95 s }
   slots { map = 4, reduce = 2 }, jobs = 4..6, deadline = 10 min, penalty = 20 USD
 """
@@ -43,6 +43,9 @@ def codes(loaded: Loaded) -> set[str]:
 
 SIZED = {
     "classes": lambda n: "".join(f"class c{i} {{\n{CLASS}}}\n" for i in range(n)),
+    "a sum over all classes": lambda n: (
+        SIZED["classes"](n) + "maximize " + " + ".join(f"admitted(c{i})" for i in range(n)) + "\n"
+    ),
     "a chain of params": lambda n: "".join(f"param p{i} = p{i + 1}\n" for i in range(n)) + f"param p{n} = 1\n",
     "a sum": lambda n: "param x = " + " + ".join(["1"] * n) + "\n",
     "a list": lambda n: "param x = max(" + ", ".join(["1"] * n) + ")\n",

@@ -10,8 +10,8 @@ import numpy as np
 from mrdsl.families.deadline.levels import Floats, Ints
 from mrdsl.families.deadline.workload import Tasks
 from mrdsl.spec.comparisons import pieces
-from mrdsl.spec.expression import Expression, evaluate
-from mrdsl.spec.linear import Linear, linear
+from mrdsl.spec.expression import Expression
+from mrdsl.spec.linear import Linear, linear_form
 from mrdsl.spec.spec import Spec
 
 HAIR = 1e-7
@@ -126,7 +126,7 @@ def _slacks(tasks: Tasks) -> Callable[[str, str], Linear]:
 
 
 def _difference(left: Expression, right: Expression, slacks: Callable[[str, str], Linear]) -> Linear:
-    return linear(evaluate(left, slacks)) - linear(evaluate(right, slacks))
+    return linear_form(left, slacks) - linear_form(right, slacks)
 
 
 def _add(difference: Linear, equal: bool, lower: Floats, upper: Floats, sums: list[Sum]) -> None:
