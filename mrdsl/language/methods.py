@@ -26,25 +26,13 @@ def options_of(method: str, family: str) -> Mapping[str, Item]:
     ``check`` and ``solve`` both go by this list. A method that no file declares is left to the registry to refuse.
     """
     from mrdsl.solving import registry
+    from mrdsl.solving.method_options import options_taken
 
     try:
         declared = registry.find(method) if method != "auto" else None
     except MrdslError:
         return OPTIONS
-    if declared is None or not declared.is_pipeline:
-        return OPTIONS
-    own = {name: _item_of(name, default) for name, default in declared.parameters(family).items()}
-    return MappingProxyType({**{name: item for name, item in OPTIONS.items() if name != "formulation"}, **own})
-
-
-def _item_of(name: str, default: Any) -> Item:
-    """A step's parameter as an item: its kind is that of its default."""
-    doc = f"a parameter of the method's steps, {default} by default"
-    if isinstance(default, bool):
-        return Item("choice", doc, choices=("yes", "no"))
-    if isinstance(default, int | float):
-        return Item("quantity", doc, at_least=0.0, whole=isinstance(default, int))
-    return Item("name", doc)
+    return options_taken(declared, family)
 
 
 def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockContext) -> Method | None:

@@ -12,10 +12,9 @@ from mrdsl.contracts.own_goals import is_own
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits
 from mrdsl.core.source import Span
-from mrdsl.language.methods import options_of
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.spec.options import LIMIT_OF_OPTION, LIMITS
+from mrdsl.solving.method_options import options_given
 from mrdsl.spec.spec import Spec
 
 EMBEDDED = registry.EMBEDDED
@@ -161,39 +160,7 @@ def _those_that_serve(spec: Spec, family: Family, relax: bool) -> str:
 
 def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limits) -> tuple[Limits, dict[str, Any]]:
     """The options of ``solve with`` as limits (the command line's come first) and as the steps' parameters."""
-    parameters: dict[str, Any] = {}
     method = spec.method
     if method is None or (method.name != declared.name and method.name != "auto"):
-        return limits, parameters
-    own = declared.parameters(family.name)
-    problems = []
-    known = list(options_of(declared.name, family.name))
-    for name, value in method.options.items():
-        if name in LIMIT_OF_OPTION:
-            limit = LIMIT_OF_OPTION[name]
-            if getattr(limits, limit) is None:
-                changed: dict[str, Any] = {limit: int(value) if LIMITS[limit].whole else float(value)}
-                limits = replace(limits, **changed)
-        elif name in own:
-            parameters[name] = _like(own[name], value)
-        elif name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = (f"did you mean {near[0]}? " if near else "") + f"{declared.name} knows: {', '.join(known)}"
-            problems.append(
-                error(
-                    "unknown-option",
-                    f"{declared.name} has no option `{name}`",
-                    method.spans.get(name, method.span),
-                    hint,
-                )
-            )
-    if problems:
-        raise MrdslError(problems)
-    return limits, parameters
-
-
-def _like(default: Any, value: Any) -> Any:
-    """An option's value in the form of the step's default: whole numbers as int, yes and no as bool."""
-    if isinstance(default, bool):
-        return value in ("yes", True)
-    return type(default)(value) if isinstance(default, int | float) else value
+        return limits, {}
+    return options_given(declared, family.name, method, limits)

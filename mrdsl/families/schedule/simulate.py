@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,16 +17,19 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.result import MONEY, Result, SolutionStatus, Table, Termination
+from mrdsl.core.result import MONEY, Limits, Result, SolutionStatus, Table, Termination
+from mrdsl.core.stopping import ending
 from mrdsl.core.units import HOUR
 from mrdsl.core.watching import counted
 from mrdsl.core.writer import Together, make_folder
-from mrdsl.families.schedule.methods.policy import decisions, simulation
+from mrdsl.families.schedule.methods.policy import decisions, run_policy, simulation
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of
 from mrdsl.families.schedule.stream import jobs as jobs_of
 from mrdsl.reporting.chart_files import write_chart
+from mrdsl.simulation.log import Entry
 from mrdsl.simulation.statistics import half_width
 from mrdsl.solving import registry
+from mrdsl.solving.method_options import options_given
 from mrdsl.solving.references import steps_of
 from mrdsl.spec.spec import Spec
 
@@ -66,34 +70,42 @@ def run_once(spec: Spec, seed: int, jobs: int | None = None) -> SchedulePlan:
 
 
 def simulate(spec: Spec, runs: int, seed: int | None, jobs: int | None) -> Result:
-    """The policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn anew."""
+    """The policy over the seeds ``seed``, ``seed + 1``, ...: deadlines, prices and class arrivals are drawn anew.
+
+    What `solve with` names decides, with its options and within its limits, which are those of each run. Raises
+    MrdslError where a run of it shows nothing.
+    """
     first = seed or 0
-    once = _own_method(spec, jobs) or partial(run_once, spec, jobs=jobs)
+    once = _by_method(spec, jobs) or partial(run_once, spec, jobs=jobs)
     plan = mean_of([once(first + i) for i in counted("simulating", range(runs))])
     return Result(Termination.COMPLETED, SolutionStatus.FEASIBLE, plan, plan.cost.total)
 
 
-def _own_method(spec: Spec, jobs: int | None) -> Callable[[int], SchedulePlan] | None:
-    """One run by the pipeline that ``solve with`` names, by its seed; None where the spec's own policy decides.
+def _by_method(spec: Spec, jobs: int | None = None) -> Callable[[int], SchedulePlan] | None:
+    """One run by the pipeline that ``solve with`` names, by its seed; None where it names none, or asks for a model.
 
-    Raises MrdslError where only the first jobs are asked for, which a method is not told of.
+    Raises MrdslError where an option is none of the method's, and where only the first jobs are asked for, of which no
+    method but the spec's own policy is told.
     """
     method = spec.method
-    if method is None or method.name in ("auto", OWN_POLICY):
+    if method is None or (method.name == "auto" and method.options.get("formulation")):
         return None
-    declared = registry.find(method.name, method.span)
+    declared = registry.find(OWN_POLICY if method.name == "auto" else method.name, method.span)
     if FAMILY not in declared.pipelines:
         return None
-    if jobs is not None:
+    limits, given = options_given(declared, FAMILY, method, Limits())
+    own = declared.name == OWN_POLICY
+    if jobs is not None and not own:
         message = f"`solve with {method.name}` runs all jobs of the spec"
         raise MrdslError([error("wrong-option", message, method.span, "leave out `jobs`, or `solve with`")])
-    given = {name: value for name, value in method.options.items() if name in declared.parameters(FAMILY)}
-    steps = steps_of(declared, FAMILY, given)
+    steps = [(run_policy, {"jobs": jobs})] if own else steps_of(declared, FAMILY, given)
 
     def once(seed: int) -> SchedulePlan:
-        draft = last_draft(steps, Draft(spec, seed=seed))
+        started = time.monotonic()
+        with ending(None if limits.time is None else started + limits.time):
+            draft = last_draft(steps, Draft(spec, seed=seed, limits=limits, started=started))
         if not isinstance(draft.plan, SchedulePlan):
-            message = f"`{method.name}` gives no run to simulate"
+            message = f"`{declared.name}` gives no run to simulate"
             raise MrdslError([*draft.diagnostics, error("no-simulation", message, method.span)])
         return draft.plan
 
@@ -180,15 +192,38 @@ class Recorder:
 
 
 def watch(spec: Spec, seed: int | None, folder: Path) -> tuple[Path, ...]:
-    """One run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness."""
+    """One run into a folder: ``decisions.jsonl``, plots of price, fleet and backlog over time, and of lateness.
+
+    Raises MrdslError where what `solve with` names keeps no log of a run.
+    """
+    entries = _log_of_method(spec, seed or 0)
     make_folder(folder)
     with Together() as files, files.text(folder / "decisions.jsonl") as log:
         recorder = Recorder(log)
         run = simulation(spec.facts, seed or 0, recorder)
         if run.prices is not None:
             recorder("price", 0.0, {"price": run.prices.current})
-        seen = run.run()
-    return folder / "decisions.jsonl", *draw(recorder, seen.start, seen.end, folder, spec.currency)
+        if entries is None:
+            seen = run.run()
+            start, end = seen.start, seen.end
+        else:
+            for entry in entries:
+                recorder(entry.what, entry.time, entry.facts)
+            start, end = (entries[0].time, entries[-1].time) if entries else (0.0, 0.0)
+    return folder / "decisions.jsonl", *draw(recorder, start, end, folder, spec.currency)
+
+
+def _log_of_method(spec: Spec, seed: int) -> Sequence[Entry] | None:
+    """What a run by the method that ``solve with`` names told; None where the spec's own policy decides."""
+    method = spec.method
+    once = _by_method(spec)
+    if method is None or once is None or method.name in ("auto", OWN_POLICY):
+        return None
+    plan = once(seed)
+    if plan.log is None:
+        message = f"`{method.name}` keeps no log of its decisions"
+        raise MrdslError([error("no-simulation", message, method.span, "leave out `solve with`")])
+    return plan.log()
 
 
 def draw(recorder: Recorder, start: float, end: float, folder: Path, currency: str) -> tuple[Path, ...]:

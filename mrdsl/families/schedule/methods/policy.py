@@ -69,9 +69,12 @@ def decisions(facts: said.ScheduleFacts, seed: int, jobs: int | None = None, mak
     return log.entries
 
 
-def run_policy(draft: Draft) -> Draft:
-    """Simulates the spec's policy once, from the draft's seed; stops at the time limit, then without a plan."""
-    return _run(draft, policy_of)
+def run_policy(draft: Draft, jobs: int | None = None) -> Draft:
+    """Simulates the spec's policy once, from the draft's seed, with the first ``jobs`` jobs or all of them.
+
+    Stops at the time limit, then without a plan.
+    """
+    return _run(draft, policy_of, jobs)
 
 
 def run_own(draft: Draft, make: Make) -> Draft:
@@ -86,9 +89,9 @@ def run_own(draft: Draft, make: Make) -> Draft:
     return _run(draft, make)
 
 
-def _run(draft: Draft, make: Make) -> Draft:
+def _run(draft: Draft, make: Make, jobs: int | None = None) -> Draft:
     facts = draft.spec.facts
-    run = simulation(facts, draft.seed, make=make)
+    run = simulation(facts, draft.seed, jobs=islice(jobs_of(facts, draft.seed), jobs), make=make)
     seen = run.run(_deadline(draft))
     if not seen.complete:
         told = warning(
@@ -97,7 +100,7 @@ def _run(draft: Draft, make: Make) -> Draft:
             hint="give more time, or fewer jobs with `end` in `arrivals`",
         )
         return replace(draft, termination=Termination.TIME_LIMIT, diagnostics=(*draft.diagnostics, told))
-    plan = plan_of(seen, sum(run.machine.slots), partial(decisions, facts, draft.seed, make=make))
+    plan = plan_of(seen, sum(run.machine.slots), partial(decisions, facts, draft.seed, jobs, make))
     return replace(draft, plan=plan, value=plan.cost.total)
 
 
