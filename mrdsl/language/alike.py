@@ -15,6 +15,9 @@ from typing import NamedTuple
 
 MOST_SHAPES = 8
 """More ways of writing a block than these are not learnt: each block would be held against all of them."""
+LONGEST = 4_000
+"""Blocks of more characters, such as a DAG with all its tasks, are not learnt from: each is lexed once more for it, and
+its expression, with a slot for each number, matches none but blocks of as many tasks."""
 _HEAD = re.compile(r"[ \t]*([^\W\d]\w*)[ \t]+[^\W\d]\w*[ \t]*\{")
 _GAP = re.compile(r"[ \t\r\f\n]*+")
 _BEFORE = frozenset({"=", ".."})
@@ -101,7 +104,7 @@ class Finder:
         return end
 
     def _learn(self, text: str, end: int) -> None:
-        if self._start < 0 or len(self.shapes) >= MOST_SHAPES:
+        if self._start < 0 or end - self._start > LONGEST or len(self.shapes) >= MOST_SHAPES:
             return
         gap = _GAP.match(text, end)
         if gap is None or not text.startswith(self._word, gap.end()):

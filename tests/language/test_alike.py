@@ -12,7 +12,7 @@ import pytest
 
 from mrdsl.core.resources import resource
 from mrdsl.language import loading, parsing, tree
-from mrdsl.language.alike import MOST_SHAPES
+from mrdsl.language.alike import MOST_SHAPES, Finder
 from mrdsl.language.loading import Loaded, load_text
 from mrdsl.language.parsing import parse, parse_in_rows
 from mrdsl.spec import matching
@@ -183,8 +183,6 @@ def test_numbers_of_a_kind_are_read_without_trees(eager: pytest.MonkeyPatch) -> 
 
 def test_only_so_many_ways_of_writing_are_learnt(eager: pytest.MonkeyPatch) -> None:
     """Blocks that all differ are held against a few expressions each, however many there are."""
-    from mrdsl.language.alike import Finder
-
     text = HEAD + "\n".join(f"class c{i} {{ b{i} {{ x = {i} }}\n }}" for i in range(100))
     fast = parsing.fast_parser("document")
     assert fast is not None
@@ -192,6 +190,19 @@ def test_only_so_many_ways_of_writing_are_learnt(eager: pytest.MonkeyPatch) -> N
     fast.parse(text, finder=finder)
     assert len(finder.shapes) == MOST_SHAPES
     assert not finder.found
+
+
+@pytest.mark.parametrize(("tasks", "learnt"), [(2, 1), (400, 0)])
+def test_long_blocks_are_not_learnt(tasks: int, learnt: int) -> None:
+    """A DAG would be lexed twice, for an expression that the next one does not match unless it has as many tasks."""
+    inside = "".join(f"  task t{i} {{ duration = {i + 1} s }}\n" for i in range(tasks))
+    text = "problem deadline\n" + "".join(f"dag d{i} {{\n{inside}}}\n" for i in range(3))
+    fast = parsing.fast_parser("document")
+    assert fast is not None
+    finder = Finder(fast.pattern, fast.terminals)
+    fast.parse(text, finder=finder)
+    assert len(finder.shapes) == learnt
+    assert bool(finder.found) == bool(learnt)
 
 
 @pytest.mark.parametrize("first", ["1e1", "3", "1_0", "2.5"])
