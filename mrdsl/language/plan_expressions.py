@@ -128,7 +128,8 @@ class PlanExpressions:
             )
         param = word_param(arguments[0], self.scope)
         argument = tree.word_text(arguments[0].token) if param is None else param.text
-        if argument in self.scope.report.dropped:
+        unusable = self.facts is None and kind.over and argument not in kind.words
+        if unusable or argument in self.scope.report.dropped:
             raise MistakeError(None)
         if argument not in members:
             raise self.scope.mistake(

@@ -121,6 +121,14 @@ def test_what_is_asked_of_plans_is_not_random(line: str, seed: str) -> None:
     assert [d.code for d in refused.value.diagnostics] == ["random-value"]
 
 
+@pytest.mark.parametrize("goal", ["maximize admitted(sort)", "minimize cost + 5 USD/job * admitted(sort)"])
+def test_nothing_is_said_of_names_where_the_facts_are_unusable(goal: str) -> None:
+    text = HEAD.replace("vm m5 { on_demand { price = 0.2 USD/h } }\n", "")
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.loads(f"{text}{goal}\n")
+    assert [d.code for d in refused.value.diagnostics] == ["missing-block"]
+
+
 def test_cost_by_vms_is_a_quotient_of_two_quantities() -> None:
     (let,) = mrdsl.loads(HEAD + "let each = cost / vms\n").lets
     assert let.expression == Operation("/", (PlanQuantity("cost"), VMS))
