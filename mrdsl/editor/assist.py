@@ -157,7 +157,7 @@ def rename(written: Written, line: int, column: int, name: str) -> tuple[str, tu
     if renamed in ("param", "let") and name in units.UNITS:
         raise ValueError(f"`{name}` is a unit")
     family = _family(written.problem) if written.problem is not None else None
-    why = reserved_for(name, renamed, family.facts if family is not None else None) if name != word else ""
+    why = reserved_for(name, renamed, family) if name != word else ""
     if why:
         raise ValueError(why)
     return name_text(name), uses

@@ -5,28 +5,31 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from mrdsl.contracts.family import Family
 from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
 from mrdsl.language.scope import AUTO
 from mrdsl.language.vocabulary import vocabulary
-from mrdsl.spec.schema import Node
 
 _OF_STATEMENTS = frozenset(
     {"problem", "seed", "extends", "from", *(w for words in TOP_LEVEL_WORDS for w in words.split())}
 )
 
 
-def reserved_for(name: str, word: str, facts: type[Node] | None) -> str:
+def reserved_for(name: str, word: str, family: Family | None) -> str:
     """Why a name cannot be given to what stands behind ``word``, ``class`` or ``param``; "" where it can.
 
-    A class called ``class`` could no longer be told from the word before it, and a param called ``upper`` would be
-    meant wherever an item is ``upper``.
+    A class called ``class`` could no longer be told from the word before it, a param called ``upper`` would be
+    meant wherever an item is ``upper``, and one called ``cost`` wherever the plan's is.
     """
-    node: Any = facts
-    blocks, choices = _words_of(node) if node is not None else (frozenset(), frozenset())
+    facts: Any = family.facts if family is not None else None
+    blocks, choices = _words_of(facts) if facts is not None else (frozenset(), frozenset())
     if name in _OF_STATEMENTS or name in blocks:
         return f"`{name}` is a word of the language"
-    if word == "param" and (name == AUTO or name in choices):
+    quantities = family.quantities if family is not None else ()
+    if word == "param" and (name == AUTO or name in choices or any(name in each.words for each in quantities)):
         return f"`{name}` is what an item may be: the param would be meant there"
+    if word in ("param", "let") and any(name == each.name for each in quantities):
+        return f"`{name}` is a quantity of the plan: the {word} would be meant there"
     return ""
 
 

@@ -105,6 +105,23 @@ def test_a_block_that_is_being_written_is_the_place() -> None:
     assert "avg" in offered(HEAD + "class more {\n  map { |\nclass other {\n  map { tasks = 1, avg = 1 s }\n}\n")
 
 
+@pytest.mark.parametrize("problem", ["problem energy", "problem capacity"])
+@pytest.mark.parametrize(
+    "text", ["param fe|e = 2\nminimize cost + fee * cost\n", "let fe|e = 2 * cost\nminimize cost + fee\n"]
+)
+def test_a_quantity_of_the_plan_keeps_its_name(problem: str, text: str) -> None:
+    with pytest.raises(ValueError, match="`cost` is a quantity of the plan"):
+        rename(*at_cursor(f"{problem}\n{text}"), "cost")
+    assert len(rename(*at_cursor(f"{problem}\n{text}"), "dear")[1]) == 2
+    assert rename(*at_cursor(f"problem schedule\n{text}"), "cost")[0] == "cost"
+
+
+def test_a_param_does_not_take_the_word_of_a_quantity() -> None:
+    """`share(spot)` would mean the param."""
+    with pytest.raises(ValueError, match="what an item may be"):
+        rename(*at_cursor("problem capacity\nparam wa|y = reserved\nsubject to { share(way) <= 0.5 }"), "spot")
+
+
 def test_names_are_no_snippets() -> None:
     text = HEAD + 'class "a$1}" { }\nsubject to { admitted(|'
     assert complete(*at_cursor(text))[-1].insert == '"a\\$1\\}"'
