@@ -6,7 +6,7 @@ a run depend on the seed, the run, and the job alone, so that two plans are comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,15 +45,67 @@ class Factors:
         return self.draw(stream(self.seed, run, "times", *place), count)
 
 
-def rules_of(spec: Spec, settings: Settings) -> Spread:
+@dataclass(frozen=True)
+class Drawing:
+    """How the plan of a spec is run: what settings say, by the rules of the spec, with its factors."""
+
+    spec: Spec
+    settings: Settings
+    rules: Spread
+    factors: Factors
+
+    @property
+    def simulated(self) -> Simulated:
+        """How the plan was run: every run is the plan once, and none of it is warm-up."""
+        return Simulated(self.settings.runs, self.settings.seed, 1, 0.0, self.settings.what_if.said())
+
+    def promise(self, limit: float | None) -> Promised | None:
+        """What a limit on something that happens once in each run promises, as the rules say."""
+        return None if limit is None else Promised(limit, self.rules.kept)
+
+    def once(self, times: Sequence[float] | Floats, limit: float | None, utilisation: float | None = None) -> Observed:
+        """What runs saw of something that happens once in each; a ``limit`` on it is a promise."""
+        found = observed_of([[float(time)] for time in times], limit, utilisation, self.promise(limit))
+        assert found is not None
+        return found
+
+    def told(self, own: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """What is told of the runs: the family's ``own``, that nothing spreads, and what a command says besides."""
+        return (*own, *_told_of_spread(self.spec, self.rules), *asked_for(self.settings))
+
+
+def drawing(spec: Spec, settings: Settings, tasks: int, *, slowstart: str, lose: str, once: str) -> Drawing:
+    """How a plan of so many tasks is run with drawn times.
+
+    Of what a command may say besides, slow tasks alone mean something here: ``slowstart`` and ``lose`` say why those do
+    not, ``once`` why nothing else does. Raises MrdslError for each, and for too many tasks.
+    """
+    said = settings.what_if.said() | ({} if settings.jobs is None else {"jobs": settings.jobs})
+    reasons = {"slowstart": slowstart, "lose": lose}
+    wrong = [
+        error(
+            "wrong-option", f"--{name} means nothing here: {reasons.get(name, once)}", spec.span, f"leave out --{name}"
+        )
+        for name in said
+        if name != "stragglers"
+    ]
+    if tasks > MOST_TASKS:
+        message = f"the plan has {tasks:,} tasks, and no more than {MOST_TASKS:,} are drawn in a run"
+        wrong.append(error("too-large", message, spec.span, "simulate a part of it"))
+    if wrong:
+        raise MrdslError(wrong)
+    rules = _rules_of(spec, settings)
+    return Drawing(spec, settings, rules, _factors_of(rules, settings))
+
+
+def _rules_of(spec: Spec, settings: Settings) -> Spread:
     """What the spec says of how times spread, with what a command says in its place."""
     rules: Spread = spec.facts.simulation or Spread()
     slow = settings.what_if.stragglers
     return rules if slow is None else replace(rules, stragglers=Stragglers(share=slow[0], factor=slow[1]))
 
 
-def factors_of(rules: Spread, settings: Settings) -> Factors:
-    """The factors by the rules."""
+def _factors_of(rules: Spread, settings: Settings) -> Factors:
     if not rules.spreads:
         return Factors(None, settings.seed)
     drawn = sampler(rules.distribution, max(0.0, 2.0 - rules.longest), 1.0, rules.longest, RANKED)
@@ -62,38 +114,7 @@ def factors_of(rules: Spread, settings: Settings) -> Factors:
     return Factors(drawn, settings.seed)
 
 
-def require_meaning(spec: Spec, settings: Settings, tasks: int, meaningless: Mapping[str, str]) -> None:
-    """Raises MrdslError for options that mean nothing in a family, each with its reason, and for too many tasks."""
-    said = settings.what_if.said() | ({} if settings.jobs is None else {"jobs": settings.jobs})
-    wrong = [
-        error("wrong-option", f"--{name} means nothing here: {why}", spec.span, f"leave out --{name}")
-        for name, why in meaningless.items()
-        if name in said
-    ]
-    if tasks > MOST_TASKS:
-        message = f"the plan has {tasks:,} tasks, and no more than {MOST_TASKS:,} are drawn in a run"
-        wrong.append(error("too-large", message, spec.span, "simulate a part of it"))
-    if wrong:
-        raise MrdslError(wrong)
-
-
-def simulated(settings: Settings) -> Simulated:
-    """How the plan was run: every run is the plan once, and none of it is warm-up."""
-    return Simulated(settings.runs, settings.seed, 1, 0.0, settings.what_if.said())
-
-
-def once_a_run(
-    times: Sequence[float] | Floats, limit: float | None, rules: Spread, utilisation: float | None = None
-) -> Observed:
-    """What runs saw of something that happens once in each; a ``limit`` on it is a promise, as the rules say."""
-    promise = None if limit is None else Promised(limit, rules.kept)
-    found = observed_of([[float(time)] for time in times], limit, utilisation, promise)
-    assert found is not None
-    return found
-
-
-def told_of_spread(spec: Spec, rules: Spread, settings: Settings) -> Iterator[Diagnostic]:
-    """What is told of every such run: that nothing spreads, and what the command says in the spec's place."""
+def _told_of_spread(spec: Spec, rules: Spread) -> Iterator[Diagnostic]:
     if not rules.spreads:
         yield note(
             "nothing-spreads",
@@ -101,4 +122,3 @@ def told_of_spread(spec: Spec, rules: Spread, settings: Settings) -> Iterator[Di
             spec.span,
             "write simulation { distribution = lognormal, longest = 2 }, or --stragglers 2%:4",
         )
-    yield from asked_for(settings)

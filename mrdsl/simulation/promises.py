@@ -32,6 +32,7 @@ class Words:
 
 
 JOBS_TAKE = Words("jobs take", "of the jobs are in time", "job")
+IT_TAKES = Words("it takes", "of the runs end in time", "run")
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,13 @@ from mrdsl.core.resources import resource
 from mrdsl.core.result import Outcome, Result
 from mrdsl.families.makespan.batch import batch_of
 from mrdsl.families.makespan.simulate import _Sequence
-from mrdsl.simulation.drawn import Factors, factors_of, rules_of
+from mrdsl.simulation.drawn import Factors, drawing
 from mrdsl.simulation.engine.draws import TaskTimes
 from mrdsl.simulation.engine.samplers import Spread as Times
 from mrdsl.simulation.engine.scenario import JobClass, QueueRule, Scenario, Users, run_once
 from mrdsl.simulation.engine.world import JobKind, Machines, Stage
 from mrdsl.simulation.settings import Settings
+from mrdsl.spec.spec import Spec
 from tests.command_lines import run_here
 
 MODELS = Path(str(resource("models")))
@@ -42,6 +43,10 @@ subject to { makespan <= 5 s, finish(J1) <= 100 s }
 def plan_of(result: Result[Any]) -> Any:
     assert result.plan is not None
     return result.plan
+
+
+def factors_in(spec: Spec, settings: Settings) -> Factors:
+    return drawing(spec, settings, 0, slowstart="", lose="", once="").factors
 
 
 def batch(seed: int, jobs: int = 4, slots: int = 5) -> str:
@@ -73,7 +78,7 @@ def test_a_batch_with_drawn_times_ends_as_counted_second_by_second() -> None:
         solved = mrdsl.solve(spec, "balanced-pools" if seed % 2 else "johnson")
         settings, plan, drawn = Settings(seed=seed), plan_of(solved), batch_of(spec)
         sequence = _Sequence(drawn, plan)
-        factors = factors_of(rules_of(spec, settings), settings)
+        factors = factors_in(spec, settings)
         for run in range(3):
             times = [[sequence._times(factors, run, j, kind).tolist() for kind in ("map", "reduce")] for j in range(4)]
             ended: dict[int, float] = {}
@@ -171,7 +176,7 @@ def test_a_dag_with_drawn_times_ends_as_networkx_and_the_engine_say() -> None:
     spec = mrdsl.loads(text + WIDE)
     settings = Settings(runs=8, seed=4)
     plan = plan_of(mrdsl.simulate(spec, runs=8, seed=4))
-    factors = factors_of(rules_of(spec, settings), settings)
+    factors = factors_in(spec, settings)
     before = {name: [plan.names[a] for a, b in plan.follows if plan.names[b] == name] for name in plan.names}
     ends = []
     for run in range(settings.runs):
@@ -244,7 +249,7 @@ def test_an_energy_plan_with_drawn_times_is_counted_task_by_task() -> None:
     spec = mrdsl.loads(ENERGY + WIDE)
     settings = Settings(runs=5, seed=3)
     plan = plan_of(mrdsl.simulate(spec, runs=5, seed=3))
-    factors = factors_of(rules_of(spec, settings), settings)
+    factors = factors_in(spec, settings)
     job, uptimes, energies = spec.facts.jobs[0], [], []
     profiles = {profile.name: profile for profile in job.on}
     for run in range(5):
@@ -271,7 +276,7 @@ def test_an_energy_plan_with_drawn_times_is_counted_task_by_task() -> None:
 )
 def test_factors_have_the_mean_one(words: str) -> None:
     spec = mrdsl.loads(DEADLINE + f"\nsimulation {{ distribution = {words} }}\n")
-    factors = factors_of(rules_of(spec, Settings()), Settings(seed=2)).of(0, 200_000, "a")
+    factors = factors_in(spec, Settings(seed=2)).of(0, 200_000, "a")
     assert factors.mean() == pytest.approx(1.0, abs=5.0 * factors.std() / 200_000**0.5)
     assert (factors >= 0.0).all()
     assert factors.std() > 0.1

@@ -13,26 +13,10 @@ from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.network import network_of
 from mrdsl.families.deadline.plan import DeadlinePlan
 from mrdsl.families.deadline.workload import Tasks, tasks_of
-from mrdsl.simulation.drawn import (
-    Factors,
-    factors_of,
-    once_a_run,
-    require_meaning,
-    rules_of,
-    simulated,
-    told_of_spread,
-)
-from mrdsl.simulation.promises import Words, told_of
+from mrdsl.simulation.drawn import Factors, drawing
+from mrdsl.simulation.promises import IT_TAKES, told_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.spec import Spec
-
-MEANINGLESS = {
-    "slowstart": "a task starts when those before it have ended, map and reduce are not told apart",
-    "lose": "delays are promises, and say nothing of machines",
-    "burst": "every DAG is submitted once in every run",
-    "jobs": "every DAG is submitted once in every run",
-}
-ENDS = Words("it takes", "of the runs end in time", "run")
 
 
 def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[DeadlinePlan, tuple[Diagnostic, ...]]:
@@ -43,25 +27,30 @@ def simulate_plan(spec: Spec, plan: DeadlinePlan, settings: Settings) -> tuple[D
     Raises MrdslError for options that mean nothing here.
     """
     tasks = tasks_of(spec)
-    require_meaning(spec, settings, sum(tasks.counts), MEANINGLESS)
-    rules, network = rules_of(spec, settings), network_of(tasks)
-    lengths_of = _Lengths(tasks, network.duration, factors_of(rules, settings))
+    runs = drawing(
+        spec,
+        settings,
+        sum(tasks.counts),
+        slowstart="a task starts when those before it have ended, map and reduce are not told apart",
+        lose="delays are promises, and say nothing of machines",
+        once="every DAG is submitted once in every run",
+    )
+    network = network_of(tasks)
+    lengths_of = _Lengths(tasks, network.duration, runs.factors)
     ends = np.empty((settings.runs, len(spec.facts.dags)))
     kept = np.zeros(len(plan.names))
     for run in range(settings.runs):
         lengths = lengths_of.run(run)
         ends[run] = network.earliest(lengths)[1 : network.fixed]
         kept += lengths <= plan.delay * (1 + ROUNDING)
-    observed = {
-        dag.name: once_a_run(ends[:, number], dag.allowable_delay, rules) for number, dag in enumerate(spec.facts.dags)
-    }
-    ran = replace(plan, observed=observed, in_time=kept / settings.runs, simulated=simulated(settings))
-    return ran, (*_told(spec, ran), *told_of_spread(spec, rules, settings))
+    observed = {dag.name: runs.once(ends[:, d], dag.allowable_delay) for d, dag in enumerate(spec.facts.dags)}
+    ran = replace(plan, observed=observed, in_time=kept / settings.runs, simulated=runs.simulated)
+    return ran, runs.told(_told(spec, ran))
 
 
 def _told(spec: Spec, plan: DeadlinePlan) -> Iterator[Diagnostic]:
     for dag in spec.facts.dags:
-        yield from told_of(plan.observed[dag.name].verdict, f"dag {dag.name}", dag.span_of("allowable_delay"), ENDS)
+        yield from told_of(plan.observed[dag.name].verdict, f"dag {dag.name}", dag.span_of("allowable_delay"), IT_TAKES)
 
 
 class _Lengths:

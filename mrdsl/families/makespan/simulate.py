@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapreplace
 
@@ -11,28 +11,14 @@ import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.families.makespan.batch import Batch, Floats, batch_of
-from mrdsl.families.makespan.plan import MakespanPlan, Pool, TaskWave
+from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.families.makespan.schedule import PoolOrder, simulate
-from mrdsl.simulation.drawn import (
-    Factors,
-    factors_of,
-    once_a_run,
-    require_meaning,
-    rules_of,
-    simulated,
-    told_of_spread,
-)
+from mrdsl.simulation.drawn import Factors, drawing
 from mrdsl.simulation.promises import Words, told_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.comparisons import tightest
 from mrdsl.spec.spec import Spec
 
-MEANINGLESS = {
-    "slowstart": "in the plan a job's reduces start when its maps have ended",
-    "lose": "a makespan spec says how many slots there are, not on which machines",
-    "burst": "the whole batch is there from the start",
-    "jobs": "the batch is run once in every run",
-}
 ENDS = Words("it ends after", "of the runs end in time", "run")
 
 
@@ -51,21 +37,26 @@ def simulate_plan(spec: Spec, plan: MakespanPlan, settings: Settings) -> tuple[M
     sequence of their starts. Without a spread every run is the plan, to the last tick. Limits of ``subject to`` on the
     makespan and on jobs are promises. Raises MrdslError for options that mean nothing here.
     """
-    batch, rules = batch_of(spec), rules_of(spec, settings)
-    require_meaning(spec, settings, int(batch.map_tasks.sum() + batch.reduce_tasks.sum()), MEANINGLESS)
-    factors, sequence = factors_of(rules, settings), _Sequence(batch, plan)
-    runs = [sequence.run(factors, run) for run in range(settings.runs)]
+    batch = batch_of(spec)
+    drawn = drawing(
+        spec,
+        settings,
+        int(batch.map_tasks.sum() + batch.reduce_tasks.sum()),
+        slowstart="in the plan a job's reduces start when its maps have ended",
+        lose="a makespan spec says how many slots there are, not on which machines",
+        once="the whole batch is run once in every run",
+    )
+    sequence = _Sequence(batch, plan)
+    runs = [sequence.run(drawn.factors, run) for run in range(settings.runs)]
     finish = np.array([ran.finish for ran in runs]) * batch.tick
     last = finish.max(axis=1, initial=0.0)
     slots = batch.map_slots + batch.reduce_slots
     use = sum(ran.busy for ran in runs) * batch.tick / (slots * max(float(last.sum()), batch.tick))
     limits = {quantity: bound.value for quantity, bound in tightest(spec).items()}
-    whole = once_a_run(last, limits.get(("makespan", "")), rules, use)
-    observed = {
-        name: once_a_run(finish[:, j], limits.get(("finish", name)), rules) for j, name in enumerate(batch.names)
-    }
-    ran = replace(plan, observed=observed, whole=whole, simulated=simulated(settings))
-    return ran, (*_told(spec, ran), *told_of_spread(spec, rules, settings))
+    whole = drawn.once(last, limits.get(("makespan", "")), use)
+    observed = {name: drawn.once(finish[:, j], limits.get(("finish", name))) for j, name in enumerate(batch.names)}
+    ran = replace(plan, observed=observed, whole=whole, simulated=drawn.simulated)
+    return ran, drawn.told(_told(spec, ran))
 
 
 def _told(spec: Spec, plan: MakespanPlan) -> Iterator[Diagnostic]:
@@ -76,21 +67,25 @@ def _told(spec: Spec, plan: MakespanPlan) -> Iterator[Diagnostic]:
 
 
 class _Sequence:
-    """In which sequence the slots of each pool take tasks: runs of it, all in ticks."""
+    """In which sequence the slots of each pool take tasks: runs of it, all in ticks.
+
+    ``orders`` are those of the pools, in numbers of jobs. ``waves``, where the plan's tasks start otherwise: of each
+    pool and phase the jobs whose tasks start one after another, and which of a job's tasks these are.
+    """
 
     def __init__(self, batch: Batch, plan: MakespanPlan) -> None:
         self.batch = batch
-        self.number = {name: j for j, name in enumerate(batch.names)}
         self.pools = plan.pools
-        self.waves: dict[tuple[int, str], list[TaskWave]] = defaultdict(list)
+        number = {name: j for j, name in enumerate(batch.names)}
+        self.orders = [tuple(number[name] for name in pool.order) for pool in plan.pools]
+        self.waves: dict[tuple[int, str], list[tuple[int, slice]]] = {}
         if plan.waves and not self._by_rule(plan):
-            for wave in sorted(plan.waves, key=lambda w: (w.start, plan.pools[w.pool].order.index(w.job))):
-                self.waves[wave.pool, wave.phase].append(wave)
+            self.waves = _as_planned(plan, number)
 
     def _by_rule(self, plan: MakespanPlan) -> bool:
         """Whether the plan's times are those that its orders make."""
-        order = [PoolOrder(p.map_slots, p.reduce_slots, tuple(self.number[j] for j in p.order)) for p in plan.pools]
-        made = simulate(self.batch, order).waves
+        pools = zip(plan.pools, self.orders, strict=True)
+        made = simulate(self.batch, (PoolOrder(p.map_slots, p.reduce_slots, order) for p, order in pools)).waves
         tick = self.batch.tick
         wanted = sorted((self.batch.names[w.job], w.phase, w.count, round(w.start)) for w in made)
         return wanted == sorted((w.job, w.phase, w.count, round(w.start / tick)) for w in plan.waves)
@@ -101,9 +96,9 @@ class _Sequence:
         maps = [self._times(factors, run, j, "map") for j in range(len(batch))]
         reduces = [self._times(factors, run, j, "reduce") for j in range(len(batch))]
         finish = np.zeros(len(batch))
-        for index, pool in enumerate(self.pools):
-            mapped = self._phase(index, pool, "map", maps, {})
-            ended = self._phase(index, pool, "reduce", reduces, mapped)
+        for index in range(len(self.pools)):
+            mapped = self._phase(index, "map", maps, {})
+            ended = self._phase(index, "reduce", reduces, mapped)
             for j, end in (mapped | ended).items():
                 finish[j] = end
         return Ran(finish, float(sum(each.sum() for each in (*maps, *reduces))))
@@ -113,25 +108,27 @@ class _Sequence:
         time = float((self.batch.map_time if phase == "map" else self.batch.reduce_time)[j])
         return np.maximum(np.rint(time * factors.of(run, tasks, self.batch.names[j], phase)), 1.0)
 
-    def _phase(
-        self, index: int, pool: Pool, phase: str, times: Sequence[Floats], release: dict[int, float]
-    ) -> dict[int, float]:
+    def _phase(self, index: int, phase: str, times: Sequence[Floats], release: dict[int, float]) -> dict[int, float]:
         """When each job of a pool ends its phase."""
+        pool = self.pools[index]
         slots = pool.map_slots if phase == "map" else pool.reduce_slots
         if self.waves:
-            return in_turn(self._as_planned(index, phase, times, release), slots)
-        order = [self.number[name] for name in pool.order]
-        turn = sorted(order, key=lambda j: release.get(j, 0.0))
+            waves = self.waves.get((index, phase), [])
+            return in_turn(((j, times[j][tasks], release.get(j, 0.0)) for j, tasks in waves), slots)
+        turn = sorted(self.orders[index], key=lambda j: release.get(j, 0.0))
         return in_turn(((j, times[j], release.get(j, 0.0)) for j in turn if len(times[j])), slots)
 
-    def _as_planned(
-        self, index: int, phase: str, times: Sequence[Floats], release: dict[int, float]
-    ) -> Iterator[tuple[int, Floats, float]]:
-        begun: dict[int, int] = defaultdict(int)
-        for wave in self.waves[index, phase]:
-            j = self.number[wave.job]
-            yield j, times[j][begun[j] : begun[j] + wave.count], release.get(j, 0.0)
-            begun[j] += wave.count
+
+def _as_planned(plan: MakespanPlan, number: Mapping[str, int]) -> dict[tuple[int, str], list[tuple[int, slice]]]:
+    """The waves of a plan by their starts, those that start together by the order of their pool."""
+    places = [{name: place for place, name in enumerate(pool.order)} for pool in plan.pools]
+    waves: dict[tuple[int, str], list[tuple[int, slice]]] = defaultdict(list)
+    begun: dict[tuple[str, str], int] = defaultdict(int)
+    for wave in sorted(plan.waves, key=lambda w: (w.start, places[w.pool][w.job])):
+        first = begun[wave.job, wave.phase]
+        begun[wave.job, wave.phase] = after = first + wave.count
+        waves[wave.pool, wave.phase].append((number[wave.job], slice(first, after)))
+    return waves
 
 
 def in_turn(tasks: Iterable[tuple[int, Floats, float]], slots: int) -> dict[int, float]:
