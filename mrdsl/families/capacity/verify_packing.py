@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, error, note
+from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, where_fractions_are_meant
+from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.capacity.facts import MACHINES, NO, CapacityFacts
 from mrdsl.families.capacity.market import Floats, market_of
@@ -15,19 +16,17 @@ from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.pairs import slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.promises import is_about_runs
-from mrdsl.families.capacity.wholeness import DEFAULT
+from mrdsl.families.capacity.wholeness import WHOLENESS
 from mrdsl.spec.spec import Spec
 
 
 def verify_wholeness(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
     """What of the plan is not whole that has to be, and what of it its machines do not hold."""
-    asked = spec.facts.whole
-    fitting = (NO,) if relax else (DEFAULT, NO) if asked is None else (asked,)
-    if plan.wholeness not in fitting:
-        yield _broken(spec, f"whole is `{plan.wholeness}` in the plan, not `{fitting[0]}`")
+    mistake = WHOLENESS.mistake(spec.facts, plan.wholeness, relax)
+    if mistake:
+        yield _broken(spec, mistake)
     if plan.wholeness == NO and plan.packing is None:
-        if asked is None:
-            yield _fractions(spec, plan, relax)
+        yield from WHOLENESS.implied(spec.facts, NO, spec.facts.vms[0].span, *_why_fractions(spec, plan, relax))
         return
     if plan.wholeness != NO:
         yield from _whole_per_job(spec, plan)
@@ -41,19 +40,14 @@ def verify_wholeness(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Di
     yield from _machines(spec, plan, plan.packing)
 
 
-def _fractions(spec: Spec, plan: CapacityPlan, relax: bool) -> Diagnostic:
-    """What is implied where the spec leaves it open, and why."""
-    hint = "write whole = no where fractions are meant; P2 and direct plan for whole slots"
-    if relax:
-        why = "a relaxation has fractions of everything"
-    elif plan.calibration is not None or is_about_runs(spec):
-        why, hint = (
+def _why_fractions(spec: Spec, plan: CapacityPlan, relax: bool) -> tuple[str, str]:
+    """Why the plan has fractions where the spec leaves it open, and what to write instead."""
+    if not relax and (plan.calibration is not None or is_about_runs(spec)):
+        return (
             "where runs decide, classes have whole slots, which their jobs share",
             "write whole = no, and it is meant",
         )
-    else:
-        why = "its slots are those of a model, not whole ones of each job"
-    return note("slots-in-fractions", f"the plan is one of `whole = no`: {why}", spec.facts.vms[0].span, hint)
+    return RELAXED if relax else OF_A_MODEL, where_fractions_are_meant("P2 and direct")
 
 
 def _is_of(spec: Spec, plan: CapacityPlan, packing: Packing) -> bool:

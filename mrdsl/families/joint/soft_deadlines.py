@@ -5,19 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.contracts.soft_deadlines import UNPRICED, firm, priced
 from mrdsl.families.joint.checks import find_impossible
-from mrdsl.families.joint.methods.greedy import fill_by_penalty, recover, serve_least
+from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.workload import Floats
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import estimates_of
 from mrdsl.spec.spec import Spec
-
-MOST_PRICED = 500
-"""Periods times classes and services up to which the greedy runs once more to name a price."""
-
 
 BEYOND = "is more than this cluster keeps"
 
@@ -35,12 +30,12 @@ def upper_times(spec: Spec, plan: JointPlan) -> Floats:
 
 def price(spec: Spec, plan: JointPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
     """What the greedy's plan costs that keeps the upper estimates of some classes, beside this one, in words."""
-    if plan.classes.vms.size + plan.services.vms.size > MOST_PRICED or spec.constraints:
+    if not is_quick(plan) or spec.constraints:
         return UNPRICED
     firmer = firm(spec, soft)
     if list(find_impossible(firmer)):
         return BEYOND
-    found = last_draft([(serve_least, {}), (fill_by_penalty, {}), (recover, {})], Draft(firmer, relax))
+    found = greedy_draft(firmer, relax)
     if found.value is None:
         return BEYOND
     return priced(found.value, plan.total, spec.currency)

@@ -9,13 +9,14 @@ import numpy as np
 
 from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
 from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
-from mrdsl.core.diagnostics import Diagnostic, error, note
+from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, where_fractions_are_meant
+from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.joint.facts import NO, JointFacts
 from mrdsl.families.joint.plan import JointPlan, columns_of, cost_of
 from mrdsl.families.joint.soft_deadlines import price, upper_times
-from mrdsl.families.joint.whole_slots import RELAXED, as_planned, wholeness_of
+from mrdsl.families.joint.whole_slots import WHOLENESS, as_planned
 from mrdsl.families.joint.workload import Workload, parts, workload
 from mrdsl.spec.spec import Spec
 
@@ -88,13 +89,11 @@ def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iter
 def _wholeness(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
     """Whether the plan's slots are as whole as the spec asks for; what is implied where it leaves that open."""
     facts: JointFacts = spec.facts
-    fitting = (NO,) if relax else (wholeness_of(facts), NO) if facts.whole is None else (facts.whole,)
-    if plan.whole not in fitting:
-        yield error("broken-plan", f"whole is `{plan.whole}` in the plan, not `{fitting[0]}`", facts.span)
-    elif facts.whole is None and plan.whole != wholeness_of(facts):
-        why = RELAXED if relax else "its slots are those of a model, not whole ones of each job"
-        hint = "write whole = no where fractions are meant; P2 and greedy plan for whole slots"
-        yield note("slots-in-fractions", f"the plan is one of `whole = no`: {why}", facts.cluster.span, hint)
+    mistake = WHOLENESS.mistake(facts, plan.whole, relax)
+    if mistake:
+        yield error("broken-plan", mistake, facts.span)
+    why, hint = RELAXED if relax else OF_A_MODEL, where_fractions_are_meant("P2 and greedy")
+    yield from WHOLENESS.implied(facts, plan.whole, facts.cluster.span, why, hint)
 
 
 def _whole_slots(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:

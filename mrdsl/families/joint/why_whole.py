@@ -6,17 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.result import Limits, Table
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.joint.facts import NO, SLOTS
-from mrdsl.families.joint.methods.greedy import fill_by_penalty, recover, serve_least
+from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.quantities import compares_responses
 from mrdsl.spec.spec import Spec
 
-MOST_CELLS = 500
-"""Of more periods times classes and services the costs are not worked out: every row is a solve."""
 LIMITS = Limits(gap=1e-4, nodes=5_000)
 RELAXED = "nothing: VMs and jobs in fractions"
 
@@ -29,7 +26,7 @@ def costs_of_wholeness(spec: Spec, plan: JointPlan) -> Table | None:
     is its own; others are the greedy's, within its bound, and HiGHS's to 1e-4 where there is a ``subject to``.
     """
     one_by_one = spec.facts.cluster.concurrency == "fractional" or compares_responses(spec)
-    if one_by_one or plan.classes.vms.size + plan.services.vms.size > MOST_CELLS:
+    if one_by_one or not is_quick(plan):
         return None
     own = RELAXED if _in_fractions(plan) else plan.whole
     rows = []
@@ -60,5 +57,5 @@ def _plan(spec: Spec, relax: bool) -> JointPlan | None:
 
         found = run_p2(spec, relax, LIMITS, lambda model, limits=None: solve_model(model, "highs", limits or LIMITS))
         return found.plan if isinstance(found.plan, JointPlan) else None
-    drafted = last_draft([(serve_least, {}), (fill_by_penalty, {}), (recover, {})], Draft(spec, relax))
+    drafted = greedy_draft(spec, relax)
     return drafted.plan if isinstance(drafted.plan, JointPlan) else None

@@ -15,15 +15,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.contracts.pipeline import Draft
+from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.result import Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.families.joint.allocation import further_vms, least_vms
 from mrdsl.families.joint.checks import too_small
 from mrdsl.families.joint.methods.whole import Filled, Search, fill_whole
-from mrdsl.families.joint.plan import assemble, cost_of
+from mrdsl.families.joint.plan import JointPlan, assemble, cost_of
 from mrdsl.families.joint.whole_slots import as_solved
 from mrdsl.families.joint.workload import Floats, Workload, parts, workload
+from mrdsl.spec.spec import Spec
+
+MOST_HELD_AGAINST = 500
+"""Periods times classes and services up to which the greedy runs once more, to hold a plan against its own."""
 
 
 @dataclass(frozen=True)
@@ -97,3 +101,13 @@ def recover(draft: Draft) -> Draft:
     proven = (relative_gap(value, bound) or 0.0) <= wanted
     stopped = Termination.TIME_LIMIT if allocation.timed_out else Termination.COMPLETED
     return replace(draft, plan=plan, value=value, bound=bound, termination=Termination.OPTIMAL if proven else stopped)
+
+
+def greedy_draft(spec: Spec, relax: bool) -> Draft:
+    """What the steps come to by themselves, to hold another plan against; without one where the demand does not fit."""
+    return last_draft([(step, {}) for step in (serve_least, fill_by_penalty, recover)], Draft(spec, relax))
+
+
+def is_quick(plan: JointPlan) -> bool:
+    """Whether the steps run in a moment on a spec of that size, to hold other plans against it."""
+    return plan.classes.vms.size + plan.services.vms.size <= MOST_HELD_AGAINST
