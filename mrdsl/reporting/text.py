@@ -29,7 +29,7 @@ def cell_text(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float) or (hasattr(value, "dtype") and value.dtype.kind == "f"):
         number = float(value)
-        return f"{int(number)}" if number == int(number) and abs(number) < 1e15 else f"{number:.6g}"
+        return f"{int(number)}" if abs(number) < 1e15 and number == int(number) else f"{number:.6g}"
     return printable(str(value))
 
 

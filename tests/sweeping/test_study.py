@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import random
 import signal
@@ -18,6 +19,7 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.watching import Progress, watched
+from mrdsl.reporting.text import print_tables
 from mrdsl.sweeping import executors
 from mrdsl.sweeping.study.runs import COLUMNS
 from mrdsl.sweeping.study.shown import tables_in
@@ -251,6 +253,46 @@ def test_a_journal_that_somebody_else_wrote_does_no_harm(folder: Path) -> None:
     text = (folder / "out" / "runs.csv").read_text(encoding="utf-8")
     assert "'=HYPERLINK(1)" in text
     assert "\x1b" not in text
+
+
+STRANGE = (
+    10**400,
+    -(10**400),
+    1e308,
+    5e-324,
+    -0.0,
+    math.nan,
+    math.inf,
+    [],
+    {"a": []},
+    "",
+    "\ud800",
+    "=1+1",
+    None,
+    True,
+)
+
+
+def test_a_journal_with_any_values_at_any_places_does_no_harm(folder: Path) -> None:
+    """A real one, mangled from fixed seeds: tables may say anything of it, but they are there."""
+    tables = (
+        "[[tables]]\nvalue = 'value'\nabove = 'best'\nrows = 'title'\ncolumns = 'unit'\nstatistic = ['mean', 'sum']\n"
+        "[[tables]]\nvalue = 'seconds'\nshare_of = 'bound'\nrows = 'value'\n"
+        "[[profiles]]\nmeasure = 'cpu_seconds'\nwithin = '1%'\n"
+    )
+    (folder / "night.toml").write_text(STUDY + tables, encoding="utf-8")
+    written = len(run(folder).tables)
+    journal = folder / "out" / "runs.jsonl"
+    head, *rows = (json.loads(line) for line in lines(journal))
+    for seed in range(40):
+        drawn = random.Random(seed)
+        mangled = [{**row, **{name: drawn.choice(STRANGE) for name in drawn.sample(sorted(row), 4)}} for row in rows]
+        kept = [{**each, "key": row["key"]} for each, row in zip(mangled, rows, strict=True)]
+        journal.write_text("".join(json.dumps(row) + "\n" for row in (head, *kept)), encoding="utf-8")
+        done = run(folder)
+        assert done.resumed == len(rows)
+        assert len(done.tables) == written
+        assert print_tables(done.tables)
 
 
 def test_what_plans_do_not_say_is_told_and_the_runs_are_kept(folder: Path) -> None:

@@ -21,9 +21,13 @@ PLAN = "plan."
 
 def number(value: Any) -> float | None:
     """A finite number as one, None for anything else."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-        return float(value)
-    return None
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if isfinite(found) else None
 
 
 def columns(rows: Rows) -> tuple[str, ...]:

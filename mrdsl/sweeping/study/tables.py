@@ -30,7 +30,6 @@ STATISTIC: Mapping[str, Callable[[Sequence[float]], float]] = {
     "min": min,
     "max": max,
     "sum": sum,
-    "count": len,
 }
 
 
@@ -103,7 +102,7 @@ def _values(pivot: Pivot, rows: Rows) -> tuple[list[float | None], str]:
         bases = _bases(pivot.above, column, rows, values)
         values = [_percent(value, base, 1.0) for value, base in zip(values, bases, strict=True)]
         return values, f"{label} above {pivot.above} [%]"
-    units = {row.get("unit") for row in rows if row.get(column) is not None}
+    units = {unit for row in rows if row.get(column) is not None and isinstance(unit := row.get("unit"), str)}
     unit = units.pop() if column in ("value", "bound") and len(units) == 1 else None
     return values, f"{label} [{unit}]" if unit else label
 
@@ -132,10 +131,10 @@ def _bases(above: str, column: str, rows: Rows, values: Sequence[float | None]) 
 
 def _percent(value: float | None, base: float | None, less: float) -> float | None:
     """A value in percent of a base, less that many times the base; None where either is unknown, or the base is not
-    above 0: nothing is a share of it."""
+    above 0: nothing is a share of it; nor where it is more than a number can be."""
     if value is None or base is None or base <= 0.0:
         return None
-    return 100.0 * (value / base - less)
+    return number(100.0 * (value / base - less))
 
 
 def _chart(
@@ -150,12 +149,18 @@ def _chart(
 
 
 def _statistic(name: str, values: Sequence[float]) -> float | None:
-    return STATISTIC[name](values) if values or name == "count" else None
+    """None of no values, and of values whose sum is more than a number can be."""
+    if name == "count":
+        return len(values)
+    try:
+        return number(STATISTIC[name](values)) if values else None
+    except OverflowError:
+        return None
 
 
 def _mean(values: Any) -> float | None:
     known = [each for value in values if (each := number(value)) is not None]
-    return fmean(known) if known else None
+    return _statistic("mean", known)
 
 
 def _cell(value: Any) -> Any:
