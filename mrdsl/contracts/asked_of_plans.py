@@ -17,7 +17,8 @@ from mrdsl.spec.spec import Goal, Let
 from mrdsl.spec.validation import name_mistake
 
 _NUMBER = Item("quantity", "a number")
-_LINEAR = ("minimize", "maximize")
+LINEAR = ("minimize", "maximize")
+"""The senses that a goal of one's own may have."""
 
 
 def let_mistake(
@@ -41,7 +42,7 @@ def own_goal_mistake(goal: Goal, family: Family) -> Mistake | None:
     """What is wrong with a goal that is an expression."""
     assert goal.expression is not None
     quantities = {quantity.name: quantity for quantity in family.quantities}
-    if goal.sense not in _LINEAR:
+    if goal.sense not in LINEAR:
         message = f"a goal of one's own is not to `{goal.sense}`"
         return Mistake("unknown-goal", message, "give minimize or maximize")
     wrong = expression_mistake(goal.expression, quantities, family)

@@ -93,6 +93,10 @@ class Formulation:
     other_goals: str = ""
 
 
+SENSES = ("minimize", "maximize", "estimate")
+"""What a goal may be to do."""
+
+
 @dataclass(frozen=True)
 class GoalKind:
     """A goal that the family serves: ``minimize cost``. ``unit`` is the objective's unit, "" for a pure number."""

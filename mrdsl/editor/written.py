@@ -17,15 +17,17 @@ from zlib import crc32
 
 from lark import Token
 
+from mrdsl.contracts.family import SENSES
 from mrdsl.core import budgets
 from mrdsl.core.source import Span
 from mrdsl.editor.scanning import MARKS, Scanner
 from mrdsl.language import tree
+from mrdsl.language.own_quantities import is_let
+from mrdsl.language.parameters import is_param
 from mrdsl.language.parsing import parse
 
 _EVERY = 3
-GOALS = ("minimize", "maximize", "estimate")
-_NO_NAMES = ("problem", "import", *GOALS, "subject", "solve")
+_NO_NAMES = ("problem", "import", *SENSES, "subject", "solve")
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,12 @@ class Piece:
     @cached_property
     def params(self) -> Mapping[str, tree.Assignment]:
         """The ``param`` statements by name."""
-        return {str(s.words[1]): s for s in self.statements if isinstance(s, tree.Assignment) and is_param(s)}
+        return {str(s.words[1]): s for s in self.statements if is_param(s)}
 
     @cached_property
     def lets(self) -> Mapping[str, tree.Assignment]:
         """The ``let`` statements by name."""
-        return {str(s.words[1]): s for s in self.statements if isinstance(s, tree.Assignment) and is_let(s)}
+        return {str(s.words[1]): s for s in self.statements if is_let(s)}
 
     @cached_property
     def uses(self) -> Mapping[str, Sequence[Token]]:
@@ -178,16 +180,6 @@ def _split(text: str) -> list[str]:
     return [*pieces, text[start:]]
 
 
-def is_param(statement: Any) -> bool:
-    """Whether a statement is ``param NAME = ...``."""
-    return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == "param"
-
-
-def is_let(statement: Any) -> bool:
-    """Whether a statement is ``let NAME = ...``."""
-    return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == "let"
-
-
 def is_named_value(statement: Any) -> bool:
     """Whether a statement is ``param NAME = ...`` or ``let NAME = ...``."""
     return is_param(statement) or is_let(statement)
@@ -225,7 +217,7 @@ def _name_tokens(statements: Sequence[Any]) -> Iterator[Token]:
                 yield from statement.words[1:]
                 yield from statement.more
             yield from _name_tokens(statement.statements or ())
-            if str(statement.words[0]) in GOALS:
+            if str(statement.words[0]) in SENSES:
                 yield from _value_tokens(statement.call)
         else:
             yield from _value_tokens(statement.value if isinstance(statement, tree.Goal) else statement)

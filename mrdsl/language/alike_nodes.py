@@ -17,8 +17,9 @@ from mrdsl.language import tree
 from mrdsl.language.alike import Row, Shape
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.blocks import ItemSpans
-from mrdsl.language.items import SHORT, number_reader, within
+from mrdsl.language.items import SHORT, number_reader
 from mrdsl.language.vocabulary import vocabulary
+from mrdsl.spec.declared import within
 from mrdsl.spec.schema import Block, Item, Node, Range
 
 _CONSTANT_FORMS = frozenset({"quantity", "range", "distribution", "choice", "text", "name", "names", "list"})

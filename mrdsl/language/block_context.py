@@ -11,6 +11,9 @@ from mrdsl.language.random_values import Draws
 from mrdsl.language.scope import Scope
 from mrdsl.spec.schema import Block, Item, Node
 
+NO_SEED = -1
+"""The seed of what has none: a draw is a mistake then."""
+
 
 @dataclass(frozen=True)
 class BlockContext:

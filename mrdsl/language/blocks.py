@@ -62,7 +62,11 @@ def resolve_block(
         elif statement.__class__ is tree.Block:
             _sort_block(words, statement, context, values, written, repeated)
         elif statement.__class__ is tree.Alike:
-            _sort_alike(words, statement, context, values, written, repeated)
+            if statement.word in words.repeated:
+                repeated.setdefault(statement.word, []).append(statement)
+                continue
+            for block in statement.blocks():
+                _sort_block(words, block, context, values, written, repeated)
         else:
             scope.report.add(stray_statement(statement, context))
             item = meant_item(statement, words)
@@ -205,21 +209,6 @@ def _sort_block(
     else:
         context.scope.report.add(unknown_block(words, word, block, context))
         take_as_meant(words, word, block, written, values)
-
-
-def _sort_alike(
-    words: Vocabulary,
-    alike: tree.Alike,
-    context: BlockContext,
-    values: dict[str, Any],
-    written: dict[str, Any],
-    repeated: dict[str, list[tree.Block | tree.Alike]],
-) -> None:
-    if alike.word in words.repeated:
-        repeated.setdefault(alike.word, []).append(alike)
-        return
-    for block in alike.blocks():
-        _sort_block(words, block, context, values, written, repeated)
 
 
 def _resolve_single(

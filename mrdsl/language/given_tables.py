@@ -18,7 +18,7 @@ from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
 from mrdsl.language import tree
-from mrdsl.language.block_context import BlockContext
+from mrdsl.language.block_context import NO_SEED, BlockContext
 from mrdsl.language.items import Files
 from mrdsl.language.parsing import parse
 from mrdsl.language.repeated import resolve_repeated
@@ -28,7 +28,6 @@ from mrdsl.spec.columns import Columns
 from mrdsl.spec.schema import Block, Node
 
 _FILE, _BRACES = "table.csv", "<braces>"
-_NO_SEED = -1
 
 
 def blocks_from(problem: str, word: str, table: Arrow, braces: str, currency: str) -> Sequence[Any]:
@@ -47,7 +46,7 @@ def blocks_from(problem: str, word: str, table: Arrow, braces: str, currency: st
     with scratch_folder() as folder:
         (folder / _FILE).write_text(text, encoding="utf-8", newline="")
         scope = Scope(tree.FileNames((_BRACES,)), report, lambda _: None)
-        context = BlockContext(scope, Files(folder), _NO_SEED, "", "", resolve_repeated)
+        context = BlockContext(scope, Files(folder), NO_SEED, "", "", resolve_repeated)
         try:
             found = resolve_repeated(declared.word, declared, [block._replace(statements=statements)], context)
         except TooManyMistakesError:

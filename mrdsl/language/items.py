@@ -18,7 +18,7 @@ from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.habits import dash_range, lacking_unit
 from mrdsl.language.scope import AUTO, MistakeError, Scope, Value, Word
-from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, out_of_range, whole_mistake
+from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, out_of_range, whole_mistake, within
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
 
@@ -145,17 +145,6 @@ def plain_number(item: Item, node: Any, currency: str) -> float | int | None:
     if not item.whole:
         return number
     return int(number) if number.is_integer() else None
-
-
-def within(item: Item, number: float) -> bool:
-    """Whether a number that is written is of a size that every item takes, and within the item's limits."""
-    return (
-        abs(number) <= LARGEST_WHOLE
-        and (item.at_least is None or number >= item.at_least)
-        and (item.above is None or number > item.above)
-        and (item.at_most is None or number <= item.at_most)
-        and (item.below is None or number < item.below)
-    )
 
 
 def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
+from mrdsl.contracts.asked_of_plans import LINEAR
 from mrdsl.contracts.family import Family, kind_words
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related
@@ -18,13 +19,11 @@ from mrdsl.spec.linear import terms_of
 from mrdsl.spec.spec import Goal, Let
 
 WORD = "let"
-LINEAR = ("minimize", "maximize")
-"""The senses that a goal of one's own may have."""
 
 
-def is_let(statement: Any) -> bool:
-    """Whether an assignment is ``let NAME = ...``."""
-    return len(statement.words) == 2 and statement.words[0] == WORD
+def is_let(statement: Any) -> TypeGuard[tree.Assignment]:
+    """Whether a statement is ``let NAME = ...``."""
+    return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == WORD
 
 
 class OwnQuantities:

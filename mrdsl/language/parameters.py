@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related, error
@@ -17,7 +17,13 @@ from mrdsl.language.scope import AUTO, MistakeError, Report, Scope, Value, Word
 from mrdsl.spec.declared import python_number_mistake
 from mrdsl.spec.schema import Item
 
+WORD = "param"
 _NUMBER = Item("quantity", "a param")
+
+
+def is_param(statement: Any) -> TypeGuard[tree.Assignment]:
+    """Whether a statement is ``param NAME = ...``."""
+    return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == WORD
 
 
 def _path(name: str) -> str:

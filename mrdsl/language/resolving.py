@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.contracts.family import Family
+from mrdsl.contracts.family import SENSES, Family
 from mrdsl.core import budgets, units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
 from mrdsl.core.source import Span
@@ -17,7 +17,7 @@ from mrdsl.core.suggestions import did_you_mean
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
 from mrdsl.language import tree
-from mrdsl.language.block_context import BlockContext
+from mrdsl.language.block_context import NO_SEED, BlockContext
 from mrdsl.language.blocks import ItemSpans, resolve_block
 from mrdsl.language.constraints import resolve_constraints
 from mrdsl.language.evaluate import require_printable
@@ -25,7 +25,7 @@ from mrdsl.language.imports import Importer
 from mrdsl.language.items import Files
 from mrdsl.language.methods import resolve_method
 from mrdsl.language.own_quantities import OwnQuantities, is_let, resolve_goal
-from mrdsl.language.parameters import Parameters
+from mrdsl.language.parameters import Parameters, is_param
 from mrdsl.language.requirements import WORD as REQUIRE
 from mrdsl.language.requirements import check_requirements, is_requirement
 from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
@@ -33,9 +33,7 @@ from mrdsl.language.single_statements import report_repeats
 from mrdsl.spec.schema import Block, Node
 from mrdsl.spec.spec import FileRead, Spec
 
-SENSES = ("minimize", "maximize", "estimate")
 _OWN_WORDS = ("problem", *SENSES, REQUIRE, "subject", "solve")
-NO_SEED = -1
 
 
 @dataclass
@@ -161,7 +159,7 @@ def sort_statements(statements: list[Any]) -> Sorted:
         if isinstance(statement, tree.Goal):
             (parts.goals if word in SENSES else parts.rest).append(statement)
         elif isinstance(statement, tree.Assignment):
-            if word == "param" and len(statement.words) == 2:
+            if is_param(statement):
                 parts.params.append(statement)
             elif is_let(statement):
                 parts.lets.append(statement)

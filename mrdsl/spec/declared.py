@@ -40,6 +40,17 @@ def acceptable(item: Item, number: Any) -> Any:
     return result
 
 
+def within(item: Item, number: float) -> bool:
+    """Whether a number that is written is of a size that every item takes, and within the item's limits."""
+    return (
+        abs(number) <= LARGEST_WHOLE
+        and (item.at_least is None or number >= item.at_least)
+        and (item.above is None or number > item.above)
+        and (item.at_most is None or number <= item.at_most)
+        and (item.below is None or number < item.below)
+    )
+
+
 def limit_words(item: Item, currency: str) -> list[str]:
     """Each declared limit in words, in the item's own units."""
     named = (("above", item.above), ("at least", item.at_least), ("below", item.below), ("at most", item.at_most))
@@ -99,7 +110,7 @@ def near_whole(numbers: Any) -> Any:
 
 def python_number_mistake(key: str, item: Item, value: Any, currency: str = units.DEFAULT_CURRENCY) -> Mistake | None:
     """:func:`number_mistake` of any Python object, which may be no number at all; a whole number is an ``int``."""
-    if type(value) is (int if item.whole else float) and abs(value) <= LARGEST_WHOLE and acceptable(item, value):
+    if type(value) is (int if item.whole else float) and within(item, value):
         return None
     if not isinstance(value, Real) or isinstance(value, bool):
         return Mistake(
