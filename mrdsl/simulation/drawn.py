@@ -7,7 +7,7 @@ a run depend on the seed, the run, and the job alone, so that two plans are comp
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from mrdsl.simulation.engine.samplers import Straggling, sampler
 from mrdsl.simulation.observed import Observed, Simulated, observed_of
 from mrdsl.simulation.planned import asked_for
 from mrdsl.simulation.promises import Promised
-from mrdsl.simulation.sampling import stream
+from mrdsl.simulation.sampling import stream_again
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec.simulated import Stragglers
 from mrdsl.spec.spec import Spec
@@ -37,12 +37,13 @@ class Factors:
 
     draw: Sampler | None
     seed: int
+    random: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0), compare=False, repr=False)
 
     def of(self, run: int, count: int, *place: object) -> Floats:
         """``count`` factors of what ``place`` names, in the order of its tasks."""
         if self.draw is None:
             return np.ones(count)
-        return self.draw(stream(self.seed, run, "times", *place), count)
+        return self.draw(stream_again(self.random, self.seed, run, "times", *place), count)
 
 
 @dataclass(frozen=True)

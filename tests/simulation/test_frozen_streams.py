@@ -18,7 +18,7 @@ from mrdsl import loads
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.formulas.typical_days import DAYS, typical_demand
 from mrdsl.language.random_values import Draws
-from mrdsl.simulation.sampling import draws, stream
+from mrdsl.simulation.sampling import draws, stream, stream_again
 from mrdsl.spec.schema import Distribution
 
 COUNT = 7
@@ -103,6 +103,14 @@ def test_simulated_values_are_drawn_as_ever(name: str) -> None:
     drawn = draws(Distribution(name, KINDS[name]), stream(5, "arrivals", "etl"), COUNT)
     twister = Twister(repr((5, "arrivals", "etl")))
     assert drawn.tolist() == pytest.approx(again(name, KINDS[name], twister), rel=1e-14)
+
+
+def test_a_stream_in_the_place_of_another_is_that_of_its_own_place() -> None:
+    random = stream(5, "arrivals")
+    for run in range(3):
+        random.standard_normal(3)  # of a pair of normal values one is left
+        again = stream_again(random, run, "arrivals", "etl").standard_normal(5)
+        assert again.tolist() == stream(run, "arrivals", "etl").standard_normal(5).tolist()
 
 
 def test_a_typical_day_is_drawn_as_ever() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import log, sqrt
 
 import numpy as np
@@ -67,7 +68,7 @@ class Lognormal:
     def mean(self) -> float:
         return self.avg
 
-    @property
+    @cached_property
     def deviation(self) -> float:
         """s."""
         from scipy.special import ndtri
