@@ -7,20 +7,24 @@ import json
 import platform
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mrdsl.core import budgets
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.printable import json_printable
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Table, plain
 from mrdsl.core.version import __version__
 from mrdsl.core.writer import LOCK, write_text
 
 MANIFEST = "manifest.json"
 _LONGEST = 60
+_NAME = re.compile(r"[0-9]{2,}-[a-z0-9-]+\.(csv|svg)")
+"""What the files of tables and charts are called."""
 
 
 @dataclass
@@ -35,11 +39,22 @@ class StudyFolder:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=time.monotonic)
 
-    def keep(self, table: Table) -> Table:
-        """The table with plain numbers, which is in a file now: the study's own, if it wrote the same one."""
+    def clear(self) -> None:
+        """Removes the tables of a former run, and their charts: what its manifest names and nobody has changed since.
+
+        To be called where the tables are then written anew: the manifest at the end names those alone.
+        """
+        for path, digest in _former(self.folder):
+            if path.is_file() and not path.is_symlink() and _file(path, self.folder) == digest:
+                path.unlink()
+
+    def keep(self, table: Table, *, search: bool = True) -> Table:
+        """The table with plain numbers, which is in a file now: with ``search``, in one that the study itself wrote, if
+        any holds the same."""
         table = Table(table.title, table.columns, [tuple(plain(cell) for cell in row) for row in table.rows])
         text = csv_text(table.columns, table.rows)
-        path = next((path for path in sorted(self.folder.glob("*.csv")) if _holds(path, text)), None)
+        there = sorted(self.folder.glob("*.csv")) if search else []
+        path = next((path for path in there if _holds(path, text)), None)
         if path is None:
             path = self.folder / f"{self.next_name(table.title)}.csv"
             write_text(path, text)
@@ -67,6 +82,18 @@ class StudyFolder:
             "files": [_file(path, self.folder) for path in sorted(self.folder.rglob("*")) if _is_of_the_study(path)],
         }
         write_text(self.folder / MANIFEST, json_printable(json.dumps(manifest, indent=2, ensure_ascii=False)) + "\n")
+
+
+def _former(folder: Path) -> Iterator[tuple[Path, Any]]:
+    """The tables and charts that a manifest names, each as it was; the manifest may have been written by anybody."""
+    try:
+        manifest = json.loads(read_bytes(folder / MANIFEST, budgets.DOCUMENT_BYTES))
+        tables, files = manifest["tables"], manifest["files"]
+        names = {each["file"] for each in tables if _NAME.fullmatch(each["file"])}
+        found = [(each["name"], each) for each in files if Path(each["name"]).with_suffix(".csv").name in names]
+    except (UnreadableError, ValueError, TypeError, LookupError, RecursionError):
+        return
+    yield from ((folder / name, each) for name, each in found if _NAME.fullmatch(name))
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import os
@@ -336,6 +337,48 @@ def test_the_tables_of_a_folder_are_shown_again(folder: Path) -> None:
     assert [(each.title, each.columns) for each in shown] == [(each.title, each.columns) for each in done.tables]
     for again, first in zip(shown, done.tables, strict=True):
         assert [list(row) for row in again.rows] == [list(row) for row in first.rows]
+
+
+def test_a_study_that_was_changed_leaves_no_table_of_its_former_self(folder: Path) -> None:
+    """Three tables share a title: two of them remain, of which one changes."""
+    out, path = folder / "out", folder / "night.toml"
+    alike = "[[tables]]\ntitle = 'T'\nrows = 'more'\nvalue = '{}'\n"
+    before = "profiles = []\n" + STUDY.split("[[tables]]")[0]
+    path.write_text(before + "".join(map(alike.format, ("value", "seed", "plan.vms"))), encoding="utf-8")
+    run(folder)
+    assert sorted(each.name for each in out.glob("0*")) == ["01-methods.csv", "02-t.csv", "03-t.csv", "04-t.csv"]
+    changed = (out / "02-t.csv").read_bytes()
+    (out / "02-t.csv").write_bytes(changed + b"mine\n")
+    for name in ("04-t.svg", "05-notes.csv", "other.csv"):
+        (out / name).write_text("mine", encoding="utf-8")
+    path.write_text(before + "".join(map(alike.format, ("seed", "time_limit [s]"))), encoding="utf-8")
+    done = run(folder)
+    shown = tables_in(out)
+    assert [[list(row) for row in each.rows] for each in shown] == [
+        [list(row) for row in each.rows] for each in done.tables
+    ]
+    assert [row[1:] for each in shown[1:] for row in each.rows] == [(5.5, 5.5), (5.5, 5.5), (60.0, 60.0), (60.0, 60.0)]
+    left = {each.name for each in out.iterdir()} - {"runs.csv", "runs.jsonl", "manifest.json", ".mrdsl.lock"}
+    assert left == {"01-methods.csv", "02-t.csv", "03-t.csv", "04-t.svg", "05-notes.csv", "other.csv"}
+
+
+def test_a_manifest_that_somebody_else_wrote_removes_nothing(folder: Path) -> None:
+    run(folder)
+    out = folder / "out"
+    (folder / "02-night.csv").write_text("mine", encoding="utf-8")
+    (out / "02-link.csv").symlink_to(folder / "02-night.csv")
+    mine = {"bytes": 4, "sha256": hashlib.sha256(b"mine").hexdigest()}
+    names = ("../02-night.csv", "02-link.csv", "runs.jsonl", "thesis.csv", str(folder / "02-night.csv"))
+    (out / "thesis.csv").write_text("mine", encoding="utf-8")
+    for text in (
+        json.dumps({"tables": [{"file": each} for each in names], "files": [{"name": each, **mine} for each in names]}),
+        json.dumps({"tables": [{"file": 3}], "files": [None]}),
+        json.dumps({"tables": {"file": []}, "files": 3}),
+        "[" * 100_000,
+    ):
+        (out / "manifest.json").write_text(text, encoding="utf-8")
+        assert run(folder).resumed == 8
+        assert [(out / each).read_text(encoding="utf-8") for each in ("thesis.csv", names[0], names[1])] == ["mine"] * 3
 
 
 MANIFESTS = {

@@ -179,6 +179,7 @@ def _ended(
     rows = [{**row, INSTANCE: run.instance} for row, run in zip(told, runs, strict=True)]
     kept = StudyFolder(folder, study.title, study.about, {"runs": len(plan.runs)})
     done = Studied(study.title, study.about, tuple(told), len(plan.runs), resumed, interrupted, left_out=plan.left_out)
+    kept.clear()
     try:
         if told:
             write_table(folder / TABLE, told)
@@ -193,10 +194,10 @@ def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Stud
     """With tables and charts, each in a file; raises MrdslError for a table of what no plan says."""
     _refuse(plan_mistakes((*(study.tables or ()), *(study.profiles or ())), rows, study.text))
     without = [pivot for pivot in study.tables or () if is_above_nobody(pivot, rows)]
-    tables, charts = [kept.keep(methods_table(rows))], []
+    tables, charts = [kept.keep(methods_table(rows), search=False)], []
     for table, chart in _parts(study, rows):
         name = kept.next_name(table.title)
-        tables.append(kept.keep(table))
+        tables.append(kept.keep(table, search=False))
         if chart is not None:
             charts.append(chart)
             if way.pictures:
