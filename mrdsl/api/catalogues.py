@@ -6,28 +6,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from mrdsl.core.csv_text import csv_text
-from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.guarded import scratch_folder
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.exchange.arrow import Arrow, is_arrow
-from mrdsl.language.given_tables import blocks_from
-from mrdsl.language.loading import load_text
+from mrdsl.language.given_tables import blocks_from, blocks_of_file, blocks_of_rows
 
 if TYPE_CHECKING:
     from mrdsl.families.capacity.facts import VmType
-
-_SPEC = """problem capacity
-vms from {source} {{
-{braces}
-}}
-class any {{
-  coefficients {{ A = 1 s, B = 0 s, C = 0 s }}
-  slots {{ map = 1, reduce = 1 }}
-  jobs = 1, deadline = 1 d, penalty = 1 cent
-}}
-minimize cost
-"""
-_ROWS = "rows.csv"
 
 
 def vm_types(
@@ -45,22 +29,11 @@ def vm_types(
     >>> facts = CapacityFacts(vms=vm_types("types.csv", "require { cores >= 4 }"), classes=...)  # doctest: +SKIP
     """
     if isinstance(source, str | Path):
-        path = Path(source)
-        return _loaded(path.parent, path.name, braces, reader)
+        return tuple(blocks_of_file("capacity", "vms", Path(source), reader, braces, ""))
+    if reader is not None:
+        hint = "give the file's name, or no reader"
+        raise MrdslError([error("wrong-option", f"the reader `{reader}` reads files, not tables or rows", None, hint)])
     if is_arrow(source):
         return tuple(blocks_from("capacity", "vms", source, braces, ""))
-    rows = [dict(row) for row in cast("Iterable[Mapping[str, Any]]", source)]
-    heads = list(dict.fromkeys(head for row in rows for head in row))
-    with scratch_folder() as folder:
-        text = csv_text(heads, ([row.get(head) for head in heads] for row in rows))
-        (folder / _ROWS).write_text(text, encoding="utf-8")
-        return _loaded(folder, _ROWS, braces, reader)
-
-
-def _loaded(folder: Path, name: str, braces: str, reader: str | None) -> tuple[VmType, ...]:
-    quoted = '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    text = _SPEC.format(source=quoted if reader is None else f"{reader}({quoted})", braces=braces)
-    loaded = load_text(text, folder=folder)
-    if loaded.spec is None:
-        raise MrdslError(loaded.diagnostics)
-    return tuple(loaded.spec.facts.vms)
+    rows = cast("Iterable[Mapping[str, Any]]", source)
+    return tuple(blocks_of_rows("capacity", "vms", rows, braces, ""))

@@ -1,4 +1,8 @@
-"""The one writer of CSV: no cell of it is a formula to a spreadsheet, and none breaks a terminal that shows it."""
+"""The one writer of CSV.
+
+What :func:`csv_text` writes goes to others: no cell is a formula to a spreadsheet, and none breaks a terminal that
+shows it. What :func:`exact_text` writes is read again by mrdsl: every cell is as it was.
+"""
 
 from __future__ import annotations
 

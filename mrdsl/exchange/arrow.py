@@ -1,10 +1,12 @@
 """Tables of other libraries, through the Arrow PyCapsule interface (``__arrow_c_stream__``): polars, pyarrow, pandas.
 
-Only nanoarrow reads them; whose table it is, nobody asks.
+Only nanoarrow reads them; whose table it is, nobody asks. Their values, and those of rows that a program has, become
+the text that mrdsl reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from mrdsl.core.csv_text import exact_text
@@ -45,12 +47,11 @@ def rows_of(table: Arrow) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         raise FormatError(f"its columns cannot be read: {refused}") from None
 
 
-def as_csv(table: Arrow) -> tuple[str, list[int]]:
-    """A table as the text of a CSV file, and the line on which each of its rows begins. Raises as :func:`rows_of`.
+def as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> tuple[str, list[int]]:
+    """Rows of Python values as the text of a CSV file for mrdsl itself, and the line on which each of them begins.
 
     A list is written as its words; empty cells, and NaN, which pandas has for them, stay empty.
     """
-    heads, rows = rows_of(table)
     cells = [[_cell(value) for value in values] for values in rows]
     line, starts = 1 + sum(head.count("\n") for head in heads), []
     for row in cells:
@@ -60,10 +61,12 @@ def as_csv(table: Arrow) -> tuple[str, list[int]]:
 
 
 def _cell(value: Any) -> str:
-    if value is None or value != value:
+    if value is None:
         return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, list | tuple):
         return ";".join(map(_cell, value))
-    return repr(value) if isinstance(value, float) else str(value)
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        value = value.item()
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if isinstance(value, float) and value != value else str(value)

@@ -1,9 +1,9 @@
-"""Blocks from a table that a program has at hand: what ``classes from "classes.csv"`` reads, without a file."""
+"""Blocks from a table, rows or a file that a program has at hand: what ``classes from "classes.csv"`` reads."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.source import Span
 from mrdsl.core.suggestions import did_you_mean
-from mrdsl.exchange.arrow import Arrow, as_csv
+from mrdsl.exchange.arrow import Arrow, as_csv, rows_of
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
@@ -36,26 +36,70 @@ def blocks_from(problem: str, word: str, table: Arrow, braces: str, currency: st
     Raises MrdslError with every diagnostic.
     """
     declared = _declared(problem, word)
-    block, statements = _written(word, braces)
     try:
-        text, starts = as_csv(table)
+        heads, rows = rows_of(table)
     except FormatError as refused:
-        hint = "give a frame with named columns of numbers and texts"
-        raise MrdslError([error("unreadable-table", f"the table {refused}", None, hint)]) from None
-    report = Report(currency=currency)
+        raise MrdslError([_unreadable(str(refused), "give a frame with named columns of numbers and texts")]) from None
+    return _of_values(declared, word, heads, rows, braces, currency)
+
+
+def blocks_of_rows(
+    problem: str, word: str, rows: Iterable[Mapping[str, Any]], braces: str, currency: str
+) -> Sequence[Any]:
+    """The blocks of rows that name each column, as :func:`blocks_from` has those of a table."""
+    declared = _declared(problem, word)
+    given = list(rows)
+    if not all(isinstance(row, Mapping) and all(isinstance(head, str) for head in row) for row in given):
+        raise MrdslError([_unreadable("has a row that is no dict of columns", 'write `{"name": "m5", "cores": 4}`')])
+    heads = list(dict.fromkeys(head for row in given for head in row))
+    return _of_values(declared, word, heads, [[row.get(head) for head in heads] for row in given], braces, currency)
+
+
+def blocks_of_file(
+    problem: str, word: str, path: Path, reader: str | None, braces: str, currency: str
+) -> Sequence[Any]:
+    """The blocks of ``WORD from "FILE"``, or of ``WORD from READER("FILE")``; diagnostics name its lines.
+
+    Raises MrdslError with every diagnostic.
+    """
+    declared = _declared(problem, word)
+    quoted = '"' + path.name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    block = _written(word, quoted if reader is None else f"{reader}({quoted})", braces)
+    found, said = _resolved(declared, block, path.parent, currency)
+    if has_errors(said):
+        raise MrdslError([_at_braces(each, str(path)) for each in said])
+    return found
+
+
+def _of_values(
+    declared: Block, word: str, heads: Sequence[str], rows: Iterable[Sequence[Any]], braces: str, currency: str
+) -> Sequence[Any]:
+    block = _written(word, f'"{_FILE}"', braces)
+    text, starts = as_csv(heads, rows)
     with scratch_folder() as folder:
         (folder / _FILE).write_text(text, encoding="utf-8", newline="")
-        scope = Scope(tree.FileNames((_BRACES,)), report, lambda _: None)
-        context = BlockContext(scope, Files(folder), NO_SEED, "", "", resolve_repeated)
-        try:
-            found = resolve_repeated(declared.word, declared, [block._replace(statements=statements)], context)
-        except TooManyMistakesError:
-            found = ()
-    if has_errors(report.found):
-        raise MrdslError(tuple(_at_rows(report.found, text, starts)))
+        found, said = _resolved(declared, block, folder, currency)
+    if has_errors(said):
+        raise MrdslError(tuple(_at_rows(said, text, starts)))
     if isinstance(found, Columns):
         return Columns(found.node_type, found.names, found.values, partial(_place, word, found.span_at), found.group)
     return found
+
+
+def _resolved(
+    declared: Block, block: tree.Block, folder: Path, currency: str
+) -> tuple[Sequence[Any], Sequence[Diagnostic]]:
+    report = Report(currency=currency)
+    scope = Scope(tree.FileNames((_BRACES,)), report, lambda _: None)
+    context = BlockContext(scope, Files(folder), NO_SEED, "", "", resolve_repeated)
+    try:
+        return resolve_repeated(declared.word, declared, [block], context), report.found
+    except TooManyMistakesError:
+        return (), report.found
+
+
+def _unreadable(what: str, hint: str) -> Diagnostic:
+    return error("unreadable-table", f"the table {what}", None, hint)
 
 
 def _place(word: str, span_at: Callable[[int], Span | None], row: int) -> Span | None:
@@ -85,13 +129,24 @@ def _declared(problem: str, word: str) -> Block:
     return known[word]
 
 
-def _written(word: str, braces: str) -> tuple[tree.Block, tuple[Any, ...]]:
-    document, mistakes = parse(f'{word} from "{_FILE}" {{\n{braces}\n}}\n', _BRACES)
+def _written(word: str, source: str, braces: str) -> tree.Block:
+    """The block as a spec would have it, its braces from the second line on."""
+    document, mistakes = parse(f"{word} from {source} {{\n{braces}\n}}\n", _BRACES)
     if mistakes:
         raise MrdslError([replace(each, span=None, path="braces") for each in mistakes])
+    if len(document.statements) != 1:
+        unexpected = error("unexpected-brace", "they close a brace that they do not open", None, "give what is inside")
+        raise MrdslError([replace(unexpected, path="braces")])
     (block,) = document.statements
     assert isinstance(block, tree.Block)
-    return block, block.statements or ()
+    return block._replace(statements=block.statements or ())
+
+
+def _at_braces(each: Diagnostic, source: str) -> Diagnostic:
+    """The diagnostic with a word in place of where it stands in what :func:`_written` reads."""
+    if each.span is None or each.span.file != _BRACES:
+        return each
+    return replace(each, span=None, path="braces" if each.span.line > 1 else source)
 
 
 def _at_rows(found: Sequence[Diagnostic], text: str, starts: Sequence[int]) -> Iterator[Diagnostic]:
@@ -102,7 +157,7 @@ def _at_rows(found: Sequence[Diagnostic], text: str, starts: Sequence[int]) -> I
     for each in found:
         span = each.span
         if span is None or Path(span.file).name != _FILE:
-            yield each if span is None else replace(each, span=None, path="braces")
+            yield _at_braces(each, "table")
             continue
         whole = span.column == 1 and span.end_column == len(lines[span.line - 1]) + 1 and len(heads) > 1
         column = "" if whole else f"[{heads[lines[span.line - 1][: span.column - 1].count(',')]!r}]"
