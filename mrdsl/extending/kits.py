@@ -1,4 +1,7 @@
-"""What ``mrdsl new KIND NAME`` writes: a plug-in that runs, from the folder of its kind in ``extensions/``."""
+"""What ``mrdsl new KIND NAME`` writes: a plug-in that runs, from the folder of its kind in ``extensions/``.
+
+What ``extensions/common/`` holds is in every kind that has no file of that name itself.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.resources import resource
 from mrdsl.core.writer import Together, make_folder
@@ -15,7 +19,7 @@ from mrdsl.families import KITS, family_names
 from mrdsl.solving import registry
 from mrdsl.spec.spec import METHOD_NAME
 
-_TOKENS = re.compile(r"\b(?:NAME|MODULE)\b")
+_TOKENS = re.compile(r"\b(?:NAME|MODULE|KIND)\b")
 
 
 def kit(kind: str, name: str) -> Mapping[str, str]:
@@ -27,14 +31,19 @@ def kit(kind: str, name: str) -> Mapping[str, str]:
     reason = _refused(kind, name, module)
     if reason:
         raise MrdslError([error("wrong-option", f"`{name}` is no name for {kind_words(kind)}: {reason}")])
-    folder = resource(f"extensions/{kind}")
-    words = {"NAME": name, "MODULE": module}
+    words = {"NAME": name, "MODULE": module, "KIND": kind}
 
     def filled(text: str) -> str:
         return _TOKENS.sub(lambda match: words[match[0]], text)
 
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not _is_left_over(path.relative_to(folder)))
-    return {filled(path.relative_to(folder).as_posix()): filled(path.read_text(encoding="utf-8")) for path in files}
+    files = {**_files_of("common"), **_files_of(kind)}
+    return {filled(path): filled(file.read_text(encoding="utf-8")) for path, file in sorted(files.items())}
+
+
+def _files_of(part: str) -> dict[str, Path]:
+    folder = resource(f"extensions/{part}")
+    found = ((path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file())
+    return {inside.as_posix(): path for inside, path in found if not _is_left_over(inside)}
 
 
 def _is_left_over(path: Path) -> bool:
@@ -50,11 +59,6 @@ def write(files: Mapping[str, str], folder: Path, *, force: bool = False) -> Non
         for name, text in files.items():
             with together.text(folder / name) as stream:
                 stream.write(text)
-
-
-def kind_words(kind: str) -> str:
-    """The kind with its article."""
-    return f"a {kind}"
 
 
 def _refused(kind: str, name: str, module: str) -> str:

@@ -2,7 +2,7 @@
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, Promise, QuantityKind
 
-from MODULE import hooks
+from MODULE import hooks, plan, rules
 from MODULE.facts import StreamFacts
 
 FAMILY = Family(
@@ -16,12 +16,12 @@ FAMILY = Family(
     ),
     quantities=(QuantityKind("executors", "number", "executors of a topic, or of all", over="topics", whole=True),),
     promises=(Promise("topics.rate", -1), Promise("executor.available", 1)),
-    impossible=hooks.impossible,
-    verify=hooks.verify,
-    measure=hooks.measure,
-    quantity=hooks.quantity,
-    why=hooks.why,
+    impossible=rules.impossible,
+    verify=rules.verify,
+    measure=rules.measure,
+    quantity=rules.quantity,
+    why=rules.why,
     simulate_plan=hooks.simulate_plan,
     reference=hooks.reference,
-    plans=hooks.plans,
+    plans=plan.plans,
 )

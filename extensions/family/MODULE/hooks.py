@@ -1,4 +1,4 @@
-"""What mrdsl asks of the family; each hook imports the module that answers it."""
+"""What needs Pyomo, numpy or a file; each hook imports the module that answers it when it is called."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import Needs
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.core.result import Plan, Result, Table
+from mrdsl.core.result import Plan
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -36,41 +36,6 @@ def decode(spec: Spec, model: Any, relax: bool) -> StreamPlan:
     return decode(spec, model, relax)
 
 
-def impossible(spec: Spec) -> Iterable[Diagnostic]:
-    """What no plan can keep, found without a solver."""
-    from MODULE.rules import impossible
-
-    return impossible(spec)
-
-
-def verify(spec: Spec, plan: StreamPlan, relax: bool) -> Iterable[Diagnostic]:
-    """What of the spec a plan breaks."""
-    from MODULE.rules import verify
-
-    return verify(spec, plan, relax)
-
-
-def measure(spec: Spec, plan: StreamPlan) -> float:
-    """The goal's value."""
-    from MODULE.rules import measure
-
-    return measure(spec, plan)
-
-
-def quantity(spec: Spec, plan: StreamPlan, name: str, argument: str) -> float:
-    """A quantity for `subject to`."""
-    from MODULE.rules import quantity
-
-    return quantity(spec, plan, name, argument)
-
-
-def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
-    """What `mrdsl why` prints of a plan."""
-    from MODULE.rules import why
-
-    return why(spec, result)
-
-
 def simulate_plan(spec: Spec, plan: StreamPlan, settings: Settings) -> tuple[Plan, Iterable[Diagnostic]]:
     """The plan with what runs of it showed."""
     from MODULE.simulate import simulate_plan
@@ -81,10 +46,3 @@ def simulate_plan(spec: Spec, plan: StreamPlan, settings: Settings) -> tuple[Pla
 def reference() -> str:
     """The commented spec to start from."""
     return Path(__file__).with_name("reference.mrspec").read_text(encoding="utf-8")
-
-
-def plans() -> tuple[type[Plan], ...]:
-    """The classes of plans, so that saved ones can be read back."""
-    from MODULE.plan import StreamPlan
-
-    return (StreamPlan,)

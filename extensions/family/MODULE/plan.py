@@ -23,3 +23,8 @@ class StreamPlan(Plan):
             for topic, count in self.executors.items()
         ]
         return (Table("Executors", heads, rows),)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """The classes of plans, so that saved ones can be read back."""
+    return (StreamPlan,)

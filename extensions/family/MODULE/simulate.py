@@ -20,6 +20,6 @@ def simulate_plan(spec: Spec, plan: StreamPlan, settings: Settings) -> tuple[Str
     kept_up = {}
     for topic in spec.facts.topics:
         most = plan.executors[topic.name] * spec.facts.executor.throughput
-        runs = [stream(settings.seed + run, topic.name).poisson(topic.rate, SECONDS) for run in range(settings.runs)]
+        runs = [stream(settings.seed, run, topic.name).poisson(topic.rate, SECONDS) for run in range(settings.runs)]
         kept_up[topic.name] = float(np.mean([(come <= most).mean() for come in runs]))
     return replace(plan, kept_up=kept_up), ()

@@ -1,4 +1,4 @@
-"""The policy NAME; ``DECLARED`` is the file that its entry point names."""
+"""The KIND NAME; ``DECLARED`` is the file that its entry point names."""
 
 from pathlib import Path
 
