@@ -14,7 +14,6 @@ from pathlib import Path
 from mrdsl.core.diagnostics import Diagnostic, Severity
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.extending.report import FAULTS, Checked, Trial
 from mrdsl.families import SHIPPED, family, reference_text
 from mrdsl.families.schedule.market import machine_type
@@ -25,6 +24,7 @@ from mrdsl.planning.ended_results import goal_of
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.document import result_document
 from mrdsl.simulation.audit import audit
+from mrdsl.solving.agreement import contradicts
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.references import named_at, steps_of
 from mrdsl.spec.spec import Spec
@@ -142,8 +142,8 @@ def _false_claims(spec: Spec, name: str, result: Result, known: Known) -> Iterat
     bound, value = result.bound, best.value
     if declared is None or bound is None or value is None:
         return
-    sign = -1.0 if goal_of(spec, declared).sense == "maximize" else 1.0
-    if sign * (bound - value) > FEASIBILITY * max(1.0, abs(bound), abs(value)):
+    size = max(1.0, result.size, best.size)
+    if contradicts(bound, value, goal_of(spec, declared).sense == "maximize", size):
         yield f"its bound {bound:g} is contradicted by a plan worth {value:g}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 
 import mrdsl
 from mrdsl.core import plugins
+from mrdsl.core.resources import resource
+from mrdsl.extending import pipelines
 from mrdsl.extending.checking import check_plugin, named
 from mrdsl.extending.kits import kit, write
+from mrdsl.solving.agreement import TOLERANCE
 from tests.command_lines import run_here
 
 SPEC = Path(__file__).resolve().parents[2] / "models" / "makespan" / "two-jobs.mrspec"
@@ -251,3 +255,13 @@ def test_modules_beside_a_solver_file_are_found(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "flatsteps.py").chmod(0o666)
     with named(tmp_path), pytest.raises(mrdsl.MrdslError, match="can be written by others"):
         mrdsl.solve(mrdsl.load(SPEC), "flat")
+
+
+def test_a_bound_is_false_where_a_plan_is_better_by_more_than_points_hold_to() -> None:
+    """As everywhere: a value may lie beyond a true bound by ``TOLERANCE`` of its size."""
+    spec = mrdsl.load(resource("models") / "capacity" / "quickstart.mrspec")
+    best = mrdsl.solve(spec, "direct")
+    assert best.value is not None
+    for beyond, complaints in ((0.5 * TOLERANCE, 0), (2.0 * TOLERANCE, 1)):
+        claimed = replace(best, bound=best.value * (1.0 + beyond))
+        assert len(list(pipelines._false_claims(spec, "capacity", claimed, lambda _: best))) == complaints

@@ -135,15 +135,23 @@ def test_a_profile_of_what_is_maximized_and_of_what_has_no_ratio() -> None:
 
 
 def test_contradictions() -> None:
-    assert contradictions(ROWS, 1e-5) == []
+    assert contradictions(ROWS) == []
     wrong = [*ROWS, row(1, "hasty", 9.0, bound=8.0)]
-    assert [(one["method"], other["method"]) for one, other in contradictions(wrong, 1e-5)] == [("hasty", "exact")]
+    assert [(one["method"], other["method"]) for one, other in contradictions(wrong)] == [("hasty", "exact")]
     relaxed = [*ROWS, row(1, "hasty", 9.0, bound=9.0, relax=True)]
-    assert contradictions(relaxed, 1e-5) == [], "fractions may be better than what is proven of whole numbers"
+    assert contradictions(relaxed) == [], "fractions may be better than what is proven of whole numbers"
     bounding = [row(1, "a", 9.0), row(1, "b", 10.0, bound=10.0, relax=True)]
-    assert len(contradictions(bounding, 1e-5)) == 1, "what is proven of fractions holds for whole numbers"
+    assert len(contradictions(bounding)) == 1, "what is proven of fractions holds for whole numbers"
     most = [{**each, "sense": "maximize"} for each in bounding]
-    assert contradictions(most, 1e-5) == []
+    assert contradictions(most) == []
+
+
+def test_a_contradiction_is_more_than_tolerances_explain() -> None:
+    """A cost of 0 beside a proven 1e-9 is what rounding leaves, unless all that costs something is that small."""
+    rows = [row(1, "a", 0.0), row(1, "b", 1e-9, bound=1e-9)]
+    assert contradictions(rows) == []
+    assert contradictions([{**each, "size": 5.0} for each in rows]) == []
+    assert len(contradictions([{**each, "size": 1e-6} for each in rows])) == 1
 
 
 def test_a_profile_is_drawn_in_steps() -> None:

@@ -34,7 +34,7 @@ LIMIT_COLUMNS = {
 """The columns of the limits, by the fields of :class:`mrdsl.core.result.Limits`."""
 COLUMNS = (
     *("run", "spec", "method", "seed", "relax", *LIMIT_COLUMNS.values()),
-    *("key", "problem", "title", "sense", *FINDINGS, "solver_version", "cpu_seconds", "mrdsl", "python"),
+    *("key", "problem", "title", "sense", "size", *FINDINGS, "solver_version", "cpu_seconds", "mrdsl", "python"),
 )
 """All columns that the runs of any study have, beside ``runs``, params and what plans say."""
 
@@ -120,6 +120,7 @@ class StudyRun:
                 "problem": result.problem,
                 "title": result.title,
                 "sense": result.sense,
+                "size": result.size,
                 **findings(loaded.spec, result),
                 "solver_version": result.solver.get("version"),
                 "cpu_seconds": processor,

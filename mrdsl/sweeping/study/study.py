@@ -20,7 +20,6 @@ from mrdsl.core.tables import frame_of
 from mrdsl.core.watching import tell, work
 from mrdsl.core.writer import claimed, overwriting, refusals
 from mrdsl.reporting.study_folder import StudyFolder
-from mrdsl.solving.agreement import TOLERANCE
 from mrdsl.sweeping.journal import append, opened
 from mrdsl.sweeping.study.asked import plan_mistakes
 from mrdsl.sweeping.study.declaration import Profile, Study
@@ -212,7 +211,7 @@ def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Stud
             study.text.key(("runs",)),
             "one of the two is wrong: solve the spec with a third method, and report it",
         )
-        for one, other in contradictions(rows, TOLERANCE)
+        for one, other in contradictions(rows)
     )
     titles = tuple(pivot.title or f"{pivot.value} above {pivot.above}" for pivot in without)
     return replace(done, tables=tuple(tables), charts=tuple(charts), diagnostics=found, left_out_tables=titles)

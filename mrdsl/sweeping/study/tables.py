@@ -9,6 +9,7 @@ from typing import Any
 from mrdsl.core.charts import BarChart, LineChart, Series
 from mrdsl.core.result import Table
 from mrdsl.reporting.text import cell_text
+from mrdsl.solving.agreement import contradicts
 from mrdsl.sweeping.study.declaration import BEST, BOUND, Pivot
 from mrdsl.sweeping.study.rows import (
     GOAL,
@@ -168,10 +169,11 @@ def _cell(value: Any) -> Any:
     return value if isinstance(value, str | int | float) or value is None else str(value)
 
 
-def contradictions(rows: Rows, tolerance: float) -> list[tuple[Row, Row]]:
+def contradictions(rows: Rows) -> list[tuple[Row, Row]]:
     """Pairs of runs of one instance of which the one's value is better than what the other proved to be possible.
 
-    A bound of a relaxation holds for whole numbers too, not the other way round.
+    A bound of a relaxation holds for whole numbers too, not the other way round. Where neither run knows the size of
+    the goal's terms, they are taken for 1 at least.
     """
     found = []
     by_instance: dict[Any, list[Row]] = {}
@@ -183,7 +185,7 @@ def contradictions(rows: Rows, tolerance: float) -> list[tuple[Row, Row]]:
                 value, bound = number(one.get("value")), number(other.get("bound"))
                 if value is None or bound is None or (relaxed(one) and not relaxed(other)):
                     continue
-                beyond = value - bound if one.get("sense") == "maximize" else bound - value
-                if beyond > tolerance * max(abs(value), abs(bound)):
+                size = max(number(one.get("size")) or 0.0, number(other.get("size")) or 0.0) or 1.0
+                if contradicts(bound, value, one.get("sense") == "maximize", size):
                     found.append((one, other))
     return found
