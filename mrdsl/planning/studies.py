@@ -32,12 +32,16 @@ def known_studies(tell: Tell = lambda _: None) -> Mapping[str, Experiment]:
     return found
 
 
+def study_files() -> Mapping[str, Path]:
+    """The study files that come with mrdsl by name, family by family, beside the models that they run."""
+    return {path.stem: path for path in sorted(resource("models").glob("*/*.toml"))}
+
+
 def study_named(name: str, tell: Tell = lambda _: None) -> Experiment:
     """The study of a name. Raises MrdslError ``unknown-experiment``."""
     known = known_studies(tell)
     if name not in known:
-        in_files = {path.stem for path in resource("models").glob("*/*.toml")}
-        hint = f"it is a file: mrdsl study {name}" if name in in_files else did_you_mean(name, known, "studies: ")
+        hint = f"it is a file: mrdsl study {name}" if name in study_files() else did_you_mean(name, known, "studies: ")
         raise MrdslError([error("unknown-experiment", f"there is no study `{name}`", None, hint)])
     return known[name]
 

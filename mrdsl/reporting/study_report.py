@@ -20,4 +20,6 @@ def study_report(
         repeated(command, {f"option {option}": value for option, value in options.items()}),
     )
     drawn = f"{len(charts)} charts, {len(tables)} tables."
-    return Report(f"Study {name}", f"{doc[:1].upper()}{doc[1:]}.", drawn, tuple(s for s in sections if s.parts))
+    question = f"{doc[:1].upper()}{doc[1:]}"
+    asked = question if question.endswith((".", "?", "!")) else f"{question}."
+    return Report(f"Study {name}", asked, drawn, tuple(s for s in sections if s.parts))

@@ -12,14 +12,16 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
+from mrdsl.planning.studies import study_files
+from mrdsl.reporting.study_report import study_report
 from mrdsl.sweeping.axes import Axis
 from mrdsl.sweeping.study.declaration import Study
 from mrdsl.sweeping.study.planned import planned
 from mrdsl.sweeping.study.reader import read_study
-from mrdsl.sweeping.study.shipped import filled_folder, shipped_files, shipped_studies, study_file
+from mrdsl.sweeping.study.shipped import filled_folder, shipped_studies, study_file
 from mrdsl.sweeping.study.study import Studied, Way, run_study
 
-SHIPPED = shipped_files()
+SHIPPED = study_files()
 RUNS = {"energy-sensitivity": 8 * 3 + 2 * 8 * 16 * 4, "hybrid-weights": (7 + 5) * 4 * 3, "makespan-quality": 50 * 10}
 OPTIMA = Path(__file__).parents[1] / "families" / "makespan" / "optima.tsv"
 
@@ -60,6 +62,12 @@ def by_method(done: Studied, **wanted: Any) -> dict[str, float]:
 def test_all_shipped_studies_are_known_here() -> None:
     assert RUNS.keys() == SHIPPED.keys()
     assert all(study.about for study in shipped_studies().values())
+
+
+def test_a_report_asks_in_one_sentence() -> None:
+    """What a study asks ends in one sign, whether its file wrote it or not."""
+    for about, asked in (("what it costs", "What it costs."), ("what it costs.", "What it costs."), ("why?", "Why?")):
+        assert study_report("x", about, [], [], {}, "").decision == asked
 
 
 @pytest.mark.parametrize("name", RUNS)

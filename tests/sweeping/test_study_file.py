@@ -326,6 +326,16 @@ def test_a_folder_of_links_does_not_lead_outside(folder: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_link_that_leads_round_to_itself_is_told(outside: bool, folder: Path) -> None:
+    (folder / "specs" / "loop.mrspec").symlink_to("loop.mrspec")
+    for specs in ("specs", "specs/*.mrspec", "specs/loop.mrspec"):
+        study = study_of(f'[[runs]]\nspecs = "{specs}"\n', "night.toml")
+        with pytest.raises(MrdslError) as failure:
+            planned(study, folder, outside)
+        assert {each.code for each in failure.value.diagnostics} <= {"missing-file", "unreadable-file"}
+
+
 def test_an_optional_method_is_left_out_where_it_is_not_installed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -146,7 +146,7 @@ class _Planner:
             return []
         paths = [folder / name for name in names if not pattern or fnmatchcase(name, pattern)]
         root = self.folder.resolve()
-        return [path for path in paths if self.outside or path.resolve().is_relative_to(root)]
+        return [path for path in paths if self.outside or _is_within(path, root)]
 
     def _name(self, path: Path) -> str:
         """A spec in the study's folder by its way from there, however that was written; any other as it was."""
@@ -253,6 +253,14 @@ class _Planner:
                     design.name,
                     sources,
                 )
+
+
+def _is_within(path: Path, root: Path) -> bool:
+    """Whether a file lies below a folder; a link to itself leads nowhere else, and is told when it is read."""
+    try:
+        return path.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):
+        return True
 
 
 def _declared(solver: SolverFile | None) -> str:

@@ -6,28 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.resources import resource
 from mrdsl.core.suggestions import did_you_mean
+from mrdsl.planning.studies import study_files
 from mrdsl.spec.spec import METHOD_NAME
 from mrdsl.sweeping.study.declaration import Study
 from mrdsl.sweeping.study.reader import read_study
 
-ENDING = ".toml"
-
-
-def shipped_files() -> Mapping[str, Path]:
-    """The shipped study files by name, family by family."""
-    return {path.stem: path for path in sorted(resource("models").glob(f"*/*{ENDING}"))}
-
 
 def shipped_studies() -> Mapping[str, Study]:
     """The shipped studies by name."""
-    return {name: read_study(path) for name, path in shipped_files().items()}
+    return {name: read_study(path) for name, path in study_files().items()}
 
 
 def study_file(given: str) -> Path:
     """The file that a user names: itself, or the shipped one of that name. Raises MrdslError ``missing-file``."""
-    known = shipped_files()
+    known = study_files()
     if METHOD_NAME.fullmatch(given) and not Path(given).is_file():
         if given in known:
             return known[given]
@@ -38,4 +31,4 @@ def study_file(given: str) -> Path:
 
 def filled_folder(given: str) -> Path | None:
     """The folder whose tables are wanted, None for a study to be run: a shipped one goes on in a folder of its name."""
-    return Path(given) if Path(given).is_dir() and given not in shipped_files() else None
+    return Path(given) if Path(given).is_dir() and given not in study_files() else None
