@@ -59,9 +59,7 @@ def own_goal_mistake(goal: Goal, family: Family) -> Mistake | None:
 def _unit_mistake(expression: Expression, unit: Any, quantities: Mapping[str, QuantityKind]) -> Mistake | None:
     said = units.dimension_of(unit) if isinstance(unit, str) else None
     if said is None:
-        return Mistake(
-            "unknown-unit", f"{described(unit)} is no SI unit", 'give one such as "USD", "s", "J" or "USD/kg"'
-        )
+        return _no_unit(unit)
     try:
         found = dimension_of(expression, {name: units.KINDS[kind.kind].dimension for name, kind in quantities.items()})
     except MixedDimensionsError as mixed:

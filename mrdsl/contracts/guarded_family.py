@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +13,8 @@ from mrdsl.contracts.family import ArrayForm, Experiment, Export, Family, Formul
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.plugins import Plugin
 from mrdsl.core.result import Plan, Result, Table
+from mrdsl.exchange.registry import TARGETS, Target
+from mrdsl.exchange.targets.deployment import Deployment, Exported
 from mrdsl.spec.declared import described
 
 Mistake = Callable[[Any], str]
@@ -24,6 +27,8 @@ def guarded_family(declared: Family, plugin: Plugin) -> Family:
         for name, mistake in RETURNS.items()
         if (hook := getattr(declared, name)) is not None
     }
+    if "targets" in hooks:
+        hooks["targets"] = partial(_targets, hooks["targets"], plugin)
     formulations = tuple(_formulation(each, plugin) for each in declared.formulations)
     experiments = tuple(_experiment(each, plugin) for each in declared.experiments)
     exports = tuple(_export(each, plugin) for each in declared.exports)
@@ -43,9 +48,35 @@ def _formulation(declared: Formulation, plugin: Plugin) -> Formulation:
 
 
 def _form(form: ArrayForm | None, plugin: Plugin) -> ArrayForm | None:
-    return (
-        None if form is None else replace(form, decode=plugin.guarded(form.decode, "`decode` of arrays", plan_mistake))
+    if form is None:
+        return None
+    columns = form.program.costs.shape
+
+    def point_mistake(value: Any) -> str:
+        right = getattr(value, "shape", None) == columns
+        return "" if right else f"returned {described(value)} instead of an array of {columns[0]} values"
+
+    return replace(
+        form,
+        decode=plugin.guarded(form.decode, "`decode` of arrays", plan_mistake),
+        row_name=plugin.guarded(form.row_name, "`row_name` of arrays", _is(str, "a row's name")),
+        point=form.point and plugin.guarded(form.point, "`point` of arrays", _or_none(point_mistake)),
     )
+
+
+def _targets(hook: Callable[[], tuple[Target, ...]], plugin: Plugin) -> tuple[Target, ...]:
+    return tuple(each if each in TARGETS else _target(each, plugin) for each in hook())
+
+
+def _target(declared: Target, plugin: Plugin) -> Target:
+    """A target of the plug-in's own."""
+    part = f"the target {declared.name}"
+
+    def load() -> Callable[..., Exported]:
+        function = plugin.guarded(declared.load, part)()
+        return plugin.guarded(function, part, _is(Exported, "an Exported"), (ValueError,))
+
+    return replace(declared, load=load)
 
 
 def _experiment(declared: Experiment, plugin: Plugin) -> Experiment:
@@ -108,7 +139,8 @@ RETURNS: Mapping[str, Mistake] = MappingProxyType(
         "report": _anything,
         "simulate": _is(Result, "a Result"),
         "simulate_plan": _is(tuple, "a plan and diagnostics"),
-        "deployments": _is(tuple, "deployments"),
+        "deployments": _all_are(Deployment, "deployments"),
+        "targets": _all_are(Target, "targets"),
         "reference": _is(str, "the text of a spec"),
         "plans": _classes_mistake,
         "shown_again": _or_none(plan_mistake),

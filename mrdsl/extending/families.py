@@ -57,6 +57,7 @@ TAKE = {
     "plans": 0,
     "operated": 2,
     "deployments": 2,
+    "targets": 0,
 }
 """How many values each hook is called with."""
 OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "arrays": 2, "known": 2, "refine": 5, "compiled": 2}

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mrdsl
+from mrdsl.contracts.family import ArrayForm
+from mrdsl.contracts.guarded_family import guarded_family
 from mrdsl.core import plugins
+from mrdsl.core.plugins import Plugin
+from mrdsl.core.program_rows import ProgramRows
 from mrdsl.extending.checking import check_plugin, named
 from mrdsl.extending.kits import kit, write
 from tests.command_lines import run_here
+from tests.families.foreign.shop import FAMILY, ShopPlan
 
 FAULTS: dict[str, tuple[str, str, str, str, str]] = {
     # what is wrong: the file, the text in it, what stands there instead, the message, the text of the line told
@@ -98,6 +106,72 @@ def test_a_fault_is_told_with_its_line(fault: str, folder: Path) -> None:
     assert Path(found.span.file) == path
     assert line in path.read_text(encoding="utf-8").splitlines()[found.span.line - 1]
     assert (found.code, found.span) in [(each.code, each.span) for each in check_plugin(folder).complaints]
+
+
+EXPORTS: dict[str, tuple[str, str, str]] = {
+    # what is wrong: the hook `targets` (and what it is of), the message, the text of the line told
+    "it raises": ("lambda: 1 / 0", "failed with ZeroDivisionError: division by zero, in `targets`", "targets="),
+    "it gives no targets": ("lambda: (3,)", "gave the int 3 among targets, in `targets`", "targets="),
+    "its own cannot be loaded": ("lambda: (Target('emr2', '', '', own.nothing),)", "AttributeError", "targets="),
+    "its own raises": ("lambda: (Target('emr2', '', '', lambda: own.raises),)", "KeyError: 'x'", "raise KeyError"),
+    "its own gives a text": (
+        "lambda: (Target('emr2', '', '', lambda: own.writes),)",
+        "returned the str 'text' instead of an Exported, in the target emr2",
+        "def writes",
+    ),
+    "its clusters are none": ("lambda: (EMR,)", "gave the int 4 among deployments, in `deployments`", "deployments="),
+}
+OWN = """
+from mrdsl.exchange.targets.deployment import Deployment
+
+def raises(deployment, wishes):
+    raise KeyError("x")
+
+def writes(deployment, wishes):
+    return "text"
+
+def clusters():
+    return (Deployment((), (), ()),)
+"""
+
+
+@pytest.mark.parametrize("fault", EXPORTS)
+def test_a_fault_of_an_export_is_told_with_its_line(fault: str, folder: Path) -> None:
+    targets, message, line = EXPORTS[fault]
+    (folder / "streams" / "own.py").write_text(OWN, encoding="utf-8")
+    deployments = "lambda spec, plan: (4,)" if "EMR" in targets else "lambda spec, plan: own.clusters()"
+    hooks = f"    why=hooks.why,\n    deployments={deployments},\n    targets={targets},\n"
+    change(folder, "__init__.py", "    why=hooks.why,\n", hooks)
+    imported = "from mrdsl.exchange.registry import EMR, Target\nfrom streams import hooks, own"
+    change(folder, "__init__.py", "from streams import hooks", imported)
+    with named(folder), pytest.raises(mrdsl.PluginError) as told:
+        mrdsl.export(reference(folder), "emr" if "EMR" in targets else "emr2")
+    (found,) = told.value.diagnostics
+    assert message in found.message
+    assert found.span is not None
+    assert line in Path(found.span.file).read_text(encoding="utf-8").splitlines()[found.span.line - 1]
+
+
+@pytest.mark.parametrize(
+    ("hook", "message"),
+    [
+        ("decode", "returned the int 5 instead of a Plan, in `decode` of arrays"),
+        ("row_name", "returned the int 5 instead of a row's name, in `row_name` of arrays"),
+        ("point", "returned the int 5 instead of an array of 1 values, in `point` of arrays"),
+    ],
+)
+def test_hooks_of_arrays_are_guarded(hook: str, message: str) -> None:
+    """What each raises, and what it gives, is told as the family's."""
+    program = ProgramRows(costs=[1.0], lower=[0.0], upper=[1.0]).program()
+    raised = f"ZeroDivisionError: division by zero, in `{hook}` of arrays"
+    form = ArrayForm(program, str, lambda _: ShopPlan(1.0))
+    for wrong, told_so in ((lambda _: 5, message), (lambda _: 1 / 0, raised)):
+        broken: Any = replace(form, **{hook: wrong})
+        formulation = replace(FAMILY.formulations[0], arrays=lambda spec, relax, broken=broken: broken)
+        guarded = guarded_family(replace(FAMILY, formulations=(formulation,)), Plugin("the family `shop`", (__file__,)))
+        arrays: Any = guarded.formulations[0].arrays
+        with pytest.raises(mrdsl.PluginError, match=re.escape(told_so)):
+            getattr(arrays(None, False), hook)(0)
 
 
 NONE: dict[str, tuple[str, str, str, str]] = {
