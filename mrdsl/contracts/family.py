@@ -7,7 +7,7 @@ are called, so that ``check`` and ``fmt`` load neither Pyomo nor a solver.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -254,3 +254,18 @@ class Family:
     reference: Callable[[], str] | None = None
     plans: Callable[[], tuple[type[Plan], ...]] | None = None
     operated: Callable[[Spec, Any], Operated] | None = None
+
+
+def missing_in(declared: Family) -> Iterator[str]:
+    """What a family lacks without which nothing can be asked of it, in words."""
+    if not declared.formulations and not declared.method:
+        yield "has neither a formulation nor a method: nothing solves it"
+    for one in declared.formulations:
+        if not one.run and not (one.build and one.decode):
+            yield f"lacks a hook: its formulation `{one.name}` has neither `run` nor both `build` and `decode`"
+    if declared.quantities and declared.quantity is None:
+        yield "lacks a hook: it names quantities, but has no `quantity`"
+    if declared.targets is not None and declared.deployments is None:
+        yield "lacks a hook: it has `targets`, but no `deployments`"
+    if not declared.goals:
+        yield "names no goal"

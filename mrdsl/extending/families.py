@@ -18,7 +18,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from mrdsl.contracts.family import Family
+from mrdsl.contracts.family import Family, missing_in
 from mrdsl.core.diagnostics import MrdslError, has_errors
 from mrdsl.core.result import Plan, Result, Table
 from mrdsl.core.units import KINDS, UNITS
@@ -125,16 +125,17 @@ def takes(function: Callable[..., Any], count: int) -> bool:
     return True
 
 
+def it_lacks_nothing(declared: Family) -> Iterator[str]:
+    """Goals, a way to be solved, and the hooks that belong to what it names."""
+    yield from (f"it {what}" for what in missing_in(declared))
+
+
 def it_says_what_it_is(declared: Family) -> Iterator[str]:
-    """A summary, a source, facts, goals, and a way to be solved."""
+    """A summary, a source, and facts."""
     if not declared.summary or not declared.paper:
         yield "`summary` and `paper` say what it is and where it comes from; write `none` for no paper"
     if not issubclass(declared.facts, Node):
         yield f"its facts, {declared.facts.__name__}, are no Node"
-    if not declared.goals:
-        yield "it names no goal"
-    if not declared.formulations and not declared.method:
-        yield "it has neither a formulation nor a method"
 
 
 def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
@@ -152,8 +153,8 @@ def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
 
 def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
     """Each quantity is there once, of a known kind, over blocks that the facts have."""
-    if (declared.quantity is None) != (not declared.quantities):
-        yield "`quantities` and the hook `quantity` come together"
+    if declared.quantity is not None and not declared.quantities:
+        yield "it has the hook `quantity`, and names no quantities"
     if len({quantity.name for quantity in declared.quantities}) != len(declared.quantities):
         yield "it names a quantity twice"
     fields = declarations(declared.facts)
@@ -191,14 +192,12 @@ def _item_at(node: type[Node], words: list[str]) -> Item | None:
 
 
 def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
-    """Each formulation has a name of its own, a word about it, and either run or build and decode."""
+    """Each formulation has a name of its own, a word about it, and not half of a model."""
     if len({formulation.name for formulation in declared.formulations}) != len(declared.formulations):
         yield "it names a formulation twice"
     for formulation in declared.formulations:
         if not formulation.doc:
             yield f"the formulation {formulation.name} has no word about it"
-        if not formulation.run and not (formulation.build and formulation.decode):
-            yield f"the formulation {formulation.name} has neither `run` nor both `build` and `decode`"
         if (formulation.build is None) != (formulation.decode is None):
             yield f"the formulation {formulation.name}: `build` and `decode` come together"
 
@@ -350,6 +349,7 @@ def simulated_twice(spec: Spec, jobs: int | None) -> Iterator[str]:
 
 
 DECLARES: tuple[Declares, ...] = (
+    it_lacks_nothing,
     it_says_what_it_is,
     its_goals_have_a_unit,
     its_quantities_have_a_kind_and_blocks,

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mrdsl.contracts.family import Family
+from mrdsl.contracts.family import Family, missing_in
 from mrdsl.core.diagnostics import MrdslError, Related, error
 from mrdsl.core.entry_points import entry_points_of, load
 
@@ -87,14 +87,7 @@ def _missing(declared: Family) -> str:
     """What a family lacks without which nothing can be asked of it, in words."""
     if declared.name in KITS:
         return f"bears a name that is a word of `mrdsl new`: {', '.join(KITS)}"
-    if not declared.formulations and not declared.method:
-        return "has neither a formulation nor a method: nothing solves it"
-    for one in declared.formulations:
-        if not one.run and not (one.build and one.decode):
-            return f"lacks a hook: its formulation `{one.name}` has neither `run` nor both `build` and `decode`"
-    if declared.quantities and declared.quantity is None:
-        return "lacks a hook: it names quantities, but has no `quantity`"
-    return "names no goal" if not declared.goals else ""
+    return next(missing_in(declared), "")
 
 
 def _plugin(point: EntryPoint) -> Plugin | None:

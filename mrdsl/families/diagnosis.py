@@ -15,9 +15,8 @@ from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.declared import Mistake, described, python_number_mistake
-from mrdsl.spec.expression import PlanQuantity, quantities_in
 from mrdsl.spec.options import METHOD_OPTIONS, SEED
-from mrdsl.spec.spec import Constraint, Goal, Method, Spec
+from mrdsl.spec.spec import Constraint, Goal, Method, Spec, asked_where
 from mrdsl.spec.validation import item_mistake, name_mistake, validate
 
 _SHOWN = 10
@@ -90,7 +89,7 @@ def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
     """The names in what is asked of a plan, ``admitted(sort)``, that no block of the facts bears."""
     over = {quantity.name: quantity for quantity in family.quantities if quantity.takes_argument}
     known: dict[str, frozenset[str]] = {}
-    for path, span, quantity in _asked(spec):
+    for path, span, quantity in asked_where(spec):
         kind = over.get(quantity.name)
         if kind is None or not (quantity.argument or kind.needs_argument):
             continue
@@ -102,17 +101,6 @@ def _unknown_members(spec: Spec, family: Family) -> Iterator[Diagnostic]:
             message = f"there is no `{quantity.argument}` among the {field}"
             hint = f"{field}: " + ", ".join(sorted(members)[:_SHOWN])
             yield _told(Mistake("unknown-name", message, hint), path, span)
-
-
-def _asked(spec: Spec) -> Iterator[tuple[str, Any, PlanQuantity]]:
-    """Every quantity of the plan that the spec mentions, with the path and the place of what mentions it."""
-    for index, constraint in enumerate(spec.constraints):
-        for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)):
-            yield f"constraints[{index}]", constraint.span, quantity
-    for index, let in enumerate(spec.lets):
-        yield from ((f"lets[{index}]", let.span, quantity) for quantity in quantities_in(let.expression))
-    if spec.goal is not None and spec.goal.expression is not None:
-        yield from (("goal", spec.goal.span, quantity) for quantity in quantities_in(spec.goal.expression))
 
 
 def _told(mistake: Mistake, path: str, span: Any = None) -> Diagnostic:

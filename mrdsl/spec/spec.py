@@ -168,10 +168,15 @@ class Spec:
 
 def asked_of(spec: Spec) -> Iterator[PlanQuantity]:
     """Every quantity of the plan that the spec mentions: in comparisons, by ``let``, as a goal of its own."""
-    for constraint in spec.constraints:
-        yield from quantities_in(constraint.left)
-        yield from quantities_in(constraint.right)
-    for let in spec.lets:
-        yield from quantities_in(let.expression)
+    return (quantity for _, _, quantity in asked_where(spec))
+
+
+def asked_where(spec: Spec) -> Iterator[tuple[str, Span | None, PlanQuantity]]:
+    """The same with the path (``lets[0]``) and the place of what mentions it."""
+    for index, constraint in enumerate(spec.constraints):
+        for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right)):
+            yield f"constraints[{index}]", constraint.span, quantity
+    for index, let in enumerate(spec.lets):
+        yield from ((f"lets[{index}]", let.span, quantity) for quantity in quantities_in(let.expression))
     if spec.goal is not None and spec.goal.expression is not None:
-        yield from quantities_in(spec.goal.expression)
+        yield from (("goal", spec.goal.span, quantity) for quantity in quantities_in(spec.goal.expression))

@@ -140,10 +140,10 @@ def test_a_fault_of_an_export_is_told_with_its_line(fault: str, folder: Path) ->
     targets, message, line = EXPORTS[fault]
     (folder / "streams" / "own.py").write_text(OWN, encoding="utf-8")
     deployments = "lambda spec, plan: (4,)" if "EMR" in targets else "lambda spec, plan: own.clusters()"
-    hooks = f"    why=hooks.why,\n    deployments={deployments},\n    targets={targets},\n"
-    change(folder, "__init__.py", "    why=hooks.why,\n", hooks)
-    imported = "from mrdsl.exchange.registry import EMR, Target\nfrom streams import hooks, own"
-    change(folder, "__init__.py", "from streams import hooks", imported)
+    hooks = f"    why=rules.why,\n    deployments={deployments},\n    targets={targets},\n"
+    change(folder, "__init__.py", "    why=rules.why,\n", hooks)
+    imported = "from mrdsl.exchange.registry import EMR, Target\nfrom streams import hooks, own, plan, rules"
+    change(folder, "__init__.py", "from streams import hooks, plan, rules", imported)
     with named(folder), pytest.raises(mrdsl.PluginError) as told:
         mrdsl.export(reference(folder), "emr" if "EMR" in targets else "emr2")
     (found,) = told.value.diagnostics
@@ -184,6 +184,12 @@ NONE: dict[str, tuple[str, str, str, str]] = {
         "lacks a hook: its formulation",
     ),
     "quantities without their hook": ("__init__.py", "    quantity=rules.quantity,\n", "", "has no `quantity`"),
+    "targets without clusters": (
+        "__init__.py",
+        "    why=rules.why,",
+        "    why=rules.why,\n    targets=lambda: (),",
+        "`targets`, but no `deployments`",
+    ),
     "another name": ("__init__.py", 'name="streams"', 'name="rivers"', "calls itself `rivers`"),
     "no goal": ("__init__.py", "goals=(GoalKind(", "goals=() and (GoalKind(", "names no goal"),
 }

@@ -74,7 +74,15 @@ BROKEN: dict[str, tuple[contract.Declares, dict[str, Any], str]] = {
         {"goals": (GoalKind("minimize", "cost", "florins", "what it costs"),)},
         "the unknown unit 'florins'",
     ),
-    "a quantity without a hook": (contract.its_quantities_have_a_kind_and_blocks, {"quantity": None}, "come together"),
+    "a quantity without a hook": (contract.it_lacks_nothing, {"quantity": None}, "names quantities, but has no"),
+    "a hook without a quantity": (
+        contract.its_quantities_have_a_kind_and_blocks,
+        {"quantities": ()},
+        "has the hook `quantity`",
+    ),
+    "no goal": (contract.it_lacks_nothing, {"goals": ()}, "it names no goal"),
+    "no way to be solved": (contract.it_lacks_nothing, {"formulations": ()}, "neither a formulation nor a method"),
+    "targets of no clusters": (contract.it_lacks_nothing, {"targets": lambda: ()}, "`targets`, but no `deployments`"),
     "a promise of nothing": (
         contract.its_promises_are_numbers_of_the_facts,
         {"promises": (Promise("server.speed", 1),)},
