@@ -71,8 +71,8 @@ class Formulation:
     ``run(spec, relax, limits, solve)`` replaces build, solve and decode.
     ``arrays(spec, relax)``: the linear program that ``build`` comes to, without Pyomo, or None where the spec has
     more than the formulation's plain form; tests hold that both are the same.
-    ``known(spec, relax)``: a plan with a proven bound, found cheaply without a solver, or None: a claim that it
-    contradicts is withdrawn. The function's name says the method.
+    ``known(spec, relax, limits)``: a plan with a proven bound, found cheaply without a solver, or None: a claim that
+    it contradicts is withdrawn. Of the limits there is a time alone. The function's name says the method.
     ``refine(spec, relax, limits, result, solve)``: what the model leaves out, done to the result that was read from it,
     by more models where there is a solver; the bound stays one. ``compiled(spec, relax)``: the model with what that of
     ``build`` leaves out, for ``compile`` and for what reads a solution of it.
@@ -87,7 +87,7 @@ class Formulation:
     decode: Callable[[Spec, Any, bool], Plan] | None = None
     run: Callable[[Spec, bool, Limits, SolveModel], Result] | None = None
     arrays: Callable[[Spec, bool], ArrayForm | None] | None = None
-    known: Callable[[Spec, bool], Result | None] | None = None
+    known: Callable[[Spec, bool, Limits], Result | None] | None = None
     refine: Callable[[Spec, bool, Limits, Result, SolveModel | None], Result] | None = None
     compiled: Callable[[Spec, bool], Any] | None = None
     other_goals: str = ""

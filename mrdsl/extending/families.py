@@ -60,7 +60,7 @@ TAKE = {
     "targets": 0,
 }
 """How many values each hook is called with."""
-OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "arrays": 2, "known": 2, "refine": 5, "compiled": 2}
+OF_FORMULATIONS = {"needs": 2, "build": 2, "decode": 3, "run": 4, "arrays": 2, "known": 3, "refine": 5, "compiled": 2}
 
 Declares = Callable[[Family], Iterator[str]]
 OfReference = Callable[[Family, Spec, Result], Iterator[str]]

@@ -29,6 +29,8 @@ from mrdsl.spec.spec import Spec
 if TYPE_CHECKING:
     from mrdsl.core.answer import Answer
 
+KNOWN_PART = 0.25
+"""The part of a time limit in which a family may find what a solver begins at."""
 LEAST_TIME = 0.01
 """What a second model is given where the first took all of the time, in seconds."""
 
@@ -277,14 +279,16 @@ class _Run:
 
         built = time.perf_counter()
         begins = form.begins_at_known and form.program.kind == "MILP" and solver.name == registry.EMBEDDED
-        known = chosen.known(self.spec, self.relax) if begins and chosen.known is not None else None
+        limits = self.choice.limits
+        known = self._known(chosen, limits.time and KNOWN_PART * limits.time) if begins else None
+        if begins and limits.time is not None:
+            limits = replace(limits, time=max(limits.time - (time.perf_counter() - built), LEAST_TIME))
         start = form.point(known.plan) if form.point is not None and known is not None and known.plan else None
         if self.start is not None:
             from mrdsl.planning.starts import better, point_of
 
             given, self.unused = point_of(self.spec, form, self.start)
             start = better(form.program, start, given)
-        limits = self.choice.limits
         with of_the_goal():
             answer, point = solve_arrays(form.program, form.row_name, solver, limits, self.choice.span, start)
         self.seconds.update(compile=built - started, solve=time.perf_counter() - built)
@@ -294,14 +298,22 @@ class _Run:
         result = result_of(answer, plan, self.choice.span)
         return self._refined(chosen, result)
 
+    def _known(self, chosen: Formulation, seconds: float | None) -> Result | None:
+        """What the family knows of the spec without a solver, found within so many seconds."""
+        return None if chosen.known is None else chosen.known(self.spec, self.relax, Limits(time=seconds))
+
+    def _seconds_left(self) -> float | None:
+        limit = self.choice.limits.time
+        return None if limit is None else max(limit - (time.monotonic() - self.began), LEAST_TIME)
+
     def _compared(self, chosen: Formulation, answer: Answer, known: Result | None = None) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
         from mrdsl.planning.known_bounds import compared
         from mrdsl.solving.request import DEFAULT_GAP
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
-        if known is None and chosen.known is not None and claims and self.model is None:
-            known = chosen.known(self.spec, self.relax)
+        if known is None and claims and self.model is None:
+            known = self._known(chosen, self._seconds_left())
         if known is None or chosen.known is None:
             return answer
         maximize = goal_of(self.spec, self.family).sense == "maximize"

@@ -14,7 +14,7 @@ say. Lanes of types with contracts, quotas or masters stay, whether dominated or
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
 from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.mix import Mix, mix_of
+from mrdsl.families.capacity.mix import Mix, mix_of, of_lanes
 from mrdsl.spec.spec import Spec
 
 Flags = NDArray[np.bool_]
@@ -58,23 +58,7 @@ def without_dominated(mix: Mix, spec: Spec) -> Mix:
     if not FEW < len(mix.market.lanes) <= MANY or others or mix.wholeness == MACHINES:
         return mix
     limited = np.array([name in quotas for name in mix.market.names], dtype=bool)
-    return _of_lanes(mix, np.flatnonzero(~dominated(mix, limited)))
-
-
-def _of_lanes(mix: Mix, lanes: NDArray[np.int64]) -> Mix:
-    """The mix of some of its lanes."""
-    market = mix.market
-    number = {lane: place for place, lane in enumerate(lanes.tolist())}
-    offers = tuple(replace(offer, lane=number[offer.lane]) for offer in market.offers if offer.lane in number)
-    return replace(
-        mix,
-        market=replace(market, lanes=tuple(market.lanes[lane] for lane in lanes.tolist()), offers=offers),
-        map_slots=mix.map_slots[lanes],
-        reduce_slots=mix.reduce_slots[lanes],
-        map_kept=mix.map_kept[lanes],
-        reduce_kept=mix.reduce_kept[lanes],
-        gamma=mix.gamma[lanes],
-    )
+    return of_lanes(mix, np.flatnonzero(~dominated(mix, limited)))
 
 
 def dominated(mix: Mix, limited: Flags) -> Flags:
@@ -83,12 +67,23 @@ def dominated(mix: Mix, limited: Flags) -> Flags:
     ``limited``: types with a quota besides those of the market.
     """
     market = mix.market
-    cheapest, endless = _prices(market)
     scarce = (limited | np.isfinite(market.available))[market.vm_of_lane]
-    endless = np.where(scarce, np.inf, endless)
     contracts = np.zeros(len(market.lanes), dtype=bool)
-    contracts[[offer.lane for offer in market.offers if np.isfinite(offer.available)]] = True
-    stay = scarce | contracts | (market.masters[market.vm_of_lane] > 0.0)
+    contracts[market.lane_of_offer[np.isfinite(market.there)]] = True
+    return _dominated(mix, scarce, scarce | contracts | (market.masters[market.vm_of_lane] > 0.0))
+
+
+def dominated_without_limits(mix: Mix) -> Flags:
+    """The lanes that others would dominate if there were any number of VMs: no plan that finds room on those that are
+    left need be dearer for it."""
+    none = np.zeros(len(mix.market.lanes), dtype=bool)
+    return _dominated(mix, none, none)
+
+
+def _dominated(mix: Mix, scarce: Flags, stay: Flags) -> Flags:
+    market = mix.market
+    cheapest = market.cheapest()
+    endless = np.where(scarce, np.inf, market.cheapest(np.isinf(market.there)))
     gamma = np.where(mix.possible, mix.gamma, np.inf)
     lanes = _Lanes(market, gamma, _beyond_spot(mix, gamma), cheapest, endless, stay)
     return _by_type(lanes) if mix.together.any() else _by_lane(lanes)
@@ -99,17 +94,6 @@ def _beyond_spot(mix: Mix, gamma: Floats) -> Floats:
     share = mix.spot_share
     limited = (share > 0.0) & (share < 1.0)
     return np.where(limited, gamma, 0.0) * (mix.market.spot[:, None] - share)
-
-
-def _prices(market: Market) -> tuple[Floats, Floats]:
-    """Of each lane the price of its cheapest VMs, and of those that are to be had in any number."""
-    cheapest = np.full(len(market.lanes), np.inf)
-    endless = cheapest.copy()
-    for offer in market.offers:
-        cheapest[offer.lane] = min(cheapest[offer.lane], offer.price)
-        if np.isinf(offer.available):
-            endless[offer.lane] = min(endless[offer.lane], offer.price)
-    return cheapest, endless
 
 
 @dataclass(frozen=True)

@@ -151,20 +151,20 @@ def decode_p2(spec: Spec, model: ConcreteModel, relax: bool) -> CapacityPlan:
     return decode(spec, model, relax)
 
 
-def direct(spec: Spec, relax: bool) -> Result | None:
+def direct(spec: Spec, relax: bool, limits: Limits) -> Result | None:
     """A plan and a bound of ``P2`` by closed forms."""
     from mrdsl.families.capacity.methods.direct import direct as answer
 
-    return answer(spec, relax)
+    return answer(spec, relax, limits)
 
 
-def direct_in_fractions(spec: Spec, relax: bool) -> Result | None:
+def direct_in_fractions(spec: Spec, relax: bool, limits: Limits) -> Result | None:
     """The same of slots in fractions, whatever holds where the spec does not say."""
     from mrdsl.families.capacity.facts import NO
     from mrdsl.families.capacity.methods.direct import direct as answer
     from mrdsl.families.capacity.wholeness import as_planned
 
-    return answer(as_planned(spec, NO), relax)
+    return answer(as_planned(spec, NO), relax, limits)
 
 
 def build_p1(spec: Spec, relax: bool) -> ConcreteModel:

@@ -88,15 +88,39 @@ class Market:
         """The price of each offer for one period."""
         return np.array([offer.price for offer in self.offers])
 
+    @cached_property
+    def lane_of_offer(self) -> NDArray[np.int64]:
+        """The lane that each offer serves."""
+        return np.array([offer.lane for offer in self.offers], dtype=np.int64)
+
+    @cached_property
+    def there(self) -> Floats:
+        """How many VMs there are of each offer."""
+        return np.array([offer.available for offer in self.offers])
+
+    def cheapest(self, offers: NDArray[np.bool_] | slice = slice(None)) -> Floats:
+        """The least price in each lane among all offers or some, infinite where there is none."""
+        found = np.full(len(self.lanes), np.inf)
+        np.minimum.at(found, self.lane_of_offer[offers], self.prices[offers])
+        return found
+
     def buy(self, needed: Floats) -> Floats:
         """So many VMs for each lane, the cheapest first, by offer; what is not on offer is left out."""
         bought = np.zeros(len(self.offers))
         left = needed.copy()
-        for number in np.argsort(self.prices, kind="stable").tolist():
-            offer = self.offers[number]
-            bought[number] = min(left[offer.lane], offer.available)
-            left[offer.lane] -= bought[number]
+        for turn in self._turns:
+            lanes = self.lane_of_offer[turn]
+            bought[turn] = np.minimum(left[lanes], self.there[turn])
+            left[lanes] -= bought[turn]
         return bought
+
+    @cached_property
+    def _turns(self) -> list[NDArray[np.int64]]:
+        """The cheapest offer of each lane, then the next one of those that have more."""
+        order = np.lexsort((self.prices, self.lane_of_offer))
+        lanes = self.lane_of_offer[order]
+        rank = np.arange(len(order)) - np.searchsorted(lanes, lanes)
+        return [order[rank == turn] for turn in range(int(rank.max(initial=-1)) + 1)]
 
     def lanes_at(self, of_vm: NDArray[np.int64], spot: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The lane of every pair of a type and whether it is spot; -1 where there is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,4 +108,21 @@ def mix_of(spec: Spec) -> Mix:
         stages=stage_counts(classes),
         dags=dags_of(classes),
         wholeness=wholeness_of(facts),
+    )
+
+
+def of_lanes(mix: Mix, lanes: NDArray[np.int64]) -> Mix:
+    """The mix of some of its lanes; all VM types keep their numbers."""
+    market = mix.market
+    number = {lane: place for place, lane in enumerate(lanes.tolist())}
+    mine = np.flatnonzero(np.isin(market.lane_of_offer, lanes)).tolist()
+    offers = tuple(replace(market.offers[each], lane=number[market.offers[each].lane]) for each in mine)
+    return replace(
+        mix,
+        market=replace(market, lanes=tuple(market.lanes[lane] for lane in number), offers=offers),
+        map_slots=mix.map_slots[lanes],
+        reduce_slots=mix.reduce_slots[lanes],
+        map_kept=mix.map_kept[lanes],
+        reduce_kept=mix.reduce_kept[lanes],
+        gamma=mix.gamma[lanes],
     )

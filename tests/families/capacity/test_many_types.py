@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ from mrdsl.families.capacity.dominated_lanes import dominated, solved_mix, witho
 from mrdsl.families.capacity.facts import VmType
 from mrdsl.families.capacity.methods import few_lanes
 from mrdsl.families.capacity.methods.few_lanes import on_few_lanes
-from mrdsl.families.capacity.methods.lane_prices import Task, relaxed
+from mrdsl.families.capacity.methods.lane_prices import Task, effort, relaxed
 from mrdsl.families.capacity.methods.lanes_program import GAP, improved
 from mrdsl.families.capacity.methods.refusals import serves
-from mrdsl.families.capacity.mix import Mix, mix_of
+from mrdsl.families.capacity.mix import Mix, mix_of, of_lanes
+from mrdsl.solving import array_answer
 from mrdsl.spec.blocks import OnDemand, Slots
 from mrdsl.spec.machines import OnType, Spot
 from tests.families.capacity.type_specs import best_by_trying, best_of, random_types
@@ -226,7 +228,7 @@ def test_lanes_left_out_are_missed_by_no_part_on_spot(relax: bool) -> None:
         spec = halves_of_jobs(seed)
         every = mix_of(spec)
         out = dominated(every, np.zeros(3, dtype=bool))
-        fewer = dominated_lanes._of_lanes(every, np.flatnonzero(~out))
+        fewer = of_lanes(every, np.flatnonzero(~out))
         left += int(out.sum())
         best = [_relaxed_cost(mix) if relax else best_of(mix) for mix in (every, fewer)]
         assert best[1] == pytest.approx(best[0], rel=1e-9), seed
@@ -309,7 +311,7 @@ def test_lanes_are_shut_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None
     best = relaxed(task, 1e-9)
     every = np.ones(len(mix.gamma), dtype=bool)
     rounded = few_lanes._found(task, every, best.jobs)
-    shut = few_lanes._best_lanes(task, rounded, 0.0, few_lanes._Budget(1000, None))
+    shut = few_lanes._best_lanes(task, rounded, 0.0, few_lanes._Budget(1000, few_lanes.EFFORT, None))
     found = few_lanes._whole(task, on_few_lanes(task, best.jobs, 0.0, None))[1]
     anew = few_lanes._whole(task, improved(task, shut.jobs, every))[1]
     assert best.value <= anew <= found * (1.0 + GAP)
@@ -317,6 +319,61 @@ def test_lanes_are_shut_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None
     assert found <= shut.cost <= rounded.cost
     monkeypatch.setattr(few_lanes, "MANY", len(mix.market.lanes))
     assert on_few_lanes(task, best.jobs, 0.0, None) is best.jobs
+
+
+def few_of_each(count: int) -> Task:
+    """Types of which there are so few that the relaxed optimum takes a master problem."""
+    lines = many_types().replace("cores", f"available = {count}, cores").splitlines()[:18]
+    mix = solved_mix(spec_of("\n".join(lines)))
+    assert len(mix.market.lanes) == 27
+    return Task(mix, mix.low, mix.expected, mix.market.available, True)
+
+
+def test_sets_of_lanes_are_charged_by_the_rounds_that_they_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, counted = few_of_each(2), []
+    best = relaxed(task, 1e-9)
+    assert best.rounds > 5
+    real = few_lanes.relaxed
+    monkeypatch.setattr(few_lanes, "relaxed", lambda *given: counted.append(real(*given)) or counted[-1])
+    monkeypatch.setattr(few_lanes, "EFFORT", 4 * effort(task, best.rounds))
+    on_few_lanes(task, best.jobs, 0.0, None)
+    assert 4 <= len(counted) < 100
+    assert sum(each.rounds for each in counted) < 8 * best.rounds
+
+
+def test_a_relaxation_out_of_time_has_a_bound_still() -> None:
+    task = few_of_each(2)
+    best, hurried = relaxed(task, 1e-9), relaxed(task, 1e-9, 0.0)
+    assert hurried.rounds <= 2 < best.rounds
+    assert hurried.bound <= best.bound <= best.value * (1.0 + 1e-9)
+
+
+def test_direct_says_that_its_time_was_over() -> None:
+    spec = spec_of(many_types())
+    hurried, best = mrdsl.solve(spec, "direct", limits=mrdsl.Limits(time=1e-3)), mrdsl.solve(spec, "direct")
+    assert (hurried.termination, best.termination) == ("time_limit", "completed")
+    assert hurried.objective.value >= best.objective.value >= best.objective.bound
+    assert hurried.objective.bound == best.objective.bound
+
+
+def test_what_a_solver_begins_at_takes_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: dict[str, list[float | None]] = {"known": [], "solver": []}
+    asked = array_answer.solve_arrays
+
+    def known(spec: Spec, relax: bool, limits: mrdsl.Limits) -> None:
+        times["known"].append(limits.time)
+
+    def solver(program: Any, name: Any, solver: Any, limits: mrdsl.Limits, *rest: Any) -> Any:
+        times["solver"].append(limits.time)
+        return asked(program, name, solver, limits, *rest)
+
+    monkeypatch.setattr("mrdsl.families.capacity.methods.direct.direct", known)
+    monkeypatch.setattr(array_answer, "solve_arrays", solver)
+    mrdsl.solve(spec_of(blocks()), "highs", limits=mrdsl.Limits(time=100.0))
+    begun, afterwards = times["known"]
+    assert begun == 25.0
+    assert times["solver"][0] < 100.0
+    assert afterwards < 100.0
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")

@@ -7,12 +7,13 @@ price. ``whole_jobs`` makes it whole and proves how good that is; see :mod:`mrds
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
-from mrdsl.core.result import Result, Termination, relative_gap
+from mrdsl.core.result import Limits, Result, Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
@@ -166,11 +167,12 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     return replace(draft, plan=plan, value=value, bound=bound, termination=Termination.OPTIMAL if proven else stopped)
 
 
-def direct(spec: Spec, relax: bool) -> Result | None:
+def direct(spec: Spec, relax: bool, limits: Limits | None = None) -> Result | None:
     """The outcome of all three steps, by which solvers are judged; None where ``subject to`` takes a solver."""
     if not serves(spec):
         return None
-    return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {}), (packed, {})], Draft(spec, relax))
+    draft = Draft(spec, relax, limits=limits or Limits(), started=time.monotonic())
+    return run_steps([(prepare, {}), (fill, {}), (whole_jobs, {}), (packed, {})], draft)
 
 
 def packed(draft: Draft) -> Draft:
@@ -178,6 +180,6 @@ def packed(draft: Draft) -> Draft:
     if draft.plan is None or draft.relax:
         return draft
     found = Result(draft.termination, plan=draft.plan, value=draft.value, bound=draft.bound, fixed=draft.fixed)
-    found = with_packing(draft.spec, found, draft.limits)
+    found = with_packing(draft.spec, found, replace(draft.limits, time=draft.seconds_left()))
     told = (*draft.diagnostics, *found.diagnostics)
     return replace(draft, plan=found.plan, value=found.value, termination=found.termination, diagnostics=told)

@@ -18,15 +18,18 @@ from numpy.typing import NDArray
 
 from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.dominated_lanes import dominated_without_limits
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_prices import Task, by_type, relaxed, vms_of
+from mrdsl.families.capacity.methods.lane_prices import Task, by_type, effort, relaxed, vms_of
 from mrdsl.families.capacity.methods.lanes_program import improved, is_small
 from mrdsl.families.capacity.methods.whole_placements import rounded
+from mrdsl.families.capacity.mix import of_lanes
 
 MANY = 24
 """With so many lanes or fewer, the relaxed plan itself is rounded."""
-EFFORT = 4_000_000
-"""So many pairs of lanes and classes are planned in all, in at most ``MOST_SETS`` sets of lanes."""
+EFFORT = 100_000_000
+"""So many steps (:func:`mrdsl.families.capacity.methods.lane_prices.effort`) are taken in all, in at most ``MOST_SETS``
+sets of lanes."""
 MOST_SETS = 1_000
 CAPS = 12
 """Prices of VMs up to which a plan is made to begin with: large VMs stand idle in part."""
@@ -49,9 +52,10 @@ def on_few_lanes(task: Task, jobs: Floats, enough: float, until: float | None) -
     lanes = len(task.market.lanes)
     if lanes <= MANY:
         return jobs
-    budget = _Budget(min(MOST_SETS, EFFORT // (lanes * len(task.mix))), until)
+    budget = _Budget(MOST_SETS, EFFORT, until)
     found = [_found(task, np.ones(lanes, dtype=bool), jobs)]
-    found += [each for each in (_tried(task, small, budget) for small in _small_lanes(task)) if each is not None]
+    begins = (_tried(task, some, budget) for some in _first_lanes(task))
+    found += [each for each in begins if each is not None]
     found.sort(key=lambda each: each.cost)
     found.insert(0, _best_lanes(task, found[0], enough, budget))
     plans = [(found[0].jobs, found[0].cost)]
@@ -60,28 +64,32 @@ def on_few_lanes(task: Task, jobs: Floats, enough: float, until: float | None) -
         used |= each.jobs.sum(axis=1) > 0.0
         if plans[0][1] <= enough or budget.spent or not is_small(task, used):
             break
-        plans.append(_whole(task, improved(task, plans[0][0], used)))
+        plans.append(_whole(task, improved(task, plans[0][0], used, until)))
         plans.sort(key=lambda plan: plan[1])
     return plans[0][0]
 
 
 @dataclass
 class _Budget:
-    """How many sets of lanes may be tried still, and until when."""
+    """How many sets of lanes may be tried still, with how many steps, and until when."""
 
     sets: int
+    steps: int
     until: float | None
 
     @property
     def spent(self) -> bool:
-        return self.sets <= 0 or (self.until is not None and time.monotonic() > self.until)
+        late = self.until is not None and time.monotonic() > self.until
+        return self.sets <= 0 or self.steps <= 0 or late
 
 
-def _small_lanes(task: Task) -> Iterator[NDArray[np.bool_]]:
-    """Lanes whose VMs cost no more than some price, the highest first."""
-    price = np.full(len(task.market.lanes), np.inf)
-    for offer in task.market.offers:
-        price[offer.lane] = min(price[offer.lane], offer.price)
+def _first_lanes(task: Task) -> Iterator[NDArray[np.bool_]]:
+    """Those of which limits aside no other is better in all, then lanes whose VMs cost no more than some price, the
+    highest first."""
+    best = ~dominated_without_limits(task.mix)
+    if not best.all():
+        yield best
+    price = task.market.cheapest()
     caps = np.unique(np.quantile(price, np.linspace(0.0, 1.0, CAPS), method="lower"))
     for cap in reversed(caps[:-1].tolist()):
         yield price <= cap
@@ -115,11 +123,20 @@ def _tried(task: Task, open_lanes: NDArray[np.bool_], budget: _Budget) -> _Found
     if budget.spent:
         return None
     budget.sets -= 1
-    gamma = np.where(open_lanes[:, None], task.mix.gamma, np.inf)
-    if not np.isfinite(gamma).any(axis=0).all():
+    mix = task.mix
+    alone = mix.possible & (~task.market.spot[:, None] | (mix.spot_share >= 1.0))
+    if not alone[open_lanes].any(axis=0).all():
         return None
-    found = relaxed(replace(task, mix=replace(task.mix, gamma=gamma)), ROUNDING)
-    return None if found.lacking > ROUNDING else _found(task, open_lanes, found.jobs)
+    there = np.flatnonzero(open_lanes | (task.market.masters_of_lane > 0.0))
+    gamma = np.where(open_lanes[:, None], mix.gamma, np.inf)
+    part = replace(task, mix=of_lanes(replace(mix, gamma=gamma), there))
+    found = relaxed(part, ROUNDING, budget.until)
+    budget.steps -= effort(part, found.rounds)
+    if found.lacking > ROUNDING:
+        return None
+    placed = np.zeros_like(mix.gamma)
+    placed[there] = found.jobs
+    return _found(task, open_lanes, placed)
 
 
 def _found(task: Task, open_lanes: NDArray[np.bool_], jobs: Floats) -> _Found:

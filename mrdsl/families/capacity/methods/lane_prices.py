@@ -10,6 +10,7 @@ Wolfe 1960, *Decomposition principle for linear programs*): its value falls, the
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,6 +28,8 @@ GROUPS = 24
 ROUNDS = 400
 AT_ONCE = 2_000_000
 """So many pairs of lanes and classes are compared at once."""
+PAIR = 25
+"""What a class in a lane takes, beside a firm and a spot lane compared for it: rounding looks at each class alone."""
 NONE = -1
 DEAR, DEARER = 1e2, 1e6
 """What a VM that there is not costs in the master, beside the dearest that there is and what any job is worth."""
@@ -73,7 +76,7 @@ class Task:
 class Relaxed:
     """The relaxed optimum: jobs (lanes, classes), VMs by offer, the ``prices`` of lanes, the value and its ``bound``.
 
-    ``lacking``: VMs that even the least jobs lack, where there is no plan.
+    ``lacking``: VMs that even the least jobs lack, where there is no plan. ``rounds`` of the master problem it took.
     """
 
     jobs: Floats
@@ -82,6 +85,7 @@ class Relaxed:
     value: float
     bound: float
     lacking: float = 0.0
+    rounds: int = 0
 
 
 @dataclass
@@ -93,46 +97,37 @@ class _Answers:
     jobs: list[Floats] = field(default_factory=list)
 
 
-def relaxed(task: Task, gap: float) -> Relaxed:
-    """The optimum of the relaxation, to a relative ``gap``."""
+def relaxed(task: Task, gap: float, until: float | None = None) -> Relaxed:
+    """The optimum of the relaxation, to a relative ``gap``; how near it is ``until`` then, on the monotonic clock."""
     simple = closed_form(task)
     if simple is not None:
         return simple
-    found = _by_master(task, gap, DEAR)
-    return found if found.lacking <= ROUNDING else _by_master(task, gap, DEARER)
+    found = _by_master(task, gap, DEAR, until)
+    if found.lacking <= ROUNDING:
+        return found
+    again = _by_master(task, gap, DEARER, until)
+    return replace(again, rounds=found.rounds + again.rounds)
 
 
-def never_fits(task: Task) -> bool:
+def never_fits(task: Task, until: float | None = None) -> bool:
     """Whether the least jobs are proven to take more VMs than there are, however they are placed."""
     market = task.market
     free = replace(market, offers=tuple(replace(offer, price=0.0) for offer in market.offers))
     mix = replace(task.mix, market=free, penalty=np.zeros_like(task.mix.penalty))
-    return _by_master(replace(task, mix=mix, high=task.low), ROUNDING, DEAR).bound > ROUNDING
+    return _by_master(replace(task, mix=mix, high=task.low), ROUNDING, DEAR, until).bound > ROUNDING
 
 
 def closed_form(task: Task) -> Relaxed | None:
     """The optimum at the prices of VMs that are to be had in any number; None where something cheaper is scarce."""
     market = task.market
-    endless = [
-        min((o.price for o in market.offers if o.lane == lane and np.isinf(o.available)), default=np.inf)
-        for lane in range(len(market.lanes))
-    ]
-    prices = np.array(endless)
+    prices = market.cheapest(np.isinf(market.there))
     ways = cheapest(task, prices)
     count = wanted(task, ways)
     jobs = ways.jobs(count, len(prices))
     needed = vms_of(task.mix, jobs)
     bought = market.buy(needed)
-    short = [
-        lane
-        for lane in range(len(prices))
-        if any(
-            o.price < prices[lane] and bought[number] < o.available
-            for number, o in enumerate(market.offers)
-            if o.lane == lane
-        )
-    ]
-    if short or bool((by_type(market, bought) > task.available * (1.0 + SAME_SUM)).any()):
+    idle = (market.prices < prices[market.lane_of_offer]) & (bought < market.there)
+    if idle.any() or bool((by_type(market, bought) > task.available * (1.0 + SAME_SUM)).any()):
         return None
     value = task.mix.cost(bought, jobs)
     return Relaxed(jobs, bought, prices, value, value)
@@ -146,8 +141,7 @@ def vms_of(mix: Mix, jobs: Floats) -> Floats:
 
 def by_type(market: Market, bought: Floats) -> Floats:
     """The VMs of each type, however bought."""
-    vms = market.vm_of_lane[[offer.lane for offer in market.offers]]
-    return summed(vms, bought, len(market.names))
+    return summed(market.vm_of_lane[market.lane_of_offer], bought, len(market.names))
 
 
 def wanted(task: Task, ways: Ways) -> Floats:
@@ -222,14 +216,28 @@ def costs_on_types(task: Task, prices: Floats, classes: int) -> Floats:
     return best
 
 
-def _by_master(task: Task, gap: float, dear: float) -> Relaxed:
-    """Prices from the master problem until its value and the dual bound meet."""
+def effort(task: Task, rounds: int) -> int:
+    """What a relaxation with so many rounds of the master problem takes, in steps of some hundredths of a microsecond.
+
+    Each compares all lanes for all classes and the firm with the spot ones for those that may have a part there, and
+    has a linear program whose columns are answers of groups of classes.
+    """
+    mix, spot = task.mix, task.market.spot
+    lanes, classes = len(spot), len(mix)
+    parts = int(np.count_nonzero((mix.spot_share < 1.0) & (mix.possible & spot[:, None]).any(axis=0)))
+    pairs = int(np.count_nonzero(spot)) * int(np.count_nonzero(~spot)) * parts
+    return (1 + rounds) * (PAIR * lanes * classes + pairs) + rounds * PAIR * lanes * min(GROUPS, classes)
+
+
+def _by_master(task: Task, gap: float, dear: float, until: float | None) -> Relaxed:
+    """Prices from the master problem until its value and the dual bound meet, or the time is over."""
     master = _Master(task, dear)
     prices, quotas = master.first_prices()
     best_bound, best_prices, best_quotas = -np.inf, prices, quotas
     market = task.market
     value, bought, jobs, lacking = np.inf, np.zeros(len(market.offers)), np.zeros_like(task.mix.gamma), 0.0
-    for round_number in range(ROUNDS):
+    rounds = 0
+    while rounds < ROUNDS:
         ways = cheapest(task, prices)
         count = wanted(task, ways)
         bound = dual_bound(task, prices, quotas, ways, count)
@@ -237,13 +245,16 @@ def _by_master(task: Task, gap: float, dear: float) -> Relaxed:
             best_bound, best_prices, best_quotas = bound, prices, quotas
         master.add(ways.jobs(count, len(prices)))
         value, bought, weights, lacking, master_prices, master_quotas = master.solve()
+        rounds += 1
         if value - best_bound <= gap * max(abs(value - market.of_masters), SAME_SUM * max(1.0, abs(value))):
             break
-        inside = 0.5 if round_number % 2 else 0.0
+        if until is not None and time.monotonic() > until:
+            break
+        inside = 0.5 if rounds % 2 == 0 else 0.0
         prices = inside * best_prices + (1.0 - inside) * master_prices
         quotas = inside * best_quotas + (1.0 - inside) * master_quotas
     jobs = master.mixture(weights)
-    return Relaxed(jobs, bought, best_prices, value, min(best_bound, value), lacking)
+    return Relaxed(jobs, bought, best_prices, value, min(best_bound, value), lacking, rounds)
 
 
 def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Floats) -> float:
@@ -252,8 +263,7 @@ def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Fl
     No price may exceed that of VMs to be had in any number by more than the quota's: there it would prove nothing.
     """
     market, mix = task.market, task.mix
-    lanes = np.array([offer.lane for offer in market.offers])
-    there = np.array([offer.available for offer in market.offers])
+    lanes, there = market.lane_of_offer, market.there
     surplus = prices[lanes] - market.prices - quotas[market.vm_of_lane[lanes]]
     endless = np.isinf(there)
     small = ROUNDING * max(1.0, float(np.abs(market.prices).max(initial=0.0)))
@@ -308,10 +318,10 @@ class _Master:
 
         task, market = self.task, self.task.market
         lanes, offers, rounds = len(market.lanes), len(market.offers), len(self.answers.taken)
-        supply = csr_array((-np.ones(offers), ([o.lane for o in market.offers], range(offers))), shape=(lanes, offers))
+        supply = csr_array((-np.ones(offers), (market.lane_of_offer, range(offers))), shape=(lanes, offers))
         taken = np.concatenate(self.answers.taken, axis=1)
         rows = hstack([csr_array(taken), supply, -csr_array(np.eye(lanes))])
-        vms = market.vm_of_lane[[offer.lane for offer in market.offers]]
+        vms = market.vm_of_lane[market.lane_of_offer]
         quota = (vms[None, :] == self.limited[:, None]).astype(float)
         empty = csr_array((len(self.limited), taken.shape[1]))
         limits = hstack([empty, csr_array(quota), csr_array((len(self.limited), lanes))])

@@ -5,6 +5,7 @@ The lanes are some of those that there are, so that the program is small; its op
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,9 @@ Flags = NDArray[np.bool_]
 MOST_PAIRS = 600
 """Pairs of lanes and classes of a program: with more, whole VMs and jobs matter little beside all of them."""
 GAP, NODES = 5e-3, 20
-"""How near to the optimum on the lanes is near enough, and how many nodes are looked at: no clock decides."""
+"""How near to the optimum on the lanes is near enough, and how many nodes are looked at: but for a time limit no clock
+decides."""
+LEAST_TIME = 0.01
 
 
 @dataclass(frozen=True)
@@ -35,13 +38,13 @@ def is_small(task: Task, lanes: Flags) -> bool:
     return int(task.mix.possible[lanes].sum()) <= MOST_PAIRS
 
 
-def improved(task: Task, jobs: Floats, lanes: Flags) -> Floats:
+def improved(task: Task, jobs: Floats, lanes: Flags, until: float | None = None) -> Floats:
     """Whole jobs on some lanes, the cheapest that are found; ``jobs`` itself, which run there, where there are none.
 
-    A class that stays on one type stays on the one where it is.
+    A class that stays on one type stays on the one where it is. What is found ``until`` then, on the monotonic clock.
     """
     mix, pairs = task.mix, _pairs(task, jobs, lanes)
-    found = _solved(task, pairs)
+    found = _solved(task, pairs, until)
     if found is None:
         return jobs
     better = np.zeros_like(jobs)
@@ -65,7 +68,7 @@ def _pairs(task: Task, jobs: Floats, lanes: Flags) -> _Pairs:
     return _Pairs(lane, index, offers)
 
 
-def _solved(task: Task, pairs: _Pairs) -> Floats | None:
+def _solved(task: Task, pairs: _Pairs, until: float | None) -> Floats | None:
     """Jobs of pairs, VMs of offers, and the constant part of the cost, for the gap; None where there are none."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
@@ -84,6 +87,7 @@ def _solved(task: Task, pairs: _Pairs) -> Floats | None:
     spared = float(mix.penalty @ mix.expected)
     lanes, classes, types = len(market.lanes), len(mix), len(market.names)
     limited = np.isfinite(task.available)
+    time_limit = {} if until is None else {"time_limit": max(until - time.monotonic(), LEAST_TIME)}
     spot = gamma * (market.spot[pairs.lane] - mix.spot_share[pairs.index])
     constraints = [
         LinearConstraint(
@@ -107,6 +111,6 @@ def _solved(task: Task, pairs: _Pairs) -> Floats | None:
             np.concatenate([np.zeros(width - 1), [spared]]),
             np.concatenate([task.high[pairs.index], [offer.available for offer in offers], [spared]]),
         ),
-        options={"mip_rel_gap": GAP, "node_limit": NODES},
+        options={"mip_rel_gap": GAP, "node_limit": NODES, **time_limit},
     )
     return None if found.x is None else np.asarray(found.x)

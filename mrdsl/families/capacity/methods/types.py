@@ -52,8 +52,9 @@ def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
 
 def fill(draft: Draft, task: Task) -> Draft:
     """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
-    found = relaxed(task, ROUNDING)
-    if found.lacking > ROUNDING and never_fits(task):
+    until = _until(draft)
+    found = relaxed(task, ROUNDING, until)
+    if found.lacking > ROUNDING and never_fits(task, until):
         limited = np.flatnonzero(np.isfinite(task.available))
         vms = draft.spec.facts.vms
         names = ", ".join(vms[int(number)].name for number in limited)
@@ -67,10 +68,12 @@ def fill(draft: Draft, task: Task) -> Draft:
     exact = (relative_gap(found.value, found.bound, draft.fixed) or 0.0) <= ROUNDING
     bound = found.value if exact and draft.relax else found.bound
     draft = replace(draft, state=Placement(task, found), bound=bound)
-    if not draft.relax or found.lacking > ROUNDING:
+    if not draft.relax:
         return draft
+    ended = Termination.OPTIMAL if exact else _stopped(draft)
+    if found.lacking > ROUNDING:
+        return replace(draft, termination=_stopped(draft))
     plan = mix_plan_of(task.mix, found.bought, found.jobs, relax=True)
-    ended = Termination.OPTIMAL if exact else Termination.COMPLETED
     return replace(draft, plan=plan, value=plan.total, termination=ended)
 
 
@@ -78,7 +81,7 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
     """Whole jobs and VMs near the relaxed ones; the relaxation bounds what they may cost too much."""
     task, bound = placement.task, placement.relaxed.bound
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
-    until = None if draft.limits.time is None else draft.started + draft.limits.time
+    until = _until(draft)
     enough = bound + gap * abs(bound - draft.fixed)
     jobs = on_few_lanes(task, placement.relaxed.jobs, enough, until)
     found = whole_placement(task, jobs, enough, until)
@@ -89,9 +92,20 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
             draft.spec.facts.vms[0].span,
             "solve with --solver highs, which looks at all of them",
         )
-        return replace(draft, diagnostics=(*draft.diagnostics, told))
+        return replace(draft, diagnostics=(*draft.diagnostics, told), termination=_stopped(draft))
     plan = mix_plan_of(task.mix, found[1], found[0], relax=False)
     bound = min(plan.total, bound)
     proven = (relative_gap(plan.total, bound, draft.fixed) or 0.0) <= gap
-    ended = Termination.OPTIMAL if proven else Termination.COMPLETED
+    ended = Termination.OPTIMAL if proven else _stopped(draft)
     return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
+
+
+def _until(draft: Draft) -> float | None:
+    """When the time is over, on the monotonic clock."""
+    return None if draft.limits.time is None else draft.started + draft.limits.time
+
+
+def _stopped(draft: Draft) -> Termination:
+    """How a search ended that proved nothing: by itself, or at the time limit."""
+    until = _until(draft)
+    return Termination.COMPLETED if until is None or draft.clock() <= until else Termination.TIME_LIMIT

@@ -51,13 +51,12 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     taken = _taken(pairs) if not relax and bool(mix.together.any()) else np.zeros((0, 2), dtype=np.int64)
     rows = [(name, row) for part in _rows(pairs, taken) for name, row in part]
     count, takes = len(costs), len(taken)
-    there = np.array([offer.available for offer in mix.market.offers])
     program = LinearProgram(
         costs=np.concatenate([costs, np.zeros(takes)]),
         offset=float(mix.penalty @ mix.expected),
         maximize=False,
         lower=np.zeros(count + takes),
-        upper=np.concatenate([there, mix.expected[of_class], np.ones(takes)]),
+        upper=np.concatenate([mix.market.there, mix.expected[of_class], np.ones(takes)]),
         integer=np.full(count + takes, not relax),
         starts=np.cumsum([0, *(len(row[0]) for _, row in rows)]),
         columns=np.concatenate([row[0] for _, row in rows]),
@@ -112,7 +111,7 @@ def _admitted(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
 
 def _lanes(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
     market = pairs.mix.market
-    lane_of_offer = np.array([offer.lane for offer in market.offers])
+    lane_of_offer = market.lane_of_offer
     for lane in range(len(market.lanes)):
         mine, offers = np.flatnonzero(pairs.of_lane == lane), np.flatnonzero(lane_of_offer == lane)
         columns = np.concatenate([pairs.first + mine, offers])
