@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mrdsl.core.csv_text import exact_text
 from mrdsl.core.writer import overwriting, write_text
 from mrdsl.families.hybrid.facts import Bursts, Control, HybridFacts, Queue, Vm
 from mrdsl.simulation.sampling import stream
@@ -142,8 +143,7 @@ def _daily(regime: Regime, queues: Sequence[Queue], output: Path, horizon: int, 
         rates = queue.arrivals.parameters[0] * (1.0 + 0.9 * np.sin(2 * pi * slots / DAY))
         drawn = stream(seed, "daily", queue.name).poisson(rates)
         columns.append(np.minimum(drawn, queue.arrivals_max).tolist())
-    rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
     path = output / "arrivals.csv"
     with overwriting(True):  # one table for all regimes in turn
-        write_text(path, "\n".join([",".join(queue.name for queue in queues), *rows]) + "\n")
+        write_text(path, exact_text([queue.name for queue in queues], zip(*columns, strict=True)))
     return Source("table", str(path.resolve()), str(path))

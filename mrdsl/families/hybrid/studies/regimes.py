@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from mrdsl.contracts.study import Bench
+from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
 from mrdsl.families.hybrid.bounds import control_of
@@ -53,8 +54,8 @@ def regimes(
         if sum(len(part) for _, part in parts) == len(rows):
             yield _summary(axis, parts)
     head = [*(field.name for field in fields(Regime)), *METHODS, "calendar / best other"]
-    lines = [",".join(map(str, (*vars(point).values(), *costs, found))) for point, costs, found in rows]
-    write_text(output / "regimes.csv", "\n".join([",".join(head), *lines]) + "\n")
+    lines = [(*vars(point).values(), *costs, found) for point, costs, found in rows]
+    write_text(output / "regimes.csv", csv_text(head, lines))
 
 
 def _sampled(sample: int, seed: int) -> Sequence[Regime]:
