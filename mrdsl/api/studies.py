@@ -144,23 +144,25 @@ def experiment(
     *,
     force: bool = False,
     processes: int | None = None,
+    executor: str = "processes",
     dask: str | None = None,
     **options: Any,
 ) -> tuple[Table, ...]:
     """Runs a study into a folder (default: its name), where its plots and tables are, and gives the tables.
 
-    ``options`` are the study's own, as :func:`experiments` lists them. So many ``processes``, or the Dask cluster of
-    the scheduler at ``dask`` (``"HOST:PORT"``), share the cases of a study that goes ``by_cases``; the tables are the
-    same. Raises MrdslError for an unknown study or option, and where a study has no cases to share.
+    ``options`` are the study's own, as :func:`experiments` lists them. So many ``processes``, or the Dask cluster that
+    is the ``executor`` (``"dask://HOST:PORT"``, or its scheduler alone as ``dask``), share the cases of a study that
+    goes ``by_cases``; the tables are the same. Raises MrdslError for an unknown study or option, and where a study has
+    no cases to share.
     """
     from mrdsl.api import plans
     from mrdsl.core.writer import claimed, overwriting
     from mrdsl.planning.studies import run_study, settled, study_named
-    from mrdsl.sweeping.cases import mapper_for
+    from mrdsl.sweeping.cases import mapper_for, on_dask
 
     study = study_named(name)
     values = settled(study, options)
-    mapper = mapper_for(study, processes, dask)
+    mapper = mapper_for(study, processes, on_dask(dask) if dask else executor)
     folder = Path(output or name)
     with claimed(folder), overwriting(force):
         return tuple(run_study(study, folder, plans, values, mapper))

@@ -25,7 +25,8 @@ from mrdsl.core.output_folders import refuse_folder
 @shared.force
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Change one of the study's options.")
 @shared.processes
-@click.option("--dask", metavar="HOST:PORT", help="The scheduler of a Dask cluster that shares its cases.")
+@shared.executor
+@click.option("--dask", metavar="HOST:PORT", hidden=True, help="Another way to write --executor dask://HOST:PORT.")
 def experiment(
     name: str | None,
     output: Path | None,
@@ -33,6 +34,7 @@ def experiment(
     force: bool,
     settings: tuple[str, ...],
     processes: int | None,
+    executor: str,
     dask: str | None,
 ) -> None:
     """Run the study NAME, or list all studies."""
@@ -52,12 +54,12 @@ def experiment(
     from mrdsl.reporting.study_report import study_report
     from mrdsl.reporting.text import print_tables
     from mrdsl.reporting.written import check_ending, written
-    from mrdsl.sweeping.cases import mapper_for
+    from mrdsl.sweeping.cases import mapper_for, on_dask
 
     study = study_named(name, _warn)
     folder = output or Path(name)
     options = settled(study, _by_name(settings))
-    mapper = mapper_for(study, processes, dask)
+    mapper = mapper_for(study, processes, on_dask(dask) if dask else executor)
     inputs = [Path(value) for value in options.values() if isinstance(value, str)]
     refuse_folder(folder, force=force, inputs=inputs)
     if study.draws:

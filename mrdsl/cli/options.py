@@ -157,7 +157,16 @@ runs = click.option("--runs", type=Count(SIMULATION["runs"]), help="Independent 
 jobs = click.option(
     "--jobs", type=Count(SIMULATION["jobs"]), help="Completed jobs per user in each run; default: as in the spec."
 )
-processes = click.option("--processes", type=Count(PROCESSES), help="Processes that share the work; default: 1.")
+processes = click.option(
+    "-j",
+    "--processes",
+    type=Count(PROCESSES),
+    help="Processes that share the work; by default one, of the runs of sweeps and studies one per core.",
+)
+executor = click.option(
+    "--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`."
+)
+former_jobs = click.option("--jobs", "former", type=Count(PROCESSES), hidden=True, help="Another name of --processes.")
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 json_file = click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")

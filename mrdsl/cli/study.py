@@ -29,8 +29,9 @@ from mrdsl.cli.printing import say
 @shared.force
 @shared.allow_outside
 @shared.solver_folder
-@click.option("-j", "--jobs", type=shared.Count(shared.PROCESSES), help="Parallel processes; by default one per core.")
-@click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
+@shared.processes
+@shared.former_jobs
+@shared.executor
 @click.option("--retry", is_flag=True, help="Run again what failed.")
 @click.option("--no-plots", is_flag=True, help="Draw no charts into the folder.")
 def study(file: str | None, output: Path | None, table: Path | None, report: Path | None, **options: Any) -> int:
@@ -64,7 +65,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
 
         check_report(report)
     way = Way(
-        options["jobs"],
+        options["processes"] or options["former"],
         options["executor"],
         options["allow_outside"],
         options["force"],

@@ -41,8 +41,9 @@ from mrdsl.exchange.registry import TABLES, endings
 @shared.time_limit
 @shared.gap
 @shared.threads
-@click.option("-j", "--jobs", type=shared.Count(shared.PROCESSES), help="Parallel processes; by default one per core.")
-@click.option("--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`.")
+@shared.processes
+@shared.former_jobs
+@shared.executor
 def sweep(
     file: Path, axes: tuple[str, ...], seeds: str | None, output: Path, plot: Path | None, force: bool, **options: Any
 ) -> int:
@@ -75,7 +76,7 @@ def sweep(
             wanted,
             parse_seeds(seeds) if seeds else (),
             output,
-            workers=options["jobs"],
+            workers=options["processes"] or options["former"],
             executor=options["executor"],
             progress=progress,
             force=force,

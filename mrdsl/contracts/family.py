@@ -160,7 +160,7 @@ class Experiment:
     ``bench`` reads and solves specs for it. ``options`` names each keyword with its default and a word about it.
     One that ``draws`` is refused before it begins where the libraries for it lack; what draws nothing says so here.
     One that goes ``by_cases`` takes the keyword ``mapper``, too, which goes through its cases (one after another where
-    nobody gives one): ``--processes`` and ``--dask`` are for such studies alone.
+    nobody gives one): ``--processes`` and ``--executor`` are for such studies alone.
     """
 
     name: str

@@ -12,7 +12,7 @@ from mrdsl.contracts.study import Bench, Case, Failure, Mapper, tell_failures
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.planning.studies import known_studies
 from mrdsl.spec.spec import Spec
-from mrdsl.sweeping.executors import run_all
+from mrdsl.sweeping.executors import DASK, PROCESSES, refuse_unknown, run_all
 
 
 @dataclass(frozen=True)
@@ -41,26 +41,33 @@ class CaseRun:
 
     def lost(self, message: str) -> dict[str, Any]:
         """What is told of a case that ended its process."""
-        hint = "run the study without --processes and --dask to see where it fails"
+        hint = "run the study without --processes and --executor to see where it fails"
         return {"number": self.number, "failure": MrdslError([error("internal", message, None, hint)], 3)}
 
 
-def mapper_for(study: Experiment, processes: int | None, dask: str | None) -> Mapper | None:
+def on_dask(scheduler: str) -> str:
+    """The executor on the cluster of a scheduler, ``HOST:PORT`` with or without ``dask://`` before it."""
+    return f"{DASK}{scheduler.partition('://')[2] or scheduler}"
+
+
+def mapper_for(study: Experiment, processes: int | None, executor: str) -> Mapper | None:
     """Who goes through the study's cases; None where nobody is asked for, and they go one after another.
 
-    Raises MrdslError ``wrong-option`` where the study has no cases, or both are asked for.
+    Raises MrdslError ``wrong-option`` where the study has no cases, there is no such executor, or both processes and
+    Dask are asked for.
     """
-    if processes is None and dask is None:
+    refuse_unknown(executor)
+    if processes is None and executor == PROCESSES:
         return None
     if not study.by_cases:
         message = f"the study `{study.name}` has no cases of their own that processes or Dask could share"
         able = ", ".join(each.name for each in known_studies().values() if each.by_cases)
         raise _wrong(message, f"leave it out; studies that have: {able}" if able else "leave it out")
-    if dask is None:
-        return partial(shared, workers=processes, executor="processes")
+    if executor == PROCESSES:
+        return partial(shared, workers=processes, executor=executor)
     if processes is not None:
         raise _wrong("a study runs in processes or on Dask, not in both", "leave one of them out")
-    return partial(shared, workers=None, executor=f"dask://{dask.partition('://')[2] or dask}")
+    return partial(shared, workers=None, executor=executor)
 
 
 def shared(bench: Bench, cases: Sequence[Case], *, workers: int | None, executor: str) -> Iterator[tuple[int, Any]]:

@@ -14,6 +14,7 @@ from mrdsl.core.printable import shortened
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
 
+PROCESSES, DASK = "processes", "dask://"
 _PATIENCE = 5.0
 _TOGETHER = 16
 """Runs that are handed over at once at most."""
@@ -41,12 +42,17 @@ def run_all(
     ``apart``: no run is in this process, and each row is handed on as soon as its run has ended. Raises MrdslError
     where there is no such executor, or none answers.
     """
-    if executor.startswith("dask://"):
-        return run_on_dask(missing, executor.removeprefix("dask://"))
-    if executor != "processes":
-        hint = "write `processes` or `dask://HOST:PORT`"
-        raise MrdslError([error("wrong-option", f"there is no executor `{executor}`", None, hint)])
+    refuse_unknown(executor)
+    if executor.startswith(DASK):
+        return run_on_dask(missing, executor.removeprefix(DASK))
     return run_on_processes(missing, workers or os.cpu_count() or 1, apart)
+
+
+def refuse_unknown(executor: str) -> None:
+    """Raises MrdslError ``wrong-option`` where there is no such executor."""
+    if executor != PROCESSES and not executor.startswith(DASK):
+        hint = f"write `{PROCESSES}` or `{DASK}HOST:PORT`"
+        raise MrdslError([error("wrong-option", f"there is no executor `{executor}`", None, hint)])
 
 
 def run_on_processes(missing: Sequence[Run], workers: int, apart: bool = False) -> Iterator[dict[str, Any]]:

@@ -9,11 +9,13 @@ from typing import Any
 import click
 
 from mrdsl.cli import COMMANDS, options
+from mrdsl.core.resources import resource
+from tests.command_lines import run_here
 
 OWN_MEANING = {
     "--output": "what is written differs; where it is the JSON object it is the shared one",
     "--format": "of diagnostics, of a model, of a solution",
-    "--jobs": "simulated jobs, processes, a table of jobs",
+    "--jobs": "simulated jobs, a table of jobs, the former name of --processes",
     "--check": "of files, of solvers",
     "--gantt": "of a plan, of a run",
 }
@@ -63,3 +65,22 @@ def test_a_file_of_json_is_the_shared_one() -> None:
         if isinstance(option, click.Option) and name_of(option) == "--output" and "JSON" in (option.help or "")
     }
     assert len(words) == 1
+
+
+def test_former_names_of_options_are_read_and_not_listed(tmp_path: Path) -> None:
+    text = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
+    (tmp_path / "q.mrspec").write_text(text, encoding="utf-8")
+    (tmp_path / "s.toml").write_text('[[runs]]\nspecs = "q.mrspec"\nmethods = "direct"\n', encoding="utf-8")
+    for command, known, former in (
+        (("sweep", "q.mrspec", "--seeds", "1..2", "-o", "{}.csv"), ("-j", "--processes"), "--jobs"),
+        (("study", "s.toml", "--no-plots", "-o", "{}"), ("-j", "--processes"), "--jobs"),
+    ):
+        for option in (*known, former):
+            arguments = [each.format(option.strip("-")) for each in command]
+            assert run_here((*arguments, option, "0"), tmp_path).exit_code == 2, "it is a number of processes"
+            assert run_here((*arguments, option, "1"), tmp_path).exit_code == 0
+    for command, former in (("sweep", "--jobs"), ("study", "--jobs"), ("experiment", "--dask")):
+        listed = run_here((command, "--help"), tmp_path).output
+        assert former not in listed
+        assert "-j, --processes" in listed
+        assert "--executor" in listed

@@ -76,7 +76,7 @@ def test_a_cluster_that_ends_the_last_case_first(
     folder, alone = honest
     cluster = Cluster()
     monkeypatch.setattr(executors, "_connect", cluster.connect)
-    assert mrdsl.experiment("capacity-honesty", tmp_path / "there", dask="there:8786", **HONESTY) == alone
+    assert mrdsl.experiment("capacity-honesty", tmp_path / "there", executor="dask://there:8786", **HONESTY) == alone
     assert cluster.addresses == ["there:8786"]
     assert (tmp_path / "there" / "scenarios.csv").read_bytes() == (folder / "scenarios.csv").read_bytes()
 
@@ -148,8 +148,10 @@ def test_an_interruption_keeps_the_scenarios_that_ended(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (("joint-instances", "--processes", "2"), "capacity-honesty, capacity-saving"),
-        (("joint-instances", "--dask", "there:8786"), "`joint-instances` has no cases"),
-        (("capacity-honesty", "--processes", "2", "--dask", "there:8786"), "not in both"),
+        (("joint-instances", "--executor", "dask://there:8786"), "`joint-instances` has no cases"),
+        (("capacity-honesty", "-j", "2", "--executor", "dask://there:8786"), "not in both"),
+        (("capacity-honesty", "-j", "2", "--dask", "there:8786"), "not in both"),
+        (("capacity-honesty", "--executor", "there:8786"), "there is no executor `there:8786`"),
     ],
     ids=" ".join,
 )
