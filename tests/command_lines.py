@@ -1,4 +1,7 @@
-"""Console lines of the documentation, ``$ mrdsl check bad.mrspec  # exit 2, why``, run in this process."""
+"""Console lines of the documentation, ``$ mrdsl check bad.mrspec  # exit 2, why``, run in this process.
+
+Python code runs in a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import os
 import re
 import shlex
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +22,7 @@ from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
 from mrdsl.extending.checking import forget
 
+ROOT = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINE = re.compile(r"^\$ (?:\w+=\S+ )*(mrdsl .*)$", re.MULTILINE)
 _EXIT = re.compile(r"#.*\bexit (\d)")
@@ -90,3 +95,21 @@ def run_here(words: tuple[str, ...], folder: Path) -> Ran:
         signal.signal(signal.SIGINT, interrupts)
         forget(set(sys.modules) - modules, folder)
     return Ran(code, out.buffer.getvalue().decode("utf-8"))  # type: ignore[attr-defined]
+
+
+def run_python(
+    code: str, folder: Path = ROOT, path: Iterable[Path] = (), words: Iterable[str] = (), **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs code in a process of its own, which must end well; ``path`` is where modules are looked for before here."""
+    own = {"PYTHONPATH": os.pathsep.join(map(str, (*path, ROOT))), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        cwd=folder,
+        env={name: value for name, value in os.environ.items() if name != "MRDSL_SOLVERS"} | own,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+    return done

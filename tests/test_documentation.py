@@ -8,10 +8,7 @@ A console line that is meant to fail says so: ``$ mrdsl check bad.mrspec  # exit
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,7 +16,7 @@ import pytest
 
 from mrdsl.language.loading import load_text
 from mrdsl.reporting.diagnostics import as_text
-from tests.command_lines import command_lines, named_specs, run_here
+from tests.command_lines import command_lines, named_specs, run_here, run_python
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks" / "README.md"]
@@ -37,7 +34,7 @@ def test_snippets_run(page: Path, tmp_path: Path) -> None:
         elif language in ("python", "toml") and (name := NAMED.match(body)):
             (tmp_path / name[1]).write_text(body, encoding="utf-8")
         elif language == "python":
-            _run_python(body, tmp_path)
+            run_python(body, tmp_path)
         elif language == "console":
             for line in command_lines(f"```console\n{body}```\n"):
                 ran = run_here(line.words, tmp_path)
@@ -79,17 +76,3 @@ def _check_spec(body: str, folder: Path) -> None:
     name = NAMED.match(body)
     if name:
         (folder / name[1]).write_text(body, encoding="utf-8")
-
-
-def _run_python(body: str, folder: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", body],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, f"{body}\n{done.stdout}\n{done.stderr}"

@@ -11,8 +11,10 @@ DIAGNOSTICS = "grammar/diagnostics"
 def pages(root: Path) -> Iterator[tuple[str, str]]:
     """The three lists."""
     yield "diagnostics/index.md", _diagnostics(root / DIAGNOSTICS)
-    yield "decisions/index.md", _decisions(root / "docs" / "decisions")
-    yield "families/index.md", _families(root / "docs" / "families")
+    why = _titles(root / "docs" / "decisions", "Decisions", "Why things are as they are.", "[0-9]*.md")
+    yield "decisions/index.md", why
+    asked = _titles(root / "docs" / "families", "Families", "What a spec can ask for: the word after `problem`.")
+    yield "families/index.md", asked
 
 
 def _diagnostics(folder: Path) -> str:
@@ -24,17 +26,10 @@ def _diagnostics(folder: Path) -> str:
     return "\n".join([*lines, ""])
 
 
-def _decisions(folder: Path) -> str:
-    lines = ["# Decisions", "", "Why things are as they are.", ""]
-    for path in sorted(folder.glob("[0-9]*.md")):
-        title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        lines.append(f"- [{title}]({path.name})")
-    return "\n".join([*lines, ""])
-
-
-def _families(folder: Path) -> str:
-    lines = ["# Families", "", "What a spec can ask for: the word after `problem`.", ""]
-    for path in sorted(folder.glob("*.md")):
+def _titles(folder: Path, head: str, about: str, pattern: str = "*.md") -> str:
+    """A list of links to the pages of a folder, by their titles."""
+    lines = [f"# {head}", "", about, ""]
+    for path in sorted(folder.glob(pattern)):
         title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
         lines.append(f"- [{title}]({path.name})")
     return "\n".join([*lines, ""])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -82,8 +82,3 @@ class Trial:
 def complaint(message: str, place: Span | None = None) -> Diagnostic:
     """A diagnostic of what a plug-in does not keep."""
     return error("broken-plugin", message, place)
-
-
-def complained(what: str, messages: Iterable[str], place: Span | None = None) -> Checked:
-    """What was tried, with its complaints in words."""
-    return Checked(what, tuple(complaint(message, place) for message in messages))

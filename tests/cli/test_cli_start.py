@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.command_lines import run_python
+
 LOADED = "import sys; from mrdsl.cli import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
 HEAVY = {"numpy", "scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.registry", "rich"}
 SPEC = "models/capacity/reference.mrspec"
@@ -29,12 +26,9 @@ SPEC = "models/capacity/reference.mrspec"
     ids=lambda part: part[0] if isinstance(part, list) else "",
 )
 def test_a_command_loads_what_it_needs(words: list[str], unused: set[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    loaded = set(run_python(LOADED, words=words).stderr.split())
     heavy = HEAVY if words[0] != "solve" else {"pyomo", "highspy", "rich"}
-    assert not (heavy | unused) & set(done.stderr.split())
+    assert not (heavy | unused) & loaded
 
 
 DRAWN = {"mrdsl.core.charts", "mrdsl.exchange.plan_files", "mrdsl.reporting.charts", "mrdsl.reporting.page", "altair"}
@@ -88,11 +82,7 @@ for command in ("check", "solve"):
 @pytest.mark.parametrize("spec", UNUSED)
 def test_a_small_spec_loads_what_its_family_uses(spec: str) -> None:
     program = BOTH.replace("PATH", repr(f"models/{spec}.mrspec"))
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stderr.splitlines() if line.startswith("loaded by ")]
+    lines = [line.split() for line in run_python(program).stderr.splitlines() if line.startswith("loaded by ")]
     loaded = {command: set(modules) for _, _, command, *modules in lines}
     by_check, by_solve = UNUSED[spec]
     assert sorted(loaded["check"] & (NEVER | SOLVING | by_check)) == []

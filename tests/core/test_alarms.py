@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.command_lines import run_python
 
 CALL = """
 import sys, time
@@ -54,5 +53,4 @@ def test_who_counts_its_calls_afterwards_is_not_caught_in_a_loop(
 ) -> None:
     """CPython's PyThreadState_SetAsyncExc(.., NULL) sets a flag that only an exception takes back (ceval.c)."""
     code = CALL.format(functions=functions, seconds=seconds)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
-    assert done.stdout.splitlines() == [*expected, "call"], done.stderr
+    assert run_python(code).stdout.splitlines() == [*expected, "call"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -23,6 +21,7 @@ from mrdsl.language.loading import load_text
 from mrdsl.reporting.charts import svg
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text
 from mrdsl.reporting.text import table_text
+from tests.command_lines import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 BELL, COPY, BACKWARDS, C1, DEL = "\x07", "\x1b]52;c;YQ==\x07", "\u202e", "\x9b31m", "\x7f"
@@ -112,5 +111,4 @@ def test_a_zipped_package_reads_its_grammar(tmp_path: Path) -> None:
         f"from mrdsl.solving import registry; assert 'highs' in registry.names(); "
         f"assert not mrdsl.check({str(spec)!r})"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    run_python(script, tmp_path)

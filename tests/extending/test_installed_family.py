@@ -6,9 +6,6 @@ In a process of its own, which knows it by its entry point alone.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -16,8 +13,8 @@ from typing import Any
 import pytest
 
 from mrdsl.extending.kits import kit, write
+from tests.command_lines import run_python
 
-ROOT = Path(__file__).resolve().parents[2]
 ASKED = """
 import io, json, sys
 from contextlib import redirect_stdout, redirect_stderr
@@ -40,6 +37,7 @@ print(json.dumps({
     "listed": told("new"),
     "new": told("new", "streams", "-o", "first.mrspec"),
     "check": told("check", "first.mrspec"),
+    "loaded": sorted({"numpy", "pyomo"} & set(sys.modules)),
     "solve": told("solve", "first.mrspec", "-o", "plan.json"),
     "verify": told("verify", "plan.json"),
     "simulate": told("simulate", "first.mrspec", "--runs", "2", "-o", "seen.json"),
@@ -76,19 +74,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     place = tmp_path_factory.mktemp("installed")
     write(kit("family", "streams"), place / "streams")
     install(place / "streams", place / "site")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place / "site"), str(ROOT)])}
-    environment.pop("MRDSL_SOLVERS", None)
-    done = subprocess.run(
-        [sys.executable, "-c", ASKED],
-        cwd=place,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(run_python(ASKED, place, [place / "site"]).stdout)
     found["plan.json"] = json.loads((place / "plan.json").read_text(encoding="utf-8"))
     found["rows.csv"] = (place / "rows.csv").read_text(encoding="utf-8")
     return found
@@ -102,6 +88,10 @@ def test_every_command_takes_it(command: str, answers: dict[str, Any]) -> None:
     code, printed, told = answers[command]
     assert code == 0, printed + told
     assert "error[" not in printed + told
+
+
+def test_to_check_a_spec_of_it_loads_neither_numpy_nor_pyomo(answers: dict[str, Any]) -> None:
+    assert answers["loaded"] == []
 
 
 def test_its_plan_is_the_one_that_one_computes_by_hand(answers: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from mrdsl.core.resources import resource
 from mrdsl.extending import pipelines
 from mrdsl.extending.checking import check_plugin, named
 from mrdsl.extending.kits import kit, write
+from mrdsl.solving import registry
 from mrdsl.solving.agreement import TOLERANCE
 from tests.command_lines import run_here
 
@@ -160,6 +161,16 @@ def test_steps_are_whatever_is_called(case: str, folder: Path) -> None:
         with pytest.raises(mrdsl.PluginError, match=message) as told:
             mrdsl.solve(mrdsl.load(SPEC), "broken")
     assert all(each.code == "broken-plugin" and each.span is not None for each in told.value.diagnostics)
+
+
+def test_a_model_that_is_not_tried_is_not_said_to_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Johnson's rule honours no `subject to`."""
+    text = SPEC.read_text(encoding="utf-8")
+    specs = {"free": mrdsl.loads(text), "bound": mrdsl.loads(text + "subject to { makespan <= 1 h }\n")}
+    monkeypatch.setattr(pipelines, "models_of", lambda name: specs.items())
+    tried = [one.what for one in pipelines.checked_pipeline(registry.find("johnson"))]
+    assert any(what.endswith(" free") for what in tried)
+    assert not any(what.endswith(" bound") for what in tried)
 
 
 def test_the_command_tells_it_as_the_plugins(folder: Path) -> None:

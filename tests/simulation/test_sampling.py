@@ -1,7 +1,5 @@
 """Streams repeat, distributions have the moments and quantiles they claim."""
 
-import subprocess
-import sys
 from itertools import islice
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 from mrdsl.formulas import distributions
 from mrdsl.simulation import sampling
 from mrdsl.spec.schema import Distribution
+from tests.command_lines import run_python
 
 DISTRIBUTIONS = [
     Distribution("uniform", (1.0, 3.0)),
@@ -52,7 +51,7 @@ def test_a_number_is_itself() -> None:
 
 def test_streams_differ_by_place_and_repeat_in_another_process() -> None:
     code = "from mrdsl.simulation.sampling import stream; print(stream(7, 'price', 'a').random_sample(3).tolist())"
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    other = run_python(code).stdout.strip()
     assert other == str(sampling.stream(7, "price", "a").random_sample(3).tolist())
     assert other != str(sampling.stream(7, "price", "b").random_sample(3).tolist())
     assert other != str(sampling.stream(8, "price", "a").random_sample(3).tolist())

@@ -1,7 +1,5 @@
 """A condition finds the same nodes on columns as node by node, and needs no numpy for the latter."""
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 from mrdsl.spec import Columns, Joined
 from mrdsl.spec.blocks import ShufflePhase
 from mrdsl.spec.matching import Reader, matching
+from tests.command_lines import run_python
 
 VALUES = {
     "first_max": np.array([3.0, 1.0, 2.0]),
@@ -73,4 +72,4 @@ def test_checking_a_small_spec_loads_neither_numpy_nor_pyomo() -> None:
         "import sys, mrdsl; spec = mrdsl.load('models/capacity/quickstart.mrspec'); mrdsl.check(spec); "
         "sys.exit(any(name in sys.modules for name in ('numpy', 'pyomo', 'highspy')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    run_python(code)

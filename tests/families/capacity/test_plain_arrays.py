@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import fields, replace
 
 import numpy as np
@@ -17,6 +15,7 @@ from mrdsl.families.capacity.models.plain_arrays import arrays
 from mrdsl.solving.arrays import linear_program
 from mrdsl.spec import Spec
 from mrdsl.spec.schema import Range
+from tests.command_lines import run_python
 from tests.families.capacity.capacity_specs import capacity, random_class, reference
 
 
@@ -94,5 +93,4 @@ def test_nothing_of_pyomo_is_loaded() -> None:
         f"result = mrdsl.solve(mrdsl.load({str(path)!r}), 'highs')\n"
         "print(result.termination, result.formulation, 'pyomo' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["optimal", "P2", "False"]
+    assert run_python(code).stdout.split() == ["optimal", "P2", "False"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from mrdsl.families.hybrid.why import why
 from mrdsl.solving.backends import highs
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
+from tests.command_lines import run_python
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -81,13 +80,7 @@ def test_a_run_repeats_in_another_process() -> None:
         "import mrdsl, dataclasses as d; s = mrdsl.load('models/hybrid/reference.mrspec')\n"
         "s = d.replace(s, facts=d.replace(s.facts, horizon=150)); print(mrdsl.solve(s, 'controller').plan)"
     )
-    runs = {
-        subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True,
-            env={"PYTHONHASHSEED": salt, "PYTHONPATH": str(ROOT), "PATH": ""},
-        ).stdout
-        for salt in ("1", "2")
-    }  # fmt: skip
+    runs = {run_python(code, PYTHONHASHSEED=salt).stdout for salt in ("1", "2")}
     assert len(runs) == 1
     assert "HybridPlan" in runs.pop()
 

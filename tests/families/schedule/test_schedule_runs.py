@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +27,8 @@ from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.scheduling import Simulation
 from mrdsl.spec.schema import Distribution
 from mrdsl.spec.spec import Spec
-from tests.families.schedule.schedule_specs import JOBS, ROOT, spec, swim, vm, work
+from tests.command_lines import run_python
+from tests.families.schedule.schedule_specs import JOBS, spec, swim, vm, work
 
 ALGORITHMS = ("ndasa", "mdasa", "ep_edf", "ev_edf", "frugal")
 INSTANCES = ("on_demand", "spot", "hybrid")
@@ -100,16 +99,7 @@ def test_runs_repeat_in_another_process() -> None:
         "from mrdsl.families.schedule.methods.policy import run_policy; import json;"
         "print(json.dumps(run_policy(Draft(spec(), seed=7)).plan.document()))"
     )
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONPATH": f"{ROOT}", "PYTHONHASHSEED": seed},
-        ).stdout
-        for seed in ("1", "2")
-    ]
+    outputs = [run_python(code, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")]
     plan = run_policy(Draft(spec(), seed=7)).plan
     assert plan is not None
     assert outputs == [json.dumps(plan.document()) + "\n"] * 2
