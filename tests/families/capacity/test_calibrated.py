@@ -398,6 +398,17 @@ def test_a_deadline_that_no_cluster_keeps_is_told_with_the_least_time() -> None:
     assert least == pytest.approx(18.0 + 24.0 * 0.95 ** (1.0 / 40.0), abs=0.05)
 
 
+def test_jobs_that_no_formula_keeps_in_time_and_nobody_misses_are_rejected_beside_others() -> None:
+    """By every estimate a job takes longer than its deadline with a slot for every task: no slots follow from one."""
+    early = maps_only(name="early", deadline=3.0, penalty=0.01, jobs=Range(0, 4))
+    beside = replace(CLICKS, guarantee="average")
+    result = mrdsl.solve(promised(beside, early))
+    plan: Any = result.plan
+    assert plan.admitted.tolist() == [6.0, 0.0]
+    assert plan.calibration.promises == ()
+    assert mrdsl.why(result)
+
+
 def test_a_system_that_no_slots_hold_stable_is_an_error() -> None:
     with pytest.raises(mrdsl.MrdslError) as refused:
         mrdsl.solve(promised(maps_only(arrivals=1.0)))

@@ -78,6 +78,7 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0)
     }
     if full:
         search.formula = None
+        search.fits |= full
     known = {index: word for index, word in words.items() if word}
     search.safe = planned(with_guarantees(spec, known), full, {}, False, draft.limits)
     if search.safe is None:
@@ -135,7 +136,8 @@ def _refit(search: Search, placement: Placement) -> None:
         points = search.points.get(want.index, [])
         if want.beside and want.index not in search.fits and points and points[-1].time <= want.limit:
             continue
-        search.fits[want.index] = fitted(search.priors[want.index], points, want.limit)
+        if points or want.index not in search.fits:  # rejected jobs stay so by what they were rejected by
+            search.fits[want.index] = fitted(search.priors[want.index], points, want.limit)
 
 
 def _near(search: Search, before: Placement, after: Placement) -> Placement:
