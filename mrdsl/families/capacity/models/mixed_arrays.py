@@ -36,18 +36,21 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     the types that classes of ``types = one`` take. A coefficient of 0 would have Pyomo leave its variable out of a sum.
     """
     mix = solved_mix(as_solved(spec, relax))
-    of_class, of_lane = places_of(mix)
-    gamma = mix.gamma[of_lane, of_class]
-    costs = np.concatenate([mix.market.prices, -mix.penalty[of_class]])
-    if (
-        mix.wholeness == MACHINES
-        or spec.constraints
-        or not costs.all()
-        or not gamma.all()
-        or not mix.possible.any(axis=0).all()
-    ):
+    if mix.wholeness == MACHINES or spec.constraints or not mix.possible.any(axis=0).all():
         return None
-    pairs = _Pairs(mix, of_class, of_lane, gamma)
+    found = program_of(mix, relax)
+    pairs = found.pairs
+    if not found.program.costs[: pairs.first + len(pairs.gamma)].all() or not pairs.gamma.all():
+        return None
+    decode, point = partial(_decoded, mix, relax), partial(_point, pairs, found.taken)
+    return ArrayForm(found.program, lambda row: found.names[row], decode, point, begins_at_known=True)
+
+
+def program_of(mix: Mix, relax: bool) -> Written:
+    """P2 of a mix: its columns are as :func:`arrays` says."""
+    of_class, of_lane = places_of(mix)
+    pairs = Pairs(mix, of_class, of_lane, mix.gamma[of_lane, of_class])
+    costs = np.concatenate([mix.market.prices, -mix.penalty[of_class]])
     taken = _taken(pairs) if not relax and bool(mix.together.any()) else np.zeros((0, 2), dtype=np.int64)
     rows = [(name, row) for part in _rows(pairs, taken) for name, row in part]
     count, takes = len(costs), len(taken)
@@ -65,12 +68,11 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
         row_upper=np.array([row[3] for _, row in rows]),
         fixed=mix.market.of_masters,
     )
-    decode, point = partial(_decoded, mix, relax), partial(_point, pairs, taken)
-    return ArrayForm(program, lambda row: rows[row][0], decode, point, begins_at_known=True)
+    return Written(program, [name for name, _ in rows], pairs, taken)
 
 
 @dataclass(frozen=True)
-class _Pairs:
+class Pairs:
     """The pairs that may have jobs, class by class, and what one job takes there."""
 
     mix: Mix
@@ -84,7 +86,17 @@ class _Pairs:
         return len(self.mix.market.offers)
 
 
-def _rows(pairs: _Pairs, taken: NDArray[np.int64]) -> Iterator[Iterator[tuple[str, Row]]]:
+@dataclass(frozen=True)
+class Written:
+    """P2 in arrays: the names of its rows, the pairs of its columns, and the choices of a type after them."""
+
+    program: LinearProgram
+    names: list[str]
+    pairs: Pairs
+    taken: NDArray[np.int64]
+
+
+def _rows(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[Iterator[tuple[str, Row]]]:
     yield _quotas(pairs.mix)
     yield _admitted(pairs)
     yield _lanes(pairs)
@@ -101,7 +113,7 @@ def _quotas(mix: Mix) -> Iterator[tuple[str, Row]]:
         yield f"available[{market.names[vm]}]", (offers, np.ones(len(offers)), -np.inf, float(market.available[vm]))
 
 
-def _admitted(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
+def _admitted(pairs: Pairs) -> Iterator[tuple[str, Row]]:
     mix = pairs.mix
     ends = np.searchsorted(pairs.of_class, np.arange(len(mix) + 1))
     for index, (low, high) in enumerate(zip(mix.low.tolist(), mix.expected.tolist(), strict=True)):
@@ -109,7 +121,7 @@ def _admitted(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
         yield f"admitted[{mix.names[index]}]", (columns, np.ones(len(columns)), low, high)
 
 
-def _lanes(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
+def _lanes(pairs: Pairs) -> Iterator[tuple[str, Row]]:
     market = pairs.mix.market
     lane_of_offer = market.lane_of_offer
     for lane in range(len(market.lanes)):
@@ -119,7 +131,7 @@ def _lanes(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
         yield f"enough_vms[{market.label_of(lane)}]", (columns, terms, -np.inf, -float(market.masters_of_lane[lane]))
 
 
-def _spot(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
+def _spot(pairs: Pairs) -> Iterator[tuple[str, Row]]:
     mix = pairs.mix
     spot = mix.market.spot[pairs.of_lane]
     some = np.bincount(pairs.of_class[spot], minlength=len(mix)) > 0
@@ -129,14 +141,14 @@ def _spot(pairs: _Pairs) -> Iterator[tuple[str, Row]]:
         yield f"spot_share[{mix.names[index]}]", (pairs.first + mine, terms, -np.inf, 0.0)
 
 
-def _taken(pairs: _Pairs) -> NDArray[np.int64]:
+def _taken(pairs: Pairs) -> NDArray[np.int64]:
     """Class and type of every choice that ``types = one`` leaves, one row each."""
     mine = np.flatnonzero(pairs.mix.together[pairs.of_class])
     both = np.column_stack([pairs.of_class[mine], pairs.mix.market.vm_of_lane[pairs.of_lane[mine]]])
     return np.array(list(dict.fromkeys(map(tuple, both.tolist()))), dtype=np.int64)
 
 
-def _together(pairs: _Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
+def _together(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
     mix, after = pairs.mix, pairs.first + len(pairs.of_class)
     vm_of = mix.market.vm_of_lane[pairs.of_lane]
     for number, (index, vm) in enumerate(taken.tolist()):
@@ -146,7 +158,7 @@ def _together(pairs: _Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Ro
         yield f"together[{mix.names[index]},{mix.market.names[vm]}]", (columns, terms, -np.inf, 0.0)
 
 
-def _one_type(pairs: _Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
+def _one_type(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
     after = pairs.first + len(pairs.of_class)
     for index in np.unique(taken[:, 0]).tolist():
         columns = after + np.flatnonzero(taken[:, 0] == index)
@@ -161,7 +173,7 @@ def _decoded(mix: Mix, relax: bool, point: Array) -> CapacityPlan:
     return rented_plan(mix, bought, placed, relax)
 
 
-def _point(pairs: _Pairs, taken: NDArray[np.int64], plan: object) -> Array | None:
+def _point(pairs: Pairs, taken: NDArray[np.int64], plan: object) -> Array | None:
     """The columns where jobs run as in a plan, on as many VMs as they take; None where it has none of the classes."""
     mix, jobs = pairs.mix, placed_again(plan, pairs.mix)
     if jobs is None:
