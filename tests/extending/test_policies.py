@@ -73,6 +73,7 @@ REFUSED: dict[str, tuple[str, dict[str, object], str]] = {
     "a misspelt one": ("patient", {"margn": 3}, "unknown-option"),
     "a misspelt one of the spec's own policy": ("policy", {"margn": 3}, "unknown-option"),
     "a misspelt one of nobody's": ("auto", {"margn": 3}, "unknown-option"),
+    "a misspelt one of a solver's": ("highs", {"margn": 3}, "unknown-option"),
     "a word for a number": ("patient", {"margin": "much"}, "unknown-name"),
     "a part of a whole number": ("patient", {"least": 1.5}, "not-whole"),
     "a word for yes": ("patient", {"eager": "perhaps"}, "unknown-choice"),

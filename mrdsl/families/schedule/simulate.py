@@ -91,9 +91,9 @@ def _by_method(spec: Spec, jobs: int | None = None) -> Callable[[int], ScheduleP
     if method is None or (method.name == "auto" and method.options.get("formulation")):
         return None
     declared = registry.find(OWN_POLICY if method.name == "auto" else method.name, method.span)
+    limits, given = options_given(declared, FAMILY, method, Limits())
     if FAMILY not in declared.pipelines:
         return None
-    limits, given = options_given(declared, FAMILY, method, Limits())
     own = declared.name == OWN_POLICY
     if jobs is not None and not own:
         message = f"`solve with {method.name}` runs all jobs of the spec"
