@@ -243,7 +243,7 @@ def test_a_bound_of_jobs_as_the_profile_says_is_no_promise_of_drawn_ones() -> No
     bounded = mrdsl.solve(formula).plan
     assert bounded.classes["jobs"].upper_is_bound
     assert studies.held_out(formula, bounded, 50) < 0.95
-    result = mrdsl.solve(replace(spec, method=Method("calibrated", {"looks": 2.0})))
+    result = mrdsl.solve(replace(spec, method=Method("calibrated", {"looks": 2})))
     assert (result.plan, result.termination) == (None, Termination.COMPLETED)
     told = {each.code: each.message for each in result.diagnostics}
     assert "undecided-in-simulation" in told
@@ -416,7 +416,7 @@ def test_a_system_that_no_slots_hold_stable_is_an_error() -> None:
 
 
 def test_runs_that_cannot_show_a_share_are_refused_with_how_many_can() -> None:
-    method = Method("calibrated", {"runs": 3.0})
+    method = Method("calibrated", {"runs": 3})
     spec = replace(promised(CLICKS, constraints=(kept_at_least(0.999),)), method=method)
     with pytest.raises(mrdsl.MrdslError) as refused:
         mrdsl.solve(spec)
@@ -457,7 +457,7 @@ def test_no_more_is_looked_at_than_the_confidence_counts(looks: int, monkeypatch
         return evidence, {0: search.trials.times(placement, 0, 2)}
 
     monkeypatch.setattr(calibrated, "_looked", nothing_shown)
-    method = Method("calibrated", {"looks": float(looks), "runs": 10.0})
+    method = Method("calibrated", {"looks": looks, "runs": 10})
     mrdsl.solve(replace(promised(CLICKS), method=method))
     assert len({look for look, _ in taken}) == len(taken) <= looks
     assert [each for _, each in taken] == pytest.approx([1.0 - 0.05 / looks] * len(taken))

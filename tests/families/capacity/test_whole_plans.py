@@ -375,13 +375,6 @@ def test_a_vm_of_two_classes_breaks_a_plan_of_machines() -> None:
     assert any("share a VM" in message for message in broken(replace(plan, packing=together), spec))
 
 
-def test_direct_shares_vms_and_says_so() -> None:
-    with pytest.raises(MrdslError) as refused:
-        mrdsl.solve(whole(reference(), "machines"), "direct")
-    assert [d.code for d in refused.value.diagnostics] == ["unable-solver"]
-    assert mrdsl.solve(whole(reference(), "machines")).solver["name"] == "highs"
-
-
 @pytest.mark.parametrize("what", ["no", "slots", "machines"])
 def test_why_has_the_three_costs_beside_each_other(what: str) -> None:
     spec = whole(small(3), what)

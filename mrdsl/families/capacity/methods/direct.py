@@ -17,15 +17,16 @@ from mrdsl.core.result import Limits, Result, Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
+from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.methods import types
 from mrdsl.families.capacity.methods.lane_prices import Task
-from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse, refuse_machines, serves
+from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse, serves
 from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.families.capacity.plan import plan_of
 from mrdsl.families.capacity.promises import refuse_promises
 from mrdsl.families.capacity.shape import is_plain
-from mrdsl.families.capacity.wholeness import as_solved
+from mrdsl.families.capacity.wholeness import as_solved, wholeness_of
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
@@ -57,7 +58,6 @@ def prepare(draft: Draft) -> Draft:
     Raises MrdslError where ``subject to`` compares anything else, which takes a solver, and where a relaxation is to
     have whole slots.
     """
-    refuse_machines(draft.spec)
     return read(as_solved(draft.spec, draft.relax), draft)
 
 
@@ -67,7 +67,7 @@ def read(spec: Spec, draft: Draft) -> Draft:
     refuse_promises(spec, "direct")
     refuse_completion(spec, "direct")
     class_bounds = class_bounds_of(spec)
-    if not is_plain(spec.facts):
+    if not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES:
         return types.prepare(draft, class_bounds)
     refuse(class_bounds.others, "admitted(c) and completion(c)")
     instance = instance_of(spec)

@@ -74,7 +74,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Relaxed:
-    """The relaxed optimum: jobs (lanes, classes), VMs by offer, the ``prices`` of lanes, the value and its ``bound``.
+    """The relaxed optimum: jobs (lanes, classes), VMs by offer, ``prices`` of lanes and ``quotas``, value, ``bound``.
 
     ``lacking``: VMs that even the least jobs lack, where there is no plan. ``rounds`` of the master problem it took.
     """
@@ -82,6 +82,7 @@ class Relaxed:
     jobs: Floats
     bought: Floats
     prices: Floats
+    quotas: Floats
     value: float
     bound: float
     lacking: float = 0.0
@@ -130,7 +131,7 @@ def closed_form(task: Task) -> Relaxed | None:
     if idle.any() or bool((by_type(market, bought) > task.available * (1.0 + SAME_SUM)).any()):
         return None
     value = task.mix.cost(bought, jobs)
-    return Relaxed(jobs, bought, prices, value, value)
+    return Relaxed(jobs, bought, prices, np.zeros(len(market.names)), value, value)
 
 
 def vms_of(mix: Mix, jobs: Floats) -> Floats:
@@ -254,7 +255,7 @@ def _by_master(task: Task, gap: float, dear: float, until: float | None) -> Rela
         prices = inside * best_prices + (1.0 - inside) * master_prices
         quotas = inside * best_quotas + (1.0 - inside) * master_quotas
     jobs = master.mixture(weights)
-    return Relaxed(jobs, bought, best_prices, value, min(best_bound, value), lacking, rounds)
+    return Relaxed(jobs, bought, best_prices, best_quotas, value, min(best_bound, value), lacking, rounds)
 
 
 def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Floats) -> float:

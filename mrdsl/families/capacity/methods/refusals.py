@@ -17,19 +17,10 @@ from mrdsl.spec.spec import Constraint, Spec
 
 
 def serves(spec: Spec) -> bool:
-    """Whether ``direct`` knows every comparison of the spec, and classes share VMs."""
-    if wholeness_of(spec.facts) == MACHINES:
-        return False
+    """Whether ``direct`` knows every comparison of the spec."""
     others = class_bounds_of(spec).others
-    return not (others if is_plain(spec.facts) else quotas_in(others)[1])
-
-
-def refuse_machines(spec: Spec) -> None:
-    """Refuses a spec whose classes share no VM: what its jobs take is no sum over classes. Raises MrdslError."""
-    if wholeness_of(spec.facts) == MACHINES:
-        message = "direct plans for VMs that classes share, and `whole = machines` shares none"
-        hint = "solve with --solver highs, or leave the choice to auto"
-        raise MrdslError([error("unable-solver", message, spec.facts.span_of("whole"), hint)])
+    priced_apart = not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES
+    return not (quotas_in(others)[1] if priced_apart else others)
 
 
 def refuse(constraints: Iterable[Constraint], known: str) -> None:

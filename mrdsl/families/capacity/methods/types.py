@@ -13,11 +13,18 @@ from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import ClassBounds, quotas_in
 from mrdsl.families.capacity.dominated_lanes import solved_mix
+from mrdsl.families.capacity.facts import MACHINES
+from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.methods.few_lanes import on_few_lanes
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, never_fits, relaxed
+from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse
 from mrdsl.families.capacity.methods.whole_placements import whole_placement
 from mrdsl.families.capacity.mix_plan import mix_plan_of
+from mrdsl.families.capacity.plan import CapacityPlan, plan_of
+from mrdsl.families.capacity.shape import is_plain
+from mrdsl.spec.spec import Spec
 
 
 @dataclass(frozen=True)
@@ -82,9 +89,13 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
     task, bound = placement.task, placement.relaxed.bound
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap
     until = _until(draft)
-    enough = bound + gap * abs(bound - draft.fixed)
-    jobs = on_few_lanes(task, placement.relaxed.jobs, enough, until)
-    found = whole_placement(task, jobs, enough, until)
+    if task.mix.wholeness == MACHINES:
+        alone = on_own_machines(task, placement.relaxed, gap, until)
+        found, bound = alone.placed, alone.bound
+    else:
+        enough = bound + gap * abs(bound - draft.fixed)
+        jobs = on_few_lanes(task, placement.relaxed.jobs, enough, until)
+        found = whole_placement(task, jobs, enough, until)
     if found is None:
         told = warning(
             "no-plan-found",
@@ -93,7 +104,7 @@ def whole_jobs(draft: Draft, placement: Placement) -> Draft:
             "solve with --solver highs, which looks at all of them",
         )
         return replace(draft, diagnostics=(*draft.diagnostics, told), termination=_stopped(draft))
-    plan = mix_plan_of(task.mix, found[1], found[0], relax=False)
+    plan = _plan(draft.spec, task, *found)
     bound = min(plan.total, bound)
     proven = (relative_gap(plan.total, bound, draft.fixed) or 0.0) <= gap
     ended = Termination.OPTIMAL if proven else _stopped(draft)
@@ -109,3 +120,11 @@ def _stopped(draft: Draft) -> Termination:
     """How a search ended that proved nothing: by itself, or at the time limit."""
     until = _until(draft)
     return Termination.COMPLETED if until is None or draft.clock() <= until else Termination.TIME_LIMIT
+
+
+def _plan(spec: Spec, task: Task, jobs: Floats, bought: Floats) -> CapacityPlan:
+    """Whole jobs by lane on whole VMs by offer; where there is one type alone, as a spec of one has them."""
+    if not is_plain(spec.facts):
+        return mix_plan_of(task.mix, bought, jobs, relax=False)
+    firm = float(bought[[offer.way == ON_DEMAND for offer in task.market.offers]].sum())
+    return plan_of(instance_of(spec), (firm, float(bought.sum()) - firm), jobs.sum(axis=0), relax=False)

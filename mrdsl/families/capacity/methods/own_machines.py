@@ -1,0 +1,192 @@
+"""The step of ``direct`` that makes jobs and VMs whole where no VM is shared: every class on machines of its own.
+
+At given prices of the VMs of each lane the classes are apart, and each one's cheapest whole machines are found by
+dynamic programming (:mod:`mrdsl.formulas.own_machines`). At the prices of the relaxation, whatever they are worth,
+these add up to a bound on every plan (Geoffrion 1974, *Lagrangean relaxation for integer programming*), no lower than
+the relaxation's own. A plan begins at the relaxed one rounded, and at those machines; then one class after another
+takes the machines that are cheapest beside all others', until none can do better.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, cheapest, dual_bound, wanted
+from mrdsl.families.capacity.methods.rents import Rents
+from mrdsl.families.capacity.methods.whole_placements import rounded
+from mrdsl.formulas.own_machines import cheapest_mixes, costs_alone, worth_mixing
+
+MOST_JOBS = 200
+"""Classes of no more jobs are placed by dynamic programming over their numbers; of more, on one lane each."""
+CELLS = 4_000_000
+"""So many costs are worked out at once."""
+PASSES = 20
+"""So often every class is looked at."""
+LITTLE = 0.02
+"""Another pass is made where the last one closed more than this part of the gap that is left."""
+AMONG = 6
+"""Of so many lanes, the cheapest for one job and for all jobs, one class takes machines at once."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Whole jobs (lanes, classes) and VMs by offer, None where none was found; and what every plan costs at least."""
+
+    placed: tuple[Floats, Floats] | None
+    bound: float
+
+
+def on_own_machines(task: Task, relaxed: Relaxed, gap: float, until: float | None) -> Found:
+    """The cheapest plan found from two beginnings; stops within the ``gap`` of the bound, and at ``until``."""
+    at_prices, costs = _at_prices(task, relaxed.prices)
+    ways = cheapest(task, relaxed.prices)
+    count = wanted(task, ways)
+    fluid = (ways.cost - task.mix.penalty) * count
+    dual = dual_bound(task, relaxed.prices, relaxed.quotas, ways, count)
+    bound = max(dual + float((np.fmax(costs, fluid) - fluid).sum()), relaxed.bound)
+    enough = bound + gap * abs(bound - task.market.of_masters)
+    best: tuple[float, Floats, Floats] | None = None
+    for start in (rounded(task, relaxed.jobs), at_prices):
+        jobs = _settled(task, start, enough, until)
+        bought = task.market.buy(_needed(task, jobs))
+        cost = task.mix.cost(bought, jobs)
+        if not bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
+            best = (cost, jobs, bought) if best is None or cost < best[0] else best
+        if best is not None and best[0] <= enough:
+            break
+    return Found(None if best is None else best[1:], bound)
+
+
+def _needed(task: Task, jobs: Floats) -> Floats:
+    """The VMs of each lane: whole ones of each class, and masters."""
+    gamma = np.where(task.mix.possible, task.mix.gamma, 0.0)
+    return np.asarray(ceiling(gamma * jobs).sum(axis=1) + task.market.masters_of_lane)
+
+
+def _settled(task: Task, jobs: Floats, enough: float, until: float | None) -> Floats:
+    """The jobs after each class has taken its cheapest machines beside the others', time after time."""
+    rents = Rents(task, jobs)
+    cost = rents.cost()
+    for _ in range(PASSES):
+        before = cost
+        for index in np.flatnonzero(task.high > 0.0).tolist():
+            if until is not None and time.monotonic() > until:
+                return rents.jobs
+            _takes_better(task, rents, index)
+        cost = rents.cost()
+        if cost <= enough or before - cost <= LITTLE * (cost - enough):
+            break
+    return rents.jobs
+
+
+def _takes_better(task: Task, rents: Rents, index: int) -> None:
+    """Gives a class the cheapest machines beside the others', where they are cheaper than its own."""
+    without = rents.without(index)
+    if _is_limited(task, index):
+        rents.give(index, _alone(task, without, index))
+        return
+    possible = np.flatnonzero(task.mix.possible[:, index])
+    most = int(task.high[index])
+    alone = without.more(possible, ceiling(task.mix.gamma[possible, index][:, None] * np.arange(most + 1.0)))
+    lanes = np.unique(np.concatenate([np.argsort(alone[:, jobs], kind="stable")[:AMONG] for jobs in {1, most}]))
+    least, mixes = cheapest_mixes(alone[lanes][:, None, :])
+    total = least[0] - task.mix.penalty[index] * np.arange(most + 1.0)
+    low = int(task.low[index])
+    count = low + int(total[low:].argmin())
+    jobs = np.zeros(len(task.market.lanes))
+    jobs[possible[lanes]] = mixes[:, 0, count]
+    rents.give(index, jobs)
+
+
+def _is_limited(task: Task, index: int) -> bool:
+    """Whether a class runs on one lane, or on one beside a part on spot, and not on any mix: or has too many jobs."""
+    mix = task.mix
+    possible = mix.possible[:, index]
+    on_spot = mix.spot_share[index] < 1.0 and bool((possible & task.market.spot).any())
+    return bool(on_spot or task.high[index] > MOST_JOBS or (mix.together[index] and possible.sum() > 1))
+
+
+def _at_prices(task: Task, prices: Floats) -> tuple[Floats, Floats]:
+    """The cheapest whole jobs at the prices, (lanes, classes); and the least cost of each class without its penalties.
+
+    The cost is NaN where only some machines were looked at.
+    """
+    mix = task.mix
+    jobs, costs = np.zeros_like(mix.gamma), np.full(len(mix), np.nan)
+    limited = np.array([_is_limited(task, index) for index in range(len(mix))], dtype=bool)
+    for index in np.flatnonzero(limited).tolist():
+        jobs[:, index] = _alone(task, Rents.at(task, prices), index)
+    for part in _parts(task, np.flatnonzero(~limited)):
+        _mix(task, prices, part, jobs, costs)
+    return jobs, costs
+
+
+def _parts(task: Task, classes: Places) -> list[Places]:
+    """The classes in parts whose costs fit the memory, those of like numbers of jobs together."""
+    order = classes[np.argsort(task.high[classes], kind="stable")]
+    if not len(order):
+        return []
+    cells = np.cumsum(len(task.market.lanes) * (task.high[order] + 1.0))
+    return np.split(order, np.flatnonzero(np.diff(cells // CELLS)) + 1)
+
+
+def _mix(task: Task, prices: Floats, at: Places, jobs: Floats, costs: Floats) -> None:
+    """Writes the jobs and the costs of classes that may run on any mix of lanes."""
+    most = int(task.high[at].max(initial=0.0))
+    alone = costs_alone(task.mix.gamma[:, at], prices, most)
+    lanes = worth_mixing(alone) if most else np.zeros(1, dtype=np.int64)
+    least, mixes = cheapest_mixes(alone[lanes])
+    numbers = np.arange(most + 1.0)
+    allowed = (numbers >= task.low[at][:, None]) & (numbers <= task.high[at][:, None])
+    total = np.where(allowed, least - task.mix.penalty[at][:, None] * numbers, np.inf)
+    count = total.argmin(axis=1)
+    each = np.arange(len(at))
+    jobs[np.ix_(lanes, at)] = mixes[:, each, count]
+    costs[at] = total[each, count]
+
+
+def _alone(task: Task, rents: Rents, index: int) -> Floats:
+    """One class on one lane, or on a firm lane and the most beside it that its part on spot allows: the cheapest."""
+    mix, market = task.mix, task.market
+    possible, share = np.flatnonzero(mix.possible[:, index]), float(mix.spot_share[index])
+    firm = possible[~market.spot[possible] | (share >= 1.0)]
+    best, jobs = np.inf, np.zeros(len(market.lanes))
+    for lane in firm.tolist():
+        for count in _numbers(task, lane, index):
+            for other, part in _beside(task, lane, index, count):
+                counts = np.zeros(len(market.lanes))
+                counts[other] = part
+                counts[lane] += count - part
+                cost = rents.cost_of(index, counts)
+                if cost < best:
+                    best, jobs = cost, counts
+    return jobs
+
+
+def _numbers(task: Task, lane: int, index: int) -> list[float]:
+    """Numbers of jobs that may be the best on one lane: the most, the least, and what fills the VMs of the most."""
+    low, high, gamma = float(task.low[index]), float(task.high[index]), float(task.mix.gamma[lane, index])
+    full = floor(floor(gamma * high) / gamma) if gamma else high
+    return sorted({low, high, min(max(full, low), high)}, reverse=True)
+
+
+def _beside(task: Task, lane: int, index: int, count: float) -> list[tuple[int, float]]:
+    """Spot lanes for a part of the jobs of a firm lane, with the most jobs that may be there; the lane itself first."""
+    mix, market = task.mix, task.market
+    share, wide = float(mix.spot_share[index]), float(mix.gamma[lane, index])
+    found = [(lane, 0.0)]
+    if market.spot[lane] or not 0.0 < share < 1.0:
+        return found
+    for other in np.flatnonzero(market.spot & mix.possible[:, index]).tolist():
+        if mix.together[index] and market.vm_of_lane[other] != market.vm_of_lane[lane]:
+            continue
+        narrow = float(mix.gamma[other, index])
+        part = floor(count * share * wide / (narrow * (1.0 - share) + share * wide))
+        found.append((other, min(part, count)))
+    return found
