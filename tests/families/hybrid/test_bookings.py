@@ -66,6 +66,21 @@ def test_several_that_make_room_cost_no_more_together(price: float, leave: int) 
     assert [each.finished for each in calendar.tasks] == [leave // 2, 3 - leave]
 
 
+def test_what_was_booked_last_makes_room_first() -> None:
+    """A cheap task of slot 0 that is displaced to slot 3 stands behind one of slot 1 there, and is the first to go."""
+    bookings = Bookings([DEAR, queue("cheap", 1, 4, 1.0)], 2)
+    bookings.free[:] = [0, 1, 0, 2, 0, 0, 0]
+    assert bookings.book(1, 0, 2) == 2
+    assert bookings.waiting[1] == {1: [[0, 1]], 3: [[0, 1]]}
+    bookings.free[3] += 1
+    assert bookings.book(1, 1, 1) == 1
+    assert bookings.waiting[1][3] == [[0, 1], [1, 1]]
+    bookings.free[3] += 1
+    assert bookings.displace(0, 0, 1) == (1, [])
+    assert bookings.waiting[1] == {3: [[0, 1], [1, 1], [0, 1]]}
+    assert bookings._remove(1, 3) == 0
+
+
 def test_what_has_begun_stays() -> None:
     """The dear task comes when the cheap one runs already, and the next slot is its last."""
     calendar = served([[0, 1], [1, 0]], DEAR, queue("cheap", 3, 3, 3.0))

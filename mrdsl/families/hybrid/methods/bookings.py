@@ -1,8 +1,8 @@
 """VM-slots of one VM type, booked ahead: where a task fits, and which cheaper ones make room for a dearer.
 
 A booked task runs from its start to its end without a pause. Until it starts it may be displaced by a task that costs
-more outside than all that it displaces: what leaves is then booked again where there is room within its delay, or sent
-out. Every displacement lowers what is paid and takes no VM-slot that was free.
+no less outside than all that it displaces, and more per VM-slot: what leaves is then booked again where there is room
+within its delay, or sent out. No displacement raises what is paid; at the same cost it leaves VM-slots free.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ class Bookings:
         return left
 
     def _remove(self, index: int, start: int) -> int:
-        """Takes the task of the queue that arrived last of those with this start out; gives when it arrived."""
+        """Takes the task of the queue out that was booked last of those with this start; gives when it arrived, which
+        may be before others: a task that was displaced is booked again behind them."""
         groups = self.waiting[index][start]
         arrival = groups[-1][0]
         groups[-1][1] -= 1
