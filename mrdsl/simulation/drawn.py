@@ -33,7 +33,7 @@ MOST_TASKS = 10_000_000
 
 @dataclass(frozen=True)
 class Factors:
-    """What the stated times of tasks are multiplied by, drawn for a job in a run."""
+    """What the stated times of tasks are multiplied by, drawn for a job in a run; ``random`` is keyed for each."""
 
     draw: Sampler | None
     seed: int

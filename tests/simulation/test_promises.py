@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,9 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Outcome
 from mrdsl.core.source import Span
+from mrdsl.families.capacity.simulate import held_of
 from mrdsl.simulation.observed import observed_of, outcomes_of
-from mrdsl.simulation.promises import HARDLY_ANY, promised
+from mrdsl.simulation.promises import HARDLY_ANY, Promised, promised
 from mrdsl.simulation.settings import WhatIf
 from tests.command_lines import run_here
 
@@ -140,6 +142,17 @@ def test_a_broken_promise_is_told_where_it_is_made(text: str) -> None:
         told = mrdsl.simulate(spec, runs=4, what_if=WhatIf(stragglers=(0.2, 10.0))).diagnostics
         spans = [each.span for each in told if each.code == "promise-broken"]
         assert [text_at(spec.text, span) for span in spans] == [next(x for x in spec.text.splitlines() if said in x)]
+
+
+@pytest.mark.parametrize(("limit", "place"), [("150 s", "completion"), ("10 min", "guarantee = p95")])
+def test_a_percentile_is_told_where_its_limit_stands(limit: str, place: str) -> None:
+    spec = mrdsl.loads(
+        CAPACITY.format(guarantee="p95", simulation="") + f"subject to {{ completion(report) <= {limit} }}"
+    )
+    plan: Any = mrdsl.solve(mrdsl.loads(CAPACITY.format(guarantee="upper", simulation=""))).plan
+    (held,) = held_of(spec, plan)
+    assert held.said == Promised({"150 s": 150.0}.get(limit, 240.0), 0.95)
+    assert place in text_at(spec.text, held.place)
 
 
 def test_an_estimate_promises_nothing() -> None:

@@ -82,10 +82,13 @@ def held_of(spec: Spec, plan: CapacityPlan) -> list[Held]:
     """Every class of a plan where it runs, with its jobs and its whole slots there."""
     held = list(_held(spec, plan) if plan.mix is None else _held_by_type(spec, plan, plan.mix))
     said: dict[str, tuple[Promised | None, Span | None]] = dict(_limited(spec))
-    levels = sorted(promises_of(spec), key=lambda promise: promise.level)
-    said |= {each.name: (Promised(each.limit, each.level), each.span) for each in levels}
+    bounds = tightest(spec)
+    for promise in sorted(promises_of(spec), key=lambda promise: promise.level):
+        bound = bounds.get(("completion", promise.name))
+        place = bound.span if bound is not None and bound.value == promise.limit else promise.span
+        said[promise.name] = Promised(promise.limit, promise.level), place
     found = [said.get(each.name, (None, None)) for each in held]
-    return [replace(each, said=promise, place=place) for each, (promise, place) in zip(held, found, strict=True)]
+    return [replace(each, said=made, place=at) for each, (made, at) in zip(held, found, strict=True)]
 
 
 def _limited(spec: Spec) -> Iterator[tuple[str, tuple[Promised, Span | None]]]:
