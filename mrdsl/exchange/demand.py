@@ -69,7 +69,7 @@ def read_demand(
     for (which, column, factor), values in zip(columns, numbers, strict=True):
         _negative(raw, column, wanted[which].name, values, report)
         if raw.rows == periods:
-            empty[:, which] = values * factor
+            empty[:, which] = units.scaled(values, factor)
     return empty, tuple(report.found)
 
 

@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.units import UNITS
+from mrdsl.core.units import UNITS, scaled
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.workflow import Workflow
 
@@ -146,7 +146,7 @@ def _duration(name: str, attributes: Mapping[str, str]) -> float:
     text = written.strip()
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
     try:
-        value = float(digits) * _SECONDS[text[len(digits) :].strip()]
+        value = float(scaled(float(digits), _SECONDS[text[len(digits) :].strip()]))
     except (ValueError, KeyError):
         value = -1.0
     if not isfinite(value) or value < 0:

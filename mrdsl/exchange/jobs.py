@@ -10,7 +10,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.source import Span
-from mrdsl.core.units import TIME, UNITS
+from mrdsl.core.units import TIME, UNITS, scaled
 
 SECONDS = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == TIME}
 TIMES = ("submit", "map.avg", "shuffle.avg", "reduce.avg", "deadline")
@@ -117,7 +117,7 @@ def _row(row: list[str], columns: Mapping[str, tuple[int, float]], line: int, la
         if name == "name" or not cell:
             continue
         try:
-            value = float(cell) * factor
+            value = scaled(float(cell), factor)
         except ValueError:
             return f"{name} is {cell!r}, not a number"
         if not 0.0 <= value < float("inf"):

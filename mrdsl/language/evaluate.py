@@ -80,7 +80,7 @@ def _number(token: Token, unit_token: Token | None, scope: Scope) -> Value:
         raise _unknown_unit(unit_token, scope)
     if unit.dimension == units.MONEY:
         note_currency(unit, unit_token, scope)
-    return finite(Value(number * unit.factor, unit.dimension), token, scope)
+    return finite(Value(units.scaled(number, unit.factor), unit.dimension), token, scope)
 
 
 def note_currency(unit: units.Unit, token: Token, scope: Scope) -> None:
@@ -197,12 +197,15 @@ def _bind_units(parts: tuple[Any, ...], scope: Scope) -> tuple[list[tuple[Value,
         note_currency(unit, node.token, scope)
         value, quantity = operands[-1]
         value = _arithmetic(value, quantity, scope)
-        if sign == "*":
-            bound = Value(value.number * unit.factor, units.multiply(value.dimension, unit.dimension))
-        else:
-            bound = Value(value.number / unit.factor, units.divide(value.dimension, unit.dimension))
-        operands[-1] = (bound, quantity)
+        operands[-1] = (bound(value, str(sign), unit), quantity)
     return operands, signs
+
+
+def bound(value: Value, sign: str, unit: units.Unit) -> Value:
+    """A number in a unit, or by one: ``2 * h``, ``2 / h``."""
+    if sign == "*":
+        return Value(units.scaled(value.number, unit.factor), units.multiply(value.dimension, unit.dimension))
+    return Value(units.unscaled(value.number, unit.factor), units.divide(value.dimension, unit.dimension))
 
 
 def _all_nonzero(number: Any) -> bool:

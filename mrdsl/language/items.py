@@ -129,8 +129,8 @@ def number_reader(item: Item, unit: Any, currency: str) -> Callable[[str], float
     known = units.UNITS.get(unit)
     if known is None or known.dimension != wanted or (known.currency and known.currency != currency):
         return None
-    factor = known.factor
-    return lambda text: float(text) * factor
+    factor, whole = known.factor, units.whole_inverse(known.factor)
+    return (lambda text: float(text) / whole) if whole else (lambda text: float(text) * factor)
 
 
 def plain_number(item: Item, node: Any, currency: str) -> float | int | None:

@@ -11,7 +11,7 @@ from mrdsl.core import budgets, units
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
-from mrdsl.language.evaluate import finite, fixed_value, note_currency
+from mrdsl.language.evaluate import bound, finite, fixed_value, note_currency
 from mrdsl.language.items import word_param
 from mrdsl.language.scope import MistakeError, Scope, Value
 from mrdsl.spec.columns import names_of
@@ -177,17 +177,18 @@ class PlanExpressions:
         """The operands of a product, each with its node, and the signs between them."""
         operands, signs = [(self._build(parts[0]), parts[0])], []
         for sign, node in zip(map(str, parts[1::2]), parts[2::2], strict=True):
-            before, number = operands[-1]
-            is_number = isinstance(before[0], Constant)
-            unit = self._unit(node, is_number and sign == "/")
-            if unit is not None and is_number:
-                operands[-1] = self._times(sign, before, unit, node), number
+            (before, dimension), number = operands[-1]
+            unit = self._unit(node, isinstance(before, Constant) and sign == "/")
+            if unit is not None and isinstance(before, Constant):
+                value = finite(bound(Value(before.value, dimension), sign, unit), node, self.scope)
+                operands[-1] = self._constant(value.number, value.dimension), number
                 continue
-            operands.append((self._build(node) if unit is None else unit, node))
+            built = self._build(node) if unit is None else self._constant(unit.factor, unit.dimension)
+            operands.append((built, node))
             signs.append(sign)
         return operands, signs
 
-    def _unit(self, node: Any, divides_number: bool) -> Built | None:
+    def _unit(self, node: Any, divides_number: bool) -> units.Unit | None:
         """The unit that a bare name behind ``*`` or ``/`` is, if it is one.
 
         What is a quantity of the plan too, such as ``vms``, is the unit behind a number and a ``/`` alone.
@@ -198,7 +199,7 @@ class PlanExpressions:
         if unit is None or (self._mentions_plan(node) and not divides_number):
             return None
         note_currency(unit, node.token, self.scope)
-        return self._constant(unit.factor, unit.dimension)
+        return unit
 
     def _times(self, sign: str, left: Built, right: Built, node: Any) -> Built:
         """A product, which of two constants is one."""

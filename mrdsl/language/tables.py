@@ -111,7 +111,7 @@ def _attributes(columns: Sequence[Column], values: dict[str, Any], names: Sequen
 def _extra(column: Column, reader: CellReader) -> Attribute:
     """A column that is there for requirements alone: words, or numbers where it is compared with one."""
     return Attribute(
-        lambda: reader.numbers([column.index], [False])[0] * column.factor,
+        lambda: units.scaled(reader.numbers([column.index], [False])[0], column.factor),
         column.dimension,
         lambda: reader.texts(column.index),
     )
@@ -144,7 +144,7 @@ def _fill(
         [c.item is not None and c.item.required and blocks[c.index] not in absent for c in columns if c.numeric],
     )
     for column, array in zip([c for c in columns if c.numeric], numbers, strict=True):
-        scaled = array * column.factor if column.factor != 1.0 else array
+        scaled = units.scaled(array, column.factor) if column.factor != 1.0 else array
         assert column.item is not None
         _check_numbers(column, column.item, scaled, raw, context)
         for path in paths_of(column):

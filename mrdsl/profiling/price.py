@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mrdsl.core.units import HOUR, MONEY, TIME, UNITS
+from mrdsl.core.units import HOUR, MONEY, TIME, UNITS, scaled
 
 _PRICE = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]+)\s*/\s*([A-Za-z]+)\s*$")
 
@@ -31,4 +31,5 @@ def parse_price(text: str) -> Price:
     amount = float(match[1])
     if not amount > 0.0:
         raise ValueError(f"`{text}` is no price of a VM: it must be above 0")
-    return Price(f"{match[1]} {match[2]}/{match[3]}", amount * money.factor / time.factor * HOUR, money.currency)
+    per_hour = scaled(scaled(amount, money.factor), HOUR / time.factor)
+    return Price(f"{match[1]} {match[2]}/{match[3]}", per_hour, money.currency)

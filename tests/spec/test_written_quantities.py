@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
+
 import pytest
 
 import mrdsl
+from mrdsl.core.units import scaled
 from mrdsl.families.capacity.facts import (
     CapacityFacts,
     JobClass,
@@ -15,7 +19,41 @@ from mrdsl.families.capacity.facts import (
     Slots,
     VmType,
 )
+from mrdsl.language.loading import load_text
 from mrdsl.spec.schema import Range
+
+EXACT = {
+    **dict.fromkeys(("%", "cent"), Fraction(1, 100)),
+    **dict.fromkeys(("ms", "g", "mW", "mJ"), Fraction(1, 1000)),
+    "us": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+    "bit": Fraction(1, 8),
+    "USD/h": Fraction(1, 3600),
+    "min": Fraction(60),
+    "GB": Fraction(10**9),
+    "kWh": Fraction(3_600_000),
+}
+
+
+@pytest.mark.parametrize("unit", EXACT)
+def test_a_quantity_is_rounded_once(unit: str) -> None:
+    """Against exact fractions: 95 % is 0.95, as written so, in a text and in a table."""
+    numbers = [*range(1, 120), 997, 123456]
+    expected = [float(number * EXACT[unit]) for number in numbers]
+    assert [mrdsl.quantity(f"{number} {unit}") for number in numbers] == expected
+    assert [scaled(float(number), float(EXACT[unit])) for number in numbers] == expected
+    if "/" not in unit and unit != "%":
+        by = [mrdsl.quantity(f"{number} / {unit}") for number in numbers]
+        assert by == [float(number / EXACT[unit]) for number in numbers]
+
+
+def test_a_price_of_a_table_is_that_of_a_text(tmp_path: Path) -> None:
+    (tmp_path / "vms.csv").write_text("name,on_demand.price [USD/h]\n" + "".join(f"t{i},0.{i}\n" for i in range(1, 99)))
+    lines = ['vms from "vms.csv"' if line.startswith("vm ") else line for line in TEXT.splitlines()]
+    read = load_text("\n".join(lines) + "\n", folder=tmp_path).spec
+    assert read is not None
+    assert [vm.on_demand.price for vm in read.facts.vms] == [mrdsl.quantity(f"0.{i} USD/h") for i in range(1, 99)]
+
 
 TEXT = """problem capacity "texts"
 vm m5 { on_demand { price = 0.192 USD/h }, cores = 4, memory = 16 GiB }
