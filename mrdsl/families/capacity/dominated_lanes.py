@@ -75,9 +75,9 @@ def dominated(mix: Mix, limited: Flags) -> Flags:
 
 def dominated_without_limits(mix: Mix) -> Flags:
     """The lanes that others would dominate if there were any number of VMs: no plan that finds room on those that are
-    left need be dearer for it."""
+    left need be dearer for it. None of more than can be held against each other."""
     none = np.zeros(len(mix.market.lanes), dtype=bool)
-    return _dominated(mix, none, none)
+    return none if len(none) > MANY else _dominated(mix, none, none)
 
 
 def _dominated(mix: Mix, scarce: Flags, stay: Flags) -> Flags:

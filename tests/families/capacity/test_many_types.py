@@ -341,6 +341,16 @@ def test_sets_of_lanes_are_charged_by_the_rounds_that_they_take(monkeypatch: pyt
     assert sum(each.rounds for each in counted) < 8 * best.rounds
 
 
+def test_a_set_of_lanes_that_takes_too_much_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = few_of_each(200)
+    best = relaxed(task, 1e-9)
+    monkeypatch.setattr(few_lanes, "relaxed", lambda *given: pytest.fail("a relaxation was begun"))
+    monkeypatch.setattr(few_lanes, "EFFORT", 100)
+    found = on_few_lanes(task, best.jobs, 0.0, None)
+    every = np.ones(len(task.mix.gamma), dtype=bool)
+    assert (found == few_lanes._found(task, every, best.jobs).jobs).all()
+
+
 def test_a_relaxation_out_of_time_has_a_bound_still() -> None:
     task = few_of_each(2)
     best, hurried = relaxed(task, 1e-9), relaxed(task, 1e-9, 0.0)

@@ -119,7 +119,10 @@ def _neighbours(found: _Found) -> Iterator[NDArray[np.bool_]]:
 
 
 def _tried(task: Task, open_lanes: NDArray[np.bool_], budget: _Budget) -> _Found | None:
-    """The plan on some lanes; None where a class can run on none of them, they have too few VMs, or it is enough."""
+    """The plan on some lanes; None where a class can run on none of them, they have too few VMs, or it is enough.
+
+    A set that takes more steps than are left ends the search.
+    """
     if budget.spent:
         return None
     budget.sets -= 1
@@ -130,6 +133,9 @@ def _tried(task: Task, open_lanes: NDArray[np.bool_], budget: _Budget) -> _Found
     there = np.flatnonzero(open_lanes | (task.market.masters_of_lane > 0.0))
     gamma = np.where(open_lanes[:, None], mix.gamma, np.inf)
     part = replace(task, mix=of_lanes(replace(mix, gamma=gamma), there))
+    if effort(part, 0) > budget.steps:
+        budget.steps = 0
+        return None
     found = relaxed(part, ROUNDING, budget.until)
     budget.steps -= effort(part, found.rounds)
     if found.lacking > ROUNDING:

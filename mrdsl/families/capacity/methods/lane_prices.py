@@ -107,7 +107,7 @@ def relaxed(task: Task, gap: float, until: float | None = None) -> Relaxed:
     if found.lacking <= ROUNDING:
         return found
     again = _by_master(task, gap, DEARER, until)
-    return replace(again, rounds=found.rounds + again.rounds)
+    return replace(again, bound=max(found.bound, again.bound), rounds=found.rounds + again.rounds)
 
 
 def never_fits(task: Task, until: float | None = None) -> bool:
