@@ -19,7 +19,7 @@ from mrdsl.core.printable import json_printable
 from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Table, plain
 from mrdsl.core.version import __version__
-from mrdsl.core.writer import LOCK, write_text
+from mrdsl.core.writer import LOCK, refusals_of, write_text
 
 MANIFEST = "manifest.json"
 _LONGEST = 60
@@ -46,7 +46,8 @@ class StudyFolder:
         """
         for path, digest in _former(self.folder):
             if path.is_file() and not path.is_symlink() and _file(path, self.folder) == digest:
-                path.unlink()
+                with refusals_of(path):
+                    path.unlink()
 
     def keep(self, table: Table, *, search: bool = True) -> Table:
         """The table with plain numbers, which is in a file now: with ``search``, in one that the study itself wrote, if

@@ -118,6 +118,10 @@ MISTAKES = {
     ),
     "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nlimits = [{ time = 1 }, {}]\n[[tables]]\nvalue = 'value'\n"
     "above = 'highs'": "7:9 no method is called `highs`; did you mean `highs (1 s)`?",
+    "[[runs]]\nspecs = 'a'\nmethods = '../highs'\n[[tables]]\nvalue = 'value'\nabove = 'highs'": (
+        "3:11 `../highs` is no name of a solver; "
+        "a name has letters, digits, hyphens and underscores only; it is no path"
+    ),
     "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'cpu_secnds'": (
         "4:11 the runs have no column `cpu_secnds`; did you mean `cpu_seconds`?"
     ),

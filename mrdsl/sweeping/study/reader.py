@@ -59,6 +59,7 @@ class _Reader:
     def __init__(self, toml: TomlText) -> None:
         self.toml = toml
         self.mistakes: list[Diagnostic] = []
+        self.runs_are_sound = True
 
     def study(self) -> Study:
         found = self._table(
@@ -67,7 +68,7 @@ class _Reader:
             {
                 "title": self._words,
                 "about": self._words,
-                "runs": lambda path, value: self._several(path, value, self._design),
+                "runs": self._designs,
                 "tables": lambda path, value: self._several(path, value, self._pivot),
                 "profiles": lambda path, value: self._several(path, value, self._profile),
             },
@@ -78,7 +79,7 @@ class _Reader:
         parts = (*found.get("tables", ()), *found.get("profiles", ()))
         for part in parts:
             self._known_runs(part, [design.name for design in designs if design.name])
-        self.mistakes += asked_mistakes(parts, designs, self.toml) if designs else ()
+        self.mistakes += asked_mistakes(parts, designs, self.toml) if designs and self.runs_are_sound else ()
         self._one_meaning(designs)
         if self.mistakes:
             raise MrdslError(in_order(self.mistakes))
@@ -134,6 +135,12 @@ class _Reader:
             return ()
         found = (read((*path, number), each) for number, each in enumerate(value))
         return tuple(each for each in found if each is not None)
+
+    def _designs(self, path: Path, value: Any) -> tuple[Design, ...]:
+        before = len(self.mistakes)
+        found = self._several(path, value, self._design)
+        self.runs_are_sound = len(self.mistakes) == before
+        return found
 
     def _design(self, path: Path, value: Any) -> Design | None:
         found = self._table(
