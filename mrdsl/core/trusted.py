@@ -68,17 +68,23 @@ def _code_of(folder: Path, named: str) -> Iterator[Path]:
             if path.name in (named, "__pycache__") or _is_package(path):
                 yield path
                 yield from path.rglob("*")
-        elif _is_module(path):
+        elif _is_module(path.name):
             yield path
 
 
 def _is_package(folder: Path) -> bool:
-    inside = tuple(folder.iterdir()) if folder.name.isidentifier() and os.access(folder, os.R_OK) else ()
-    return any(map(_is_module, inside)) and not any(path.name == "pyvenv.cfg" for path in inside)
+    """Whether Python would find a module below it, however deep; what cannot be read, it does not find either."""
+    if not folder.name.isidentifier() or (folder / "pyvenv.cfg").exists():
+        return False
+    for _, inner, files in os.walk(folder):
+        inner[:] = [name for name in inner if name.isidentifier()]
+        if any(map(_is_module, files)):
+            return True
+    return False
 
 
-def _is_module(path: Path) -> bool:
-    return path.name.endswith(tuple(all_suffixes()))
+def _is_module(name: str) -> bool:
+    return name.endswith(tuple(all_suffixes()))
 
 
 def _refuse_strangers(status: os.stat_result, what: str, sticky: bool) -> None:

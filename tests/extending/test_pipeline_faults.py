@@ -229,12 +229,12 @@ def test_what_the_caller_raises_passes(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["broken/steps.py", "helpers/inside.py", "helpers", "beside.py", "fast.cpython-311-x86_64-linux-gnu.so"]
+    "file", ["broken/steps.py", "helpers/deep/inside.py", "helpers/deep", "helpers", "beside.py", "beside.abi3.so"]
 )
 def test_a_module_that_others_can_write_is_not_imported(file: str, folder: Path) -> None:
     """Of the package that is declared or beside it, where that one may import it."""
-    (folder / "helpers").mkdir()
-    (folder / "helpers" / "inside.py").touch()
+    (folder / "helpers" / "deep").mkdir(parents=True)
+    (folder / "helpers" / "deep" / "inside.py").touch()
     if not (folder / file).is_dir():
         (folder / file).touch()
     (folder / file).chmod(0o777)
