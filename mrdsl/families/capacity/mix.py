@@ -81,11 +81,7 @@ def mix_of(spec: Spec) -> Mix:
     firm = pairs.slots_per_job(whole)
     by_lane = firm[0][market.vm_of_lane], firm[1][market.vm_of_lane]
     kept = kept_work(facts, market, pairs, by_lane)
-    if whole:
-        slots = list(pairs.whole_slots_per_job(market.vm_of_lane, kept) if market.spot.any() else by_lane)
-    else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slots = [np.where(part > 0.0, needed / part, np.inf) for needed, part in zip(by_lane, kept, strict=True)]
+    slots = list(pairs.slots_with_losses(market.vm_of_lane, kept, whole) if market.spot.any() else by_lane)
     spot_share = np.nan_to_num(column(classes, "spot", missing=1.0), nan=1.0)
     never = market.spot[:, None] & (spot_share[None, :] <= 0.0)
     slots = [np.where(never, np.inf, each) for each in slots]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.formulas import sizing
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
@@ -78,10 +78,14 @@ class Pairs:
             slots = whole_slots(self.work, self.completion_limit, self.per_vm, self.limits, slots)
         return np.where(self.allowed, slots[0], np.inf), np.where(self.allowed, slots[1], np.inf)
 
-    def whole_slots_per_job(self, of_lane: NDArray[np.int64], kept: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Whole slots of one job in lanes of these types, of which the parts ``kept`` do work that is not lost.
+    def slots_with_losses(
+        self, of_lane: NDArray[np.int64], kept: tuple[Floats, Floats], whole: bool
+    ) -> tuple[Floats, Floats]:
+        """Slots of one job in lanes of these types, ``whole`` or not, of which the parts ``kept`` do work that stays.
 
-        Of those there are at most as many as tasks; so slots may be more than tasks by what is lost, rounded up.
+        What is lost divides the work of each kind by its part before Theorem 4.1. A job holds one slot of each kind at
+        the least, though part of that one's work is lost; those that do work that stays are at most its tasks, so that
+        it may hold more than tasks by what is lost, rounded up.
         """
         parts = [np.where(part > 0.0, part, 1.0) for part in kept]
         work = Coefficients(
@@ -91,15 +95,17 @@ class Pairs:
             np.asarray(self.work.path)[of_lane],
         )
         limits = SlotLimits(
-            ceiling(self.limits.map_least[of_lane] / parts[0]),
+            self.limits.map_least[of_lane],
             self.limits.map_most[of_lane] / parts[0],
-            ceiling(self.limits.reduce_least[of_lane] / parts[1]),
+            self.limits.reduce_least[of_lane],
             self.limits.reduce_most[of_lane] / parts[1],
         )
         per_vm = self.map_per_vm[of_lane], self.reduce_per_vm[of_lane]
-        slots = sizing.slots_per_job(work, self.completion_limit, *per_vm, limits)
-        found = whole_slots(work, self.completion_limit, per_vm, limits, slots)
+        found = sizing.slots_per_job(work, self.completion_limit, *per_vm, limits)
+        if whole:
+            found = whole_slots(work, self.completion_limit, per_vm, limits, found)
         possible = self.allowed[of_lane] & (kept[0] > 0.0) & (kept[1] > 0.0)
+        possible &= sizing.kept(work, self.completion_limit, limits)
         return np.where(possible, found[0], np.inf), np.where(possible, found[1], np.inf)
 
 

@@ -112,7 +112,7 @@ def _shares(spec: Spec, mixture: Mixture, mix: Mix, relax: bool) -> Iterator[Dia
         (slots_of_kinds[0], pairs.limits.map_least[at], pairs.limits.map_most[at], kept[0]),
         (slots_of_kinds[1], pairs.limits.reduce_least[at], pairs.limits.reduce_most[at], kept[1]),
     ):
-        yield from told(slots * part < least * mixture.jobs * (1 - FEASIBILITY), "have less than one slot each")
+        yield from told(slots < least * mixture.jobs * (1 - FEASIBILITY), "have less than one slot each")
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is kept, no number of slots is enough
             held = most / part
         limit = (held if mix.wholeness == NO else ceiling(held)) * mixture.jobs
