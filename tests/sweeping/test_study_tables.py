@@ -134,6 +134,12 @@ def test_a_profile_of_what_is_maximized_and_of_what_has_no_ratio() -> None:
     assert [each.name for each in chart.series] == ["exact", "quick"]
 
 
+def test_goals_of_fractions_are_compared_with_each_other_alone() -> None:
+    rows = [*ROWS, *(row(instance, "fractions", 1.0, relax=True, cpu_seconds=0.5) for instance in (1, 2, 3))]
+    assert shares(Profile("value"), rows) == {**shares(Profile("value"), ROWS), "fractions": (100.0, 100.0, 3)}
+    assert shares(Profile("cpu_seconds"), rows)["exact"][0] == 0.0, "times are of one kind"
+
+
 def test_contradictions() -> None:
     assert contradictions(ROWS) == []
     wrong = [*ROWS, row(1, "hasty", 9.0, bound=8.0)]

@@ -24,9 +24,9 @@ def profiled(profile: Profile, rows: Rows) -> tuple[Table, LineChart]:
     """How often each method is within a factor of the best: a table of some factors, and the steps of all.
 
     Instances on which no method has the measure, or some have it below 0, are left out; the last column counts those
-    that are left. Measures that agree to ``PROVEN`` are one.
+    that are left. Measures that agree to ``PROVEN`` are one. Goals of fractions are compared with each other alone.
     """
-    ratios = performance_ratios(_measures(profile, selected(profile.runs, rows)))
+    ratios = _ratios(profile, selected(profile.runs, rows))
     goal = f", of values within {100 * profile.within:g} % of the best" if profile.within is not None else ""
     title = profile.title or f"Performance profile of {profile.measure}{goal}"
     heads = ("method", *(f"within {factor:g}" if factor > 1 else "best" for factor in FACTORS), "solved", "instances")
@@ -40,6 +40,12 @@ def profiled(profile: Profile, rows: Rows) -> tuple[Table, LineChart]:
         for method, own in ratios.items()
     ]
     return Table(f"{title}, % of instances", heads, cells), _chart(title, ratios)
+
+
+def _ratios(profile: Profile, rows: Rows) -> dict[str, Sequence[float]]:
+    kinds = (False, True) if profile.measure == GOAL else (None,)
+    parts = ([row for row in rows if kind in (None, relaxed(row))] for kind in kinds)
+    return {name: own for part in parts if part for name, own in performance_ratios(_measures(profile, part)).items()}
 
 
 def _chart(title: str, ratios: Mapping[str, Sequence[float]]) -> LineChart:
