@@ -10,7 +10,16 @@ from mrdsl.contracts.dimensions import MixedDimensionsError, dimension_of
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
 from mrdsl.core import budgets, units
 from mrdsl.spec.declared import Mistake, described, python_number_mistake
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, is_within, quantities_in, value_of
+from mrdsl.spec.expression import (
+    OPERATORS,
+    Constant,
+    Expression,
+    Operation,
+    PlanQuantity,
+    is_within,
+    quantities_in,
+    value_of,
+)
 from mrdsl.spec.linear import terms_of
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Goal, Let
@@ -107,6 +116,9 @@ def _part_mistake(
                 return Mistake("wrong-arguments", f"`{name}` {wanted}", "see the family's page")
             return None
         case Operation(operator, operands):
+            if operator not in OPERATORS or not operands or (operator == "neg" and len(operands) > 1):
+                message = f"{described(operator)} of {len(operands)} operands is no operation"
+                return Mistake("wrong-value", message, "give one of + - * / min max and its operands, or neg and one")
             wrong = next((m for one in operands if (m := _part_mistake(one, quantities, family))), None)
             if wrong is None and operator == "/" and any(map(_is_zero, operands[1:])):
                 return Mistake("division-by-zero", "an expression divides by zero", "the divisor must not be 0")

@@ -37,6 +37,7 @@ class Operation:
     operands: tuple[Expression, ...]
 
 
+OPERATORS = ("+", "-", "*", "/", "neg", "min", "max")
 Expression = Constant | PlanQuantity | Operation
 
 

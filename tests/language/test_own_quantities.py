@@ -165,6 +165,9 @@ def test_a_param_changes_what_is_asked_without_reading_the_text_again() -> None:
         (mrdsl.Let("x", Constant(3.0), "USD"), "wrong-statement"),
         (mrdsl.Let("x", Operation("*", (Constant(3.0, "furlongs"), VMS)), "vms"), "unknown-unit"),
         (mrdsl.Let("x", Constant(float("nan")), "USD"), "not-a-number"),
+        (mrdsl.Let("x", Operation("^", (PlanQuantity("cost"), VMS)), "USD"), "wrong-value"),
+        (mrdsl.Let("x", Operation("+", ()), "USD"), "wrong-value"),
+        (mrdsl.Let("x", Operation("neg", (VMS, VMS)), "vms"), "wrong-value"),
         ("cost", "wrong-value"),
     ],
 )
