@@ -54,6 +54,12 @@ def capacity(price: float = 2, reserved: int = 0, jobs: int = 2) -> str:
     return CAPACITY.format(price=price, reserved=reserved, jobs=jobs)
 
 
+def contracts(named: str) -> str:
+    """As `capacity` with as many reserved VMs as the jobs need, and a contract with a name beside."""
+    text = capacity(reserved=10)
+    return text.replace("available = 10 }", f"available = 10 }}{named}")
+
+
 def shipped(path: str, *changes: tuple[str, str]) -> str:
     text = (MODELS / path).read_text(encoding="utf-8")
     for old, new in changes:
@@ -76,6 +82,21 @@ PAIRS = {
             "rent 5 m5 on demand (10 to 15)",
             "give class sort 5 map slots more (10 to 15)",
         ],
+    ),
+    "a contract more": (
+        contracts(""),
+        contracts(', reserved "1 year" { price = 0.5 USD/h, available = 3 }'),
+        ["release 3 m5 reserved (10 to 7)", 'rent 3 m5 reserved "1 year" (0 to 3)'],
+    ),
+    "a contract less": (
+        contracts(', reserved "1 year" { price = 0.5 USD/h, available = 3 }'),
+        contracts(""),
+        ["rent 3 m5 reserved (7 to 10)", 'release 3 m5 reserved "1 year" (3 to 0)'],
+    ),
+    "of one contract to the other": (
+        contracts(', reserved "1 year" { price = 0.5 USD/h, available = 3 }'),
+        contracts(', reserved "3 years" { price = 0.4 USD/h, available = 3 }'),
+        ['rent 3 m5 reserved "3 years" (0 to 3)', 'release 3 m5 reserved "1 year" (3 to 0)'],
     ),
     "fewer jobs": (
         capacity(jobs=4),
