@@ -67,7 +67,9 @@ def _without_pygls(folder: Path, patch: Patch) -> None:
     patch.setitem(sys.modules, "pygls", None)
 
 
+DROWNED = ("penalty  = 6 USD", "penalty = 1e12 USD")
 FILES: dict[str, Callable[[bool], dict[str, str]]] = {
+    "better-plan": lambda bad: {"drowned.mrspec": model("capacity/quickstart.mrspec", DROWNED)},
     "broken-plugin": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "broken-plan": lambda bad: {"nightly.mrspec": model(REFERENCE)},
     "objective-differs": lambda bad: {"nightly.mrspec": model(REFERENCE)},

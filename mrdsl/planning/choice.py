@@ -22,13 +22,17 @@ EMBEDDED = registry.EMBEDDED
 
 @dataclass(frozen=True)
 class Choice:
-    """Who solves, with what: ``solver`` is None where the formulation needs none, ``formulation`` for pipelines."""
+    """Who solves, with what: ``solver`` is None where the formulation needs none, ``formulation`` for pipelines.
+
+    ``automatic``: nobody named the solver.
+    """
 
     solver: SolverFile | None
     formulation: Formulation | None
     limits: Limits
     parameters: Mapping[str, Any]
     span: Span | None
+    automatic: bool = False
 
 
 def choose(spec: Spec, family: Family, solver: str, formulation: str | None, relax: bool, limits: Limits) -> Choice:
@@ -61,7 +65,7 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
         kinds = declared.solves
         chosen = next((f for f in family.formulations if f.needs(spec, relax).kind in kinds), chosen)
     limits, parameters = _with_options(spec, declared, family, limits)
-    return Choice(declared, chosen, limits, parameters, span)
+    return Choice(declared, chosen, limits, parameters, span, automatic)
 
 
 def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mrdsl.contracts.family import Formulation
 from mrdsl.core.answer import Answer
-from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.solving.agreement import contradicts, drawn_back
+from mrdsl.core.diagnostics import Diagnostic, Severity, note, warning
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
+from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts, drawn_back
 from mrdsl.solving.claims import graded
+from mrdsl.solving.request import DEFAULT_GAP
+
+STOPPED = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.INTERRUPTED)
 
 
 def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, method: str) -> Answer:
@@ -33,4 +38,66 @@ def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, meth
     if bound is not None and answer.value is not None:
         bound = drawn_back(bound, answer.value, maximize)
     changed = replace(answer, bound=bound, doubts=(*answer.doubts, doubt))
-    return graded(changed, limits)
+    return graded(changed, replace(limits, gap=limits.gap or DEFAULT_GAP))
+
+
+def better_of(result: Result, known: Result, limits: Limits, maximize: bool, solver: str, method: str) -> Result:
+    """The result, or ``known`` where its plan is worth more, or where ``solver`` has none; both are verified.
+
+    ``method`` is who found ``known``. The plan is told to be its; it is optimal as far as the better bound proves that.
+    What was told of the plan that is left out is left out with it.
+    """
+    if known.plan is None or known.value is None or not _is_worth_more(known, result, DEFAULT_GAP, maximize):
+        return result
+    bounds = [known.bound, result.bound]
+    proven = [each for each in bounds if each is not None and not contradicts(each, known.value, maximize, result.size)]
+    bound = (min if maximize else max)(proven, default=None)
+    bound = drawn_back(bound, known.value, maximize)
+    gap = relative_gap(known.value, bound, known.fixed)
+    optimal = gap is not None and gap <= (limits.gap or DEFAULT_GAP) + AGREE
+    ended = result.termination if result.termination in STOPPED else Termination.COMPLETED
+    return replace(
+        known,
+        termination=Termination.OPTIMAL if optimal else ended,
+        solution=SolutionStatus.OPTIMAL if optimal else SolutionStatus.FEASIBLE,
+        bound=bound,
+        diagnostics=(*known.diagnostics, _told(result, known.value, solver, method)),
+    )
+
+
+def not_the_best(result: Result, known: Result, limits: Limits, maximize: bool, solver: str, method: str) -> Result:
+    """The result, no longer optimal where ``known``, found by ``method``, is worth more than its gap explains."""
+    gap = (limits.gap or DEFAULT_GAP) + TOLERANCE
+    if result.solution is not SolutionStatus.OPTIMAL or not _is_worth_more(known, result, gap, maximize):
+        return result
+    message = (
+        f"{solver} claims that its plan, worth {result.value:g}, is the best, but {method} has one worth "
+        f"{known.value:g}: its proof is withdrawn"
+    )
+    told = warning("contradicted-claim", message, None, f"take the better one: --solver auto, or {method}")
+    diagnostics = (*result.diagnostics, told)
+    stopped = Termination.COMPLETED if result.termination is Termination.OPTIMAL else result.termination
+    return replace(result, solution=SolutionStatus.FEASIBLE, termination=stopped, diagnostics=diagnostics)
+
+
+def method_of(formulation: Formulation) -> str:
+    """The name of what knows a plan without a solver."""
+    return getattr(formulation.known, "__name__", "a method").replace("_", " ")
+
+
+def _is_worth_more(known: Result, result: Result, gap: float, maximize: bool) -> bool:
+    """Whether the plan that is known is better by more than the relative ``gap``, or the only one."""
+    if known.plan is None or known.value is None or result.plan is None or result.value is None:
+        return known.plan is not None and result.plan is None
+    more = known.value - result.value if maximize else result.value - known.value
+    return more > gap * max(abs(known.value), abs(result.value))
+
+
+def _told(result: Result, value: float, solver: str, method: str) -> Diagnostic:
+    """Whose plan it is and what the solver had instead."""
+    if result.plan is None:
+        failed = [each.message for each in result.diagnostics if each.severity is Severity.ERROR]
+        why = f" ({failed[0]})" if failed else ""
+        return warning("better-plan", f"{solver} gave no plan{why}: this one, worth {value:g}, is by {method}")
+    message = f"{solver} found a plan worth {result.value:g}: this one, worth {value:g}, is by {method}"
+    return note("better-plan", message)

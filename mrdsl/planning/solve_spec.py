@@ -157,6 +157,7 @@ class _Run:
     start: Result | None = None
     unused: str = "what solves it here begins at none"
     doubts: list[Diagnostic] = field(default_factory=list)
+    known: Result | None = None
 
     def result(self) -> Result:
         """What came out, with every claim of the solver that was withdrawn."""
@@ -173,7 +174,7 @@ class _Run:
                 self._refuse_early(chosen)
                 result = chosen.run(self.spec, self.relax, self.choice.limits, self._solve_part)
             else:
-                return self._explained(self._verified(self._single_model(chosen)))
+                return self._explained(self._or_known(chosen, self._verified(self._single_model(chosen))))
         except KeyboardInterrupt:
             if not is_kept():
                 raise
@@ -308,18 +309,28 @@ class _Run:
 
     def _compared(self, chosen: Formulation, answer: Answer, known: Result | None = None) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
-        from mrdsl.planning.known_bounds import compared
-        from mrdsl.solving.request import DEFAULT_GAP
+        from mrdsl.planning.known_bounds import compared, method_of
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
         if known is None and claims and self.model is None:
             known = self._known(chosen, self._seconds_left())
         if known is None or chosen.known is None:
             return answer
-        maximize = goal_of(self.spec, self.family).sense == "maximize"
-        limits = replace(self.choice.limits, gap=self.choice.limits.gap or DEFAULT_GAP)
-        method = getattr(chosen.known, "__name__", "a method").replace("_", " ")
-        return compared(answer, self._verified(known), limits, maximize, method)
+        self.known = self._verified(known)
+        return compared(answer, self.known, self.choice.limits, self._maximizes(), method_of(chosen))
+
+    def _or_known(self, chosen: Formulation, result: Result) -> Result:
+        """The result, or what the family knows without a solver where that is better; a named solver keeps its plan."""
+        from mrdsl.planning.known_bounds import better_of, method_of, not_the_best
+
+        solver, limits, maximize = self.choice.solver, self.choice.limits, self._maximizes()
+        if self.known is None or solver is None:
+            return result
+        held = better_of if self.choice.automatic else not_the_best
+        return held(result, self.known, limits, maximize, solver.name, method_of(chosen))
+
+    def _maximizes(self) -> bool:
+        return goal_of(self.spec, self.family).sense == "maximize"
 
     def _verified(self, result: Result) -> Result:
         solver = self.choice.solver
