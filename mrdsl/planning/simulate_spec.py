@@ -12,7 +12,7 @@ from mrdsl.core.version import __version__
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.ended_results import labelled
 from mrdsl.planning.solve_spec import solve
-from mrdsl.simulation.settings import Settings
+from mrdsl.simulation.settings import TOLD_OF_RUNS, Settings
 from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
@@ -95,4 +95,5 @@ def observe(spec: Spec, solved: Result, settings: Settings) -> Result | None:
 def _run(spec: Spec, family: Family, solved: Result, settings: Settings) -> Result:
     assert family.simulate_plan is not None
     plan, diagnostics = family.simulate_plan(spec, solved.plan, settings)
-    return finite(replace(solved, plan=plan, seed=settings.seed, diagnostics=solved.diagnostics + tuple(diagnostics)))
+    of_plan = (each for each in solved.diagnostics if each.code not in TOLD_OF_RUNS)
+    return finite(replace(solved, plan=plan, seed=settings.seed, diagnostics=(*of_plan, *diagnostics)))

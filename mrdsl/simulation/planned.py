@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -14,7 +14,7 @@ from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, observed_of
 from mrdsl.simulation.promises import Promised, promised, told_of
-from mrdsl.simulation.settings import Settings
+from mrdsl.simulation.settings import Settings, WhatIf
 from mrdsl.spec.simulated_plan import Simulation
 
 
@@ -101,19 +101,42 @@ def _queues(rules: Simulation, slots: Sequence[int]) -> tuple[QueueRule, ...]:
     return tuple(QueueRule(fair, float(max(1, count))) for count in slots)
 
 
-def check_scenario(scenario: Scenario, node: Any, simulation: Simulation | None) -> Iterator[Diagnostic]:
-    """What can be told before anything runs: more work than slots, no machine left. ``node`` is its first class."""
+def check_scenario(
+    scenario: Scenario, node: Any, simulation: Simulation | None, what_if: WhatIf
+) -> Iterator[Diagnostic]:
+    """What can be told before anything runs: more work than slots, no machine left. ``node`` is its first class.
+
+    Machines that go are told where they are said: in the spec, or as an option of the command.
+    """
     yield from check_load(scenario, node, "lower arrivals or burst, or admit more jobs at once: jobs = lo .. hi")
     losses = scenario.losses
     used = {stage.pool for each in scenario.classes for stage in each.kind.stages}
     fewest = min(sum(m.vms for m in scenario.machines if m.pool == pool) for pool in used)
     if losses is not None and losses.machines >= fewest:
-        yield error(
-            "out-of-range",
-            f"{losses.machines} machines go for good, and class {node.name} has {fewest} for one kind of its tasks",
-            simulation.losses.span_of("machines") if simulation and simulation.losses else None,
-            f"write machines = {max(0, fewest - 1)} or fewer",
+        asked = what_if.lose is not None
+        word, said = ("--lose", f"--lose {fewest - 1}") if asked else ("machines", f"machines = {fewest - 1}")
+        yield replace(
+            error(
+                "out-of-range",
+                f"{losses.machines} machines go for good, and class {node.name} has {fewest} for one kind of its tasks",
+                simulation.losses.span_of("machines") if simulation and simulation.losses and not asked else None,
+                f"write {said} or fewer" if fewest > 1 else f"leave out {word}: the class has no machine to spare",
+            ),
+            path="--lose" if asked else "",
         )
+
+
+def check_burst(nodes: Iterable[Any], what_if: WhatIf, place: Span | None) -> Iterator[Diagnostic]:
+    """An error where a command wants bursts and no class of these has arrivals: users submit one job each."""
+    if what_if.burst is None or any(node.arrivals is not None or node.submissions is not None for node in nodes):
+        return
+    yield error(
+        "wrong-option",
+        "--burst means nothing here: so many jobs come with each arrival, and no class has arrivals, only users who "
+        "each submit a job and wait for its end",
+        place,
+        'leave out --burst; or write arrivals = 3/h in a class, or submissions = "times.txt"',
+    )
 
 
 def check_load(scenario: Scenario, node: Any, hint: str) -> Iterator[Diagnostic]:

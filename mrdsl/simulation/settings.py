@@ -26,6 +26,8 @@ class WhatIf:
         return {key: value for key, value in found.items() if value is not None}
 
 
+TOLD_OF_RUNS = frozenset({"promise-broken", "promise-undecided", "not-simulated", "nothing-spreads", "what-if"})
+"""The codes of what a result says of runs of its plan: it stands for those runs, and other runs say their own."""
 RUNS = 10
 """How many independent runs there are where nobody says."""
 

@@ -20,7 +20,7 @@ from mrdsl.simulation.described import asked, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, simulated_as
-from mrdsl.simulation.planned import asked_for, check_load
+from mrdsl.simulation.planned import asked_for, check_burst, check_load
 from mrdsl.simulation.promises import promised, told_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
@@ -41,7 +41,7 @@ def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[Bou
         raise MrdslError([error("wrong-option", message, spec.span, "leave out --lose")])
     scenario = scenario_of(spec, plan, settings)
     facts: BoundsFacts = spec.facts
-    refused = list(_refused(facts, scenario))
+    refused = [*check_burst(facts.classes, settings.what_if, spec.span), *_refused(facts, scenario)]
     if refused:
         raise MrdslError(refused)
     observed = dict(_observed(spec, plan, scenario, settings))

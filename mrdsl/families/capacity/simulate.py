@@ -17,7 +17,15 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.promises import promises_of
 from mrdsl.simulation.described import asked
 from mrdsl.simulation.observed import simulated_as
-from mrdsl.simulation.planned import Held, check_scenario, groups_of, observed_of_classes, scenario_of, told
+from mrdsl.simulation.planned import (
+    Held,
+    check_burst,
+    check_scenario,
+    groups_of,
+    observed_of_classes,
+    scenario_of,
+    told,
+)
 from mrdsl.simulation.promises import Promised, promised
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
@@ -61,13 +69,13 @@ class _Ran:
         facts: CapacityFacts = spec.facts
         self.rules = asked(facts.simulation or Simulation(), settings.what_if)
         self.held = held_of(spec, plan)
-        _refuse(_recorded_in_parts(self.held))
+        _refuse((*check_burst(facts.classes, settings.what_if, spec.span), *_recorded_in_parts(self.held)))
         self.groups = groups_of(self.held, self.rules)
         self.scenarios = [scenario_of(group, self.rules, settings) for group in self.groups]
         _refuse(
             problem
             for group, scenario in zip(self.groups, self.scenarios, strict=True)
-            for problem in check_scenario(scenario, group[0].node, facts.simulation)
+            for problem in check_scenario(scenario, group[0].node, facts.simulation, settings.what_if)
         )
         self.seen = seen_of(self.scenarios, settings)
 

@@ -11,7 +11,15 @@ from mrdsl.families.joint.facts import JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.simulation.described import asked
 from mrdsl.simulation.observed import Observed, simulated_as
-from mrdsl.simulation.planned import Held, check_scenario, groups_of, observed_of_classes, scenario_of, told
+from mrdsl.simulation.planned import (
+    Held,
+    check_burst,
+    check_scenario,
+    groups_of,
+    observed_of_classes,
+    scenario_of,
+    told,
+)
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.simulated_plan import Simulation
@@ -32,7 +40,9 @@ def simulate_plan(spec: Spec, plan: JointPlan, settings: Settings) -> tuple[Join
         for t in range(len(plan.vms))
         for group in groups_of(held_in(facts, plan, t), rules)
     ]
-    problems = [p for _, group, scenario in parts for p in check_scenario(scenario, group[0].node, facts.simulation)]
+    problems = [*check_burst(facts.classes, settings.what_if, spec.span)]
+    for _, group, scenario in parts:
+        problems += check_scenario(scenario, group[0].node, facts.simulation, settings.what_if)
     if problems:
         raise MrdslError(problems)
     groups, scenarios = [group for _, group, _ in parts], [scenario for _, _, scenario in parts]

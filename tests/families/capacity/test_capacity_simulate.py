@@ -280,7 +280,39 @@ def test_more_work_than_slots_and_no_machine_left_are_told_before_the_run() -> N
     assert "bring 1 times the work" in refused.value.diagnostics[0].message
     with pytest.raises(mrdsl.MrdslError) as refused:
         mrdsl.simulate(spec_of(PLAIN), runs=1, jobs=2, what_if=WhatIf(lose=1000))
-    assert "1000 machines go for good" in refused.value.diagnostics[0].message
+    (told,) = refused.value.diagnostics
+    assert "1000 machines go for good" in told.message
+    assert told.place == "--lose"
+    assert told.hint.startswith("write --lose ")
+
+
+SPARES_NONE = MAPS.format(4, 10, "jobs = 1..1, deadline = 30 min, penalty = 1 USD")
+
+
+def test_where_no_machine_is_to_spare_the_words_of_whoever_said_so_are_told() -> None:
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.simulate(spec_of(SPARES_NONE), runs=1, jobs=2, lose=1)
+    (told,) = refused.value.diagnostics
+    assert (told.place, told.hint) == ("--lose", "leave out --lose: the class has no machine to spare")
+    with pytest.raises(mrdsl.MrdslError) as refused:
+        mrdsl.simulate(spec_of(SPARES_NONE, "losses { machines = 1 }"), runs=1, jobs=2)
+    (told,) = refused.value.diagnostics
+    assert told.span is not None
+    assert told.hint == "leave out machines: the class has no machine to spare"
+
+
+@pytest.mark.parametrize("path", ["capacity/quickstart", "bounds/reference", "joint/S1"])
+def test_bursts_without_arrivals_are_refused(path: str) -> None:
+    with pytest.raises(mrdsl.MrdslError, match="--burst means nothing here") as refused:
+        mrdsl.simulate(mrdsl.load(f"models/{path}.mrspec"), runs=1, jobs=2, burst=3)
+    assert "arrivals = 3/h" in refused.value.diagnostics[0].hint
+
+
+def test_of_two_runs_of_a_plan_the_last_alone_is_told() -> None:
+    plan = mrdsl.solve(spec_of(PLAIN.replace("penalty", "guarantee = average, penalty")))
+    first = mrdsl.simulate(plan, runs=4, jobs=20, stragglers=(0.5, 60.0))
+    assert {"what-if", "promise-broken"} <= {each.code for each in first.diagnostics}
+    assert mrdsl.simulate(first, runs=2, jobs=3) == mrdsl.simulate(plan, runs=2, jobs=3)
 
 
 @pytest.mark.parametrize(
