@@ -163,8 +163,13 @@ class CellReader:
         self.raw = raw
         self.report = report
         self._ragged = False
+        self._left_out: NDArray[np.bool_] | None = None
         if not raw.plain:
             self._check_rows()
+
+    def leave_out(self, rows: NDArray[np.bool_]) -> None:
+        """From here on these rows are empty as numbers are read, and nothing is told of them."""
+        self._left_out = rows
 
     def texts(self, index: int) -> Sequence[str]:
         """One column as text."""
@@ -198,6 +203,8 @@ class CellReader:
                 values = None
             if values is not None and np.isfinite(values).all():
                 found.update(zip(others, map(np.ascontiguousarray, values), strict=True))
+        if self._left_out is not None:
+            found = {index: np.where(self._left_out, np.nan, v) for index, v in found.items() if v is not None}
         read = [found.get(index) for index in indices]
         return [
             self._slow(index, must) if column is None else column
@@ -211,6 +218,8 @@ class CellReader:
         if self._ragged:
             return out
         for row, cell in enumerate(self.texts(index)):
+            if self._left_out is not None and self._left_out[row]:
+                continue
             if not cell:
                 if required:
                     self._report("empty-cell", f"this cell of `{self._head(index)}` is empty", row, index, "fill it in")

@@ -77,34 +77,34 @@ def resolve_table(
         return ()
     reader = CellReader(raw, report)
     names = reader.texts(next(c.index for c in columns if c.path == NAME_COLUMN))
-    _check_names(names, word, raw, context)
-    _fill(node_type, columns, reader, raw, context, values)
+    kept = None
+    if required:
+        attributes = _attributes(columns, reader, names) | {p: _extra(c, reader) for p, c in extra.items()}
+        kept = kept_rows(required, Rows(word, node_type, names, attributes, source.written), context)
+        if len(report.found) > before:
+            return ()
+        reader.leave_out(~kept)
+    _check_names(names, word, raw, context, kept)
+    _fill(node_type, columns, reader, raw, context, values, kept)
     if len(report.found) > before:
         return ()
     every = Columns(node_type, names, values, partial(_row_span, raw.shown_only()))
-    if not required:
-        return every
-    attributes = _attributes(columns, values, names) | {p: _extra(c, reader) for p, c in extra.items()}
-    kept = kept_rows(required, Rows(word, node_type, names, attributes, source.written), context)
-    return _of_rows(every, kept) if len(report.found) == before else ()
+    return every if kept is None else _of_rows(every, kept)
 
 
 def _row_span(raw: RawTable, row: int) -> Span:
     return raw.span(row)
 
 
-def _attributes(columns: Sequence[Column], values: dict[str, Any], names: Sequence[str]) -> dict[str, Attribute]:
+def _attributes(columns: Sequence[Column], reader: CellReader, names: Sequence[str]) -> dict[str, Attribute]:
     """What requirements may say something of: the columns that blocks are made of."""
     found = {NAME_COLUMN: Attribute(as_words=lambda: names)}
     for column in columns:
-        if column.item is None:
+        if column.item is None or (not column.numeric and column.item.form == "names"):
             continue
-        for path in paths_of(column):
-            if column.numeric:
-                dimension = units.KINDS[column.item.kind].dimension
-                found[path] = Attribute(lambda path=path: values[path], dimension)  # type: ignore[misc]
-            elif column.item.form != "names":
-                found[path] = Attribute(as_words=lambda path=path: values[path].tolist())  # type: ignore[misc]
+        read, dimension = _extra(column, reader), units.KINDS[column.item.kind].dimension
+        attribute = Attribute(read.as_numbers, dimension) if column.numeric else Attribute(as_words=read.as_words)
+        found |= dict.fromkeys(paths_of(column), attribute)
     return found
 
 
@@ -135,6 +135,7 @@ def _fill(
     raw: RawTable,
     context: BlockContext,
     values: dict[str, Any],
+    kept: NDArray[np.bool_] | None,
 ) -> None:
     told = len(context.scope.report.found)
     blocks = {c.index: optional_block(node_type, c.path) for c in columns if c.numeric}
@@ -151,7 +152,7 @@ def _fill(
             values[path] = scaled
     for column in columns:
         if column.item is not None and not column.numeric:
-            values[column.path] = _words(column, column.item, reader, raw, context)
+            values[column.path] = _words(column, column.item, reader, raw, context, kept)
     for block in sorted(absent) if len(context.scope.report.found) == told else ():
         _check_whole_blocks([c for c in columns if c.numeric and blocks[c.index] == block], block, values, raw, context)
     for column in columns:
@@ -217,7 +218,9 @@ def _check_columns(columns: Sequence[Column], raw: RawTable, word: str, context:
             )
 
 
-def _check_names(names: Sequence[str], word: str, raw: RawTable, context: BlockContext) -> None:
+def _check_names(
+    names: Sequence[str], word: str, raw: RawTable, context: BlockContext, kept: NDArray[np.bool_] | None
+) -> None:
     if len(set(names)) == len(names) and all(names) and is_printable("".join(names)):
         return
     first: dict[str, int] = {}
@@ -226,6 +229,8 @@ def _check_names(names: Sequence[str], word: str, raw: RawTable, context: BlockC
             message = f"the name `{name}` of this {word} holds a control character"
             context.scope.report.add(error("control-character", message, raw.span(row), "leave it out"))
             return
+        if kept is not None and not kept[row]:
+            continue
         if not name:
             context.scope.report.add(error("empty-cell", f"this {word} has no name", raw.cell_span(row, 0), "name it"))
             return
@@ -313,7 +318,14 @@ def _report_rows(
         context.scope.report.add(error(code, message(int(row)) + tail, raw.cell_span(int(row), column.index), hint))
 
 
-def _words(column: Column, item: Item, reader: CellReader, raw: RawTable, context: BlockContext) -> Any:
+def _words(
+    column: Column,
+    item: Item,
+    reader: CellReader,
+    raw: RawTable,
+    context: BlockContext,
+    kept: NDArray[np.bool_] | None,
+) -> Any:
     import numpy as np
 
     cells = reader.texts(column.index)
@@ -321,7 +333,8 @@ def _words(column: Column, item: Item, reader: CellReader, raw: RawTable, contex
         return _objects([tuple(re.split(r"[\s;]+", cell.strip())) if cell.strip() else () for cell in cells])
     if item.form == "choice":
         for row, cell in enumerate(cells):
-            if not item.is_choice(cell) and (cell or item.required):
+            counts = kept is None or kept[row]
+            if counts and not item.is_choice(cell) and (cell or item.required):
                 context.scope.report.add(
                     error(
                         "unknown-choice",

@@ -122,3 +122,39 @@ def test_rows_of_classes_may_be_required_too() -> None:
     assert len(spec.facts.classes) > 0
     found = load_text(text.replace("<= 1 h", "<= 1 s"), folder=DATA).diagnostics
     assert [each.code for each in found] == ["nothing-left"]
+
+
+LEFT_OUT = """name,cores,memory [GiB],on_demand.price [USD/h],masters
+good,4,16,0.192,1
+{bad}
+"""
+
+
+@pytest.mark.parametrize(
+    ("bad", "require"),
+    [
+        ("r5,4,32,,1", "price >= 0 USD/h"),
+        ("r5,4,32,,1", 'name = "good"'),
+        ("r5,4,32,,1", "memory <= 20 GiB"),
+        ("r5,4,32,-1,1", "memory <= 20 GiB"),
+        ("r5,4,32,1,1.5", "memory <= 20 GiB"),
+        ("r5,4,32,none,1", "memory <= 20 GiB"),
+        ("r5,4,32,,1", "memory <= 20 GiB, price >= 0 USD/h"),
+        (",4,32,1,1", "memory <= 20 GiB"),
+        ("good,4,32,1,1", "memory <= 20 GiB"),
+    ],
+)
+def test_rows_that_are_left_out_are_not_complained_of(bad: str, require: str, tmp_path: Path) -> None:
+    """Nothing that is wrong in them is told; of a row that is kept it is."""
+    (tmp_path / "types.csv").write_text(LEFT_OUT.format(bad=bad), encoding="utf-8")
+    spec = loaded(require, folder=tmp_path).spec
+    assert spec is not None
+    assert [(vm.name, vm.cores) for vm in spec.facts.vms] == [("good", 4)]
+    kept = loaded("cores >= 4", folder=tmp_path)
+    assert [str(d.span).rpartition("/")[2].split(":")[0] for d in kept.diagnostics] == ["types.csv"]
+
+
+def test_what_is_asked_for_must_be_readable(tmp_path: Path) -> None:
+    """A cell that is no number is told where rows are chosen by it: whether the row is meant is not known."""
+    (tmp_path / "types.csv").write_text(LEFT_OUT.format(bad="r5,4,16 GB,1,1"), encoding="utf-8")
+    assert [d.code for d in loaded("memory <= 20 GiB", folder=tmp_path).diagnostics] == ["not-a-number"]
