@@ -22,6 +22,7 @@ from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.report import Listing, Part, Report, Section, Shown, marks, repeated, told
 from mrdsl.reporting.text import status_text
 from mrdsl.simulation.settings import Settings
+from mrdsl.solving.interruption import passed_on
 from mrdsl.spec.spec import Spec
 
 BARS = 300
@@ -48,6 +49,19 @@ def report(
     if plan is not None:
         how = replace(how, formulation=plan.formulation, relax=plan.relaxed)
     result = plan or solve(spec, how.solver, how.formulation, how.relax, how.limits)
+    with passed_on():
+        return _written(spec, family, result, how, command, runs, known), result
+
+
+def _written(
+    spec: Spec,
+    family: Family,
+    result: Result,
+    how: How,
+    command: str,
+    runs: Settings | None,
+    known: Iterable[Diagnostic],
+) -> Report:
     observed = observe(spec, result, runs) if runs is not None and result.plan is not None else None
     seen = observed if observed is not None and type(observed.plan) is type(result.plan) else result
     diagnostics = _each_once((*known, *result.diagnostics, *(observed.diagnostics if observed is not None else ())))
@@ -61,7 +75,7 @@ def report(
     title = spec.title or f"{spec.problem.capitalize()} plan"
     proof = "; ".join(status_text(result).split("\n")).strip("; ")
     proof = f"{proof[:1].upper()}{proof[1:]}."
-    return Report(title, shown.decision, proof, tuple(s for s in sections if s.parts)), result
+    return Report(title, shown.decision, proof, tuple(s for s in sections if s.parts))
 
 
 def _each_once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -38,16 +38,22 @@ def why(
     """The plan's own story and what its promises are worth; without a plan, which promises exclude each other.
 
     A spec is solved; a result is taken as it is, with the formulation that it was made by. ``worth`` moves every
-    promise a step. Raises MrdslError as solving does.
+    promise a step. Raises MrdslError as solving does, and KeyboardInterrupt where reasons are interrupted.
     """
     from mrdsl.planning.solve_spec import solve
+    from mrdsl.solving.interruption import passed_on
 
     if isinstance(plan, Result):
         result, formulation, relax = plan, plan.formulation, plan.relaxed
     else:
         result = solve(plan, solver, formulation, relax, limits)
+    with passed_on():
+        return _explained(result, (solver, formulation, relax), limits, worth)
+
+
+def _explained(result: Result, method: tuple[str, str | None, bool], limits: Limits, worth: bool) -> Explained:
     spec: Spec = result.spec
-    method, patience = (solver, formulation, relax), PATIENCE if limits.time is None else limits.time
+    patience = PATIENCE if limits.time is None else limits.time
     if result.termination is Termination.INFEASIBLE:
         from mrdsl.explaining.infeasibility import explain
         from mrdsl.explaining.wording import as_tables

@@ -14,7 +14,20 @@ _KEPT: ContextVar[bool] = ContextVar("_KEPT", default=False)
 @contextmanager
 def kept() -> Iterator[None]:
     """While it lasts, a Ctrl-C ends the solve with what it has; elsewhere KeyboardInterrupt passes to the caller."""
-    token = _KEPT.set(True)
+    with _keeping(True):
+        yield
+
+
+@contextmanager
+def passed_on() -> Iterator[None]:
+    """While it lasts, a Ctrl-C passes to the caller, whoever keeps it: a question's answer is not the plan."""
+    with _keeping(False):
+        yield
+
+
+@contextmanager
+def _keeping(whether: bool) -> Iterator[None]:
+    token = _KEPT.set(whether)
     try:
         yield
     finally:

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mrdsl.core.resources import resource
+from tests.explaining.test_infeasibility import SPEC
 from tests.solving.test_limits import fake_program, running
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,3 +124,32 @@ def test_a_study_gives_the_handler_of_ctrl_c_back() -> None:
     with pytest.raises(StoppedError), _stopped_as_a_whole():
         signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("command", [["why"], ["report", "-o", "report.md"]], ids=str)
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_question_that_is_interrupted_ends_the_command(
+    command: list[str], exists: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What is kept of an interrupted solve is the plan that was asked for, no answer to what is asked after it."""
+    from mrdsl.cli import cli
+    from mrdsl.cli.boundary import run
+    from mrdsl.solving import worker
+
+    listen, asked = worker._listen, 0
+
+    def interrupted_after_the_plan(*given: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            return listen(*given)
+        raise KeyboardInterrupt
+
+    spec = tmp_path / "given.mrspec"
+    spec.write_text(SPEC.format(promise=f"vms <= {1000 if exists else 30}", whole="slots"), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(worker, "_listen", interrupted_after_the_plan)
+    monkeypatch.setattr(sys, "argv", ["mrdsl", command[0], str(spec), *command[1:], "--solver", "highs"])
+    assert run(cli) == 4
+    assert asked == 2
+    assert list(tmp_path.iterdir()) == [spec]
