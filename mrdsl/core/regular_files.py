@@ -62,11 +62,12 @@ def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descripto
         handle = os.open(path, os.O_RDONLY | (0 if own else getattr(os, "O_NONBLOCK", 0)) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as failure:
         raise UnreadableError(reason(failure)) from None
+    status = os.fstat(handle)
+    kind = FOLDER if stat.S_ISDIR(status.st_mode) else "" if own else _kind(status)
+    if kind:  # before a stream is made of it, which a folder refuses in words of its own
+        os.close(handle)
+        raise UnreadableError(kind)
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
-        kind = FOLDER if stat.S_ISDIR(status.st_mode) else "" if own else _kind(status)
-        if kind:
-            raise UnreadableError(kind)
         if status.st_size > limit:
             raise UnreadableError(_too_large(status.st_size, limit))
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,13 @@ def test_a_code_is_explained() -> None:
 
 def test_a_text_is_formatted() -> None:
     assert mrdsl.fmt('problem   capacity "a"\n') == 'problem capacity "a"\n'
+
+
+@pytest.mark.parametrize("read", [mrdsl.load, mrdsl.load_plan, mrdsl.verify], ids=lambda read: read.__name__)
+def test_a_folder_is_no_file_to_read(read: Callable[[Path], object], tmp_path: Path) -> None:
+    with pytest.raises(mrdsl.MrdslError, match="cannot be read: it is a folder") as caught:
+        read(tmp_path)
+    (told,) = caught.value.diagnostics
+    assert told.code == "unreadable-file"
+    assert str(tmp_path) in told.message
+    assert [each.code for each in mrdsl.check(tmp_path)] == ["unreadable-file"]

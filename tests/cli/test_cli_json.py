@@ -27,6 +27,8 @@ WRONG = {
     "a file as folder": (["solve", QUICK, "--json", "-o", QUICK + "/x.json"], 2, "wrong-option"),
     "no such solution": (["read", QUICK, "--json", "--solution", "no-such.sol"], 2, "unreadable-solution"),
     "no such solver to list": (["solvers", "no-such", "--json"], 2, "unknown-solver"),
+    "a folder as spec": (["solve", str(ROOT), "--json"], 2, "unreadable-file"),
+    "a folder as data file": (["solve", QUICK, "--json", "--data", str(ROOT)], 2, "unreadable-file"),
     "one spec of two": (["compare", QUICK, "no-such.mrspec", "--json"], 2, "unreadable-file"),
     "an option of check": (["check", QUICK, "--format", "json", "-D", "x"], 2, "wrong-option"),
     "a sweep's executor": (["sweep", QUICK, "-o", "x.csv", "--executor", "no-such", "--json"], 2, "wrong-option"),
