@@ -156,10 +156,10 @@ def _header(word: str, declared: Block, block: tree.Block, context: BlockContext
                 token,
                 f"write `{word} {tree.word_text(name_token) if name_token else 'NAME'} {{ ... }}`",
             )
-    if name_token is None and not source:
-        raise scope.mistake(
-            "missing-name", f"this `{word}` has no name", block.words[0], f"write `{word} NAME {{ ... }}`"
-        )
+    empty = name_token is not None and not tree.word_text(name_token)
+    if empty or (name_token is None and not source):
+        at = name_token if empty else block.words[0]
+        raise scope.mistake("missing-name", f"this `{word}` has no name", at, f"write `{word} NAME {{ ... }}`")
     if not source and block.statements is None and base is None:
         raise scope.mistake(
             "missing-body",
