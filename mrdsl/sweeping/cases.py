@@ -56,18 +56,14 @@ def mapper_for(study: Experiment, processes: int | None, executor: str) -> Mappe
     Raises MrdslError ``wrong-option`` where the study has no cases, there is no such executor, or both processes and
     Dask are asked for.
     """
-    refuse_unknown(executor)
+    refuse_unknown(executor, processes)
     if processes is None and executor == PROCESSES:
         return None
     if not study.by_cases:
         message = f"the study `{study.name}` has no cases of their own that processes or Dask could share"
         able = ", ".join(each.name for each in known_studies().values() if each.by_cases)
         raise _wrong(message, f"leave it out; studies that have: {able}" if able else "leave it out")
-    if executor == PROCESSES:
-        return partial(shared, workers=processes, executor=executor)
-    if processes is not None:
-        raise _wrong("a study runs in processes or on Dask, not in both", "leave one of them out")
-    return partial(shared, workers=None, executor=executor)
+    return partial(shared, workers=processes, executor=executor)
 
 
 def shared(bench: Bench, cases: Sequence[Case], *, workers: int | None, executor: str) -> Iterator[tuple[int, Any]]:

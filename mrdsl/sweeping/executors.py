@@ -42,17 +42,20 @@ def run_all(
     ``apart``: no run is in this process, and each row is handed on as soon as its run has ended. Raises MrdslError
     where there is no such executor, or none answers.
     """
-    refuse_unknown(executor)
+    refuse_unknown(executor, workers)
     if executor.startswith(DASK):
         return run_on_dask(missing, executor.removeprefix(DASK))
     return run_on_processes(missing, workers or os.cpu_count() or 1, apart)
 
 
-def refuse_unknown(executor: str) -> None:
-    """Raises MrdslError ``wrong-option`` where there is no such executor."""
+def refuse_unknown(executor: str, workers: int | None = None) -> None:
+    """Raises MrdslError ``wrong-option`` where there is no such executor, or it is Dask and has ``workers``."""
     if executor != PROCESSES and not executor.startswith(DASK):
         hint = f"write `{PROCESSES}` or `{DASK}HOST:PORT`"
         raise MrdslError([error("wrong-option", f"there is no executor `{executor}`", None, hint)])
+    if workers is not None and executor != PROCESSES:
+        message = "what runs is shared among processes or on Dask, not in both"
+        raise MrdslError([error("wrong-option", message, None, "leave one of them out")])
 
 
 def run_on_processes(missing: Sequence[Run], workers: int, apart: bool = False) -> Iterator[dict[str, Any]]:

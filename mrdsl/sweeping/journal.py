@@ -25,8 +25,8 @@ def opened(
     """The journal, ready for more, and the rows that it holds; held by this run alone until the end.
 
     ``head`` is its first line, and ``name`` the entry of each row that tells it from the others. ``check`` is told
-    whether an interrupted sweep goes on and may raise; a new journal is then not left behind. Raises MrdslError
-    ``other-sweep`` where the file is something else, ``busy-output``, ``unwritable-file``.
+    whether runs of an interrupted sweep are there and may raise; a new journal is then not left behind. Raises
+    MrdslError ``other-sweep`` where the file is something else, ``busy-output``, ``unwritable-file``.
     """
     with (
         _held(journal, output) as handle,
@@ -35,7 +35,7 @@ def opened(
         fresh = _is_fresh(stream, head)
         try:
             rows, end = ({}, 0) if fresh else _resumed(stream, journal, head, name)
-            check(not fresh)
+            check(bool(rows))
             stream.seek(end)
             stream.truncate()
             if fresh:

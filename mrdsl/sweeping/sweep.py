@@ -62,12 +62,14 @@ def sweep(
     A table that is there already is written over only with ``force``, or where its sweep goes on.
 
     ``executor`` is ``processes`` or ``dask://HOST:PORT``. A run that has no plan is a row like any other. Raises
-    MrdslError where the spec itself is wrong, names no such parameter, an interrupted sweep was another one, the table
-    is an input or there already, another run is writing it, or the executor is lost; the runs that ended are then in
-    the table, and the same call goes on with the others.
+    MrdslError where the spec itself is wrong, names no such parameter, workers are asked for beside Dask, an
+    interrupted sweep was another one, the table is an input or there already, another run is writing it, or the
+    executor is lost; the runs that ended are then in the table, and the same call goes on with the others. Where none
+    ended, what stands there stays.
     """
-    from mrdsl.sweeping.executors import run_all
+    from mrdsl.sweeping.executors import refuse_unknown, run_all
 
+    refuse_unknown(executor, workers)
     planned = cells(axes, seeds)
     inputs = _check(setting, axes, planned)
     digest = _digest(setting, axes, seeds)
@@ -96,8 +98,9 @@ def sweep(
             else:
                 journal.unlink()
             raise
-        _write(output, rows)
-        if not interrupted:
+        if rows:  # else what stands there stays
+            _write(output, rows)
+        if not (rows and interrupted):
             journal.unlink()
     table = tuple(rows[number] for number in sorted(rows))
     return Summary(len(rows), len(planned), resumed, interrupted, table)

@@ -22,6 +22,7 @@ from mrdsl.sweeping.cells import Setting, cells
 from mrdsl.sweeping.journal import journal_of
 from mrdsl.sweeping.sweep import sweep
 from mrdsl.sweeping.table import check_ending, write_table
+from tests.command_lines import run_here
 from tests.sweeping.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,6 +174,45 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(spec: Path, tmp_path: Pat
     whole = tmp_path / "whole.csv"
     sweep(setting, axes, (), whole, workers=1)
     assert without_seconds(read(output)) == without_seconds(read(whole))
+
+
+def test_a_sweep_without_any_run_leaves_the_old_table(
+    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: object, **named: object) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(executors, "run_on_processes", interrupted)
+    axes, output, setting = [parse_axis("peak=1,2")], tmp_path / "out.csv", Setting(str(spec), "highs")
+    output.write_text("precious,table\n1,2\n", encoding="utf-8")
+    done = sweep(setting, axes, (), output, workers=1, force=True)
+    assert (done.rows, done.interrupted) == (0, True)
+    assert output.read_text(encoding="utf-8") == "precious,table\n1,2\n"
+    assert not journal_of(output).exists()
+    output.unlink()
+    sweep(setting, axes, (), output, workers=1)
+    assert not output.exists()
+
+
+def test_a_journal_without_runs_is_no_leave_to_write_over_a_table(spec: Path, tmp_path: Path) -> None:
+    axes, output, setting = [parse_axis("peak=1,2")], tmp_path / "out.csv", Setting(str(spec), "highs")
+    with pytest.raises(KeyboardInterrupt):
+        sweep(setting, axes, (), output, workers=1, progress=interrupt_after(0))
+    assert len(journal_of(output).read_text(encoding="utf-8").splitlines()) == 1
+    output.write_text("precious,table\n1,2\n", encoding="utf-8")
+    with pytest.raises(MrdslError, match="is there already"):
+        sweep(setting, axes, (), output, workers=1)
+    assert output.read_text(encoding="utf-8") == "precious,table\n1,2\n"
+
+
+@pytest.mark.parametrize("command", ["sweep", "study"])
+def test_processes_beside_dask_are_refused(command: str, spec: Path, tmp_path: Path) -> None:
+    """Before anything is written, as an experiment refuses them."""
+    words = [str(spec), "-o", "out.csv"] if command == "sweep" else ["energy-sensitivity", "-o", "out"]
+    ran = run_here((command, *words, "-j", "2", "--executor", "dask://there:8786"), tmp_path)
+    assert ran.exit_code == 2
+    assert "not in both" in ran.output
+    assert list(tmp_path.iterdir()) == [spec]
 
 
 def test_another_sweep_does_not_go_on_there(spec: Path, tmp_path: Path) -> None:

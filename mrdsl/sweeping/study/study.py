@@ -100,6 +100,9 @@ def run_study(
     study: Study, file: Path, folder: Path, way: Way, progress: Progress = lambda done, total: None
 ) -> Studied:
     """As :func:`run_study_file`, of what was read from a file, or is a part of that."""
+    from mrdsl.sweeping.executors import refuse_unknown
+
+    refuse_unknown(way.executor, way.workers)
     plan = planned(study, file.parent, way.outside)
     journal = folder / JOURNAL
     goes_on = journal.is_file()
