@@ -15,6 +15,7 @@ from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.instance import Instance, instance_of
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT
 from mrdsl.families.capacity.models import mixed
 from mrdsl.families.capacity.models.patterns import add_patterns, lane_of, packing_in
 from mrdsl.families.capacity.models.plain_arrays import all_fit_one_vm, plan_at, solver_hints
@@ -112,11 +113,13 @@ def add_cost(model: pyo.ConcreteModel, instance: Instance) -> None:
 
 
 def add_quantities(model: pyo.ConcreteModel, instance: Instance, completion: dict[str, Any]) -> None:
-    """What ``subject to`` may mention: cost, vms, admitted(c), completion(c)."""
-    quantities: dict[tuple[str, str], Any] = {
-        ("cost", ""): model.cost.expr,
-        ("vms", ""): model.on_demand + model.reserved,
-    }
+    """What ``subject to`` may mention: cost and vms, of the one type too, shares of VMs, admitted(c), completion(c)."""
+    prices, every = instance.prices, model.on_demand + model.reserved
+    quantities: dict[tuple[str, str], Any] = {("cost", ""): model.cost.expr, ("vms", ""): every}
+    quantities["vms", prices.vm] = every
+    quantities["cost", prices.vm] = prices.on_demand * model.on_demand + prices.reserved * model.reserved
+    for way, bought in ((ON_DEMAND, model.on_demand), (RESERVED, model.reserved), (SPOT, 0.0)):
+        quantities["share", way] = mixed.Part(bought, every)
     quantities.update((("admitted", name), variable) for name, variable in model.admitted.items())
     quantities.update((("completion", name), value) for name, value in completion.items())
     model.plan_quantities = quantities
