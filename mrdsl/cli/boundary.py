@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import click
 
-from mrdsl.cli.printing import reader_has_left, say
+from mrdsl.cli.printing import OutputLostError, say, write_no_more
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
@@ -68,11 +68,13 @@ def run(command: click.Command) -> int:
     except click.ClickException as mistake:
         return _failed([_mistaken(mistake)], WRONG_INPUT)
     except (KeyboardInterrupt, StoppedError, click.Abort):
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         return _told([], STOPPED, "interrupted")
     except (BrokenPipeError, SystemExit):  # click exits by itself where the reader of a pipe has left
-        reader_has_left(sys.stdout)
+        write_no_more(sys.stdout)
         return PLAN
+    except OutputLostError as failure:
+        return _lost(failure)
     except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
         hint = "write to a folder that is there and takes files"
         return _failed(
@@ -124,7 +126,7 @@ def _refused(failure: Exception) -> Diagnostic:
 
 def _failed(diagnostics: Iterable[Diagnostic], code: int) -> int:
     """The diagnostics in the form that was asked for."""
-    if not _wants_json(sys.argv):
+    if PRINTED.get() or not _wants_json(sys.argv):
         print_diagnostics(diagnostics, {})
     return _told(diagnostics, code)
 
@@ -133,9 +135,17 @@ def _told(diagnostics: Iterable[Diagnostic], code: int, termination: str | None 
     """Prints the JSON object of a failure where one was asked for, and gives the exit code."""
     try:
         _print_document(tuple(diagnostics), termination)
-    except OSError as failure:
-        print_diagnostics([_refused(failure)], {})
+    except OutputLostError as failure:
+        _lost(failure)
     return code
+
+
+def _lost(failure: OutputLostError) -> int:
+    """Told in words, whatever form was asked for: there is no other place for it."""
+    hint = "free what is full, or write to another place; then run the same command again"
+    message = f"standard output cannot be written: {failure}"
+    print_diagnostics([error("system-refuses", message, None, hint)], {})
+    return SOLVER_FAILED
 
 
 def _print_document(diagnostics: tuple[Diagnostic, ...], termination: str | None) -> None:
@@ -145,9 +155,9 @@ def _print_document(diagnostics: tuple[Diagnostic, ...], termination: str | None
         from mrdsl.reporting.document import failure_document, to_json
 
         document = failure_document(diagnostics, {})
-        click.echo(to_json({**document, "termination": termination or document["termination"]}), nl=False)
+        say(to_json({**document, "termination": termination or document["termination"]}), nl=False)
     elif _wants_json(sys.argv):
-        click.echo(as_json(list(diagnostics)))
+        say(as_json(list(diagnostics)))
 
 
 def _wants_json(arguments: list[str]) -> bool:

@@ -8,6 +8,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, print_diagnostics
+from mrdsl.cli.printing import say
 
 
 @click.command("check-plugin")
@@ -27,8 +28,8 @@ def check_plugin(folder: Path, as_json: bool) -> int:
         tried = [
             {"what": one.what, "complaints": [as_document(each) for each in one.complaints]} for one in report.checked
         ]
-        click.echo(to_json({"format": 1, "passes": report.passes, "checked": tried}), nl=False)
+        say(to_json({"format": 1, "passes": report.passes, "checked": tried}), nl=False)
     else:
-        click.echo(str(report), nl=False)
+        say(str(report), nl=False)
         print_diagnostics(report.complaints, {})
     return PLAN if report.passes else SOLVER_FAILED

@@ -13,6 +13,7 @@ from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.output_file import OutputFile
 from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.registry import MODELS, endings, names
 
@@ -50,5 +51,5 @@ def compile_command(
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     model = compile_model(loaded.spec, formulation, relax)
     for path in write_model(model, output, loaded.spec, form=form, force=force):
-        click.echo(str(path), err=outputs.to_standard_output is not None)
+        say(str(path), err=outputs.to_standard_output is not None)
     return PLAN

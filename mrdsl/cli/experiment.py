@@ -14,6 +14,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError, print_diagnostics
 from mrdsl.cli.output_file import OutputFile
 from mrdsl.cli.outputs import Outputs, command_line
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import Diagnostic, Severity
 from mrdsl.core.output_folders import refuse_folder
 
@@ -42,9 +43,9 @@ def experiment(
         from mrdsl.planning.studies import known_studies
 
         for study in known_studies(_warn).values():
-            click.echo(f"{study.name}: {study.doc}")
+            say(f"{study.name}: {study.doc}")
             for option, (default, doc) in study.options.items():
-                click.echo(f"    --set {option}={default}: {doc}")
+                say(f"    --set {option}={default}: {doc}")
         return
     from mrdsl import api
     from mrdsl.core.writer import claimed, overwriting
@@ -71,7 +72,7 @@ def experiment(
     tables = []
     with claimed(folder), overwriting(force), collected() as charts, _stopped_as_a_whole():
         for table in run_study(study, folder, api, options, mapper):
-            click.echo(print_tables([table]))
+            say(print_tables([table]))
             tables.append(table)
     if report is not None:
         found = study_report(study.name, study.doc, charts, tables, options, command_line())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from mrdsl.cli.printing import say
 from mrdsl.core.catalogue import codes, page
 
 
@@ -12,7 +13,7 @@ from mrdsl.core.catalogue import codes, page
 def explain(code: str | None) -> None:
     """Say what CODE means, with a bad and a good spec; without CODE, list all codes."""
     if code is not None:
-        click.echo(page(code), nl=False)
+        say(page(code), nl=False)
         return
     for name, meaning in codes().items():
-        click.echo(f"{name}: {meaning}")
+        say(f"{name}: {meaning}")

@@ -9,6 +9,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.output_file import OutputFile
 from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.suggestions import did_you_mean
@@ -28,9 +29,9 @@ def new(kind: str | None, name: str | None, output: Path | None, force: bool) ->
     """
     if kind is None:
         for known in family_names():
-            click.echo(f"{known}: {summary(known)}")
+            say(f"{known}: {summary(known)}")
         for known, what in KITS.items():
-            click.echo(f"{known} NAME: a folder to begin with: {what}")
+            say(f"{known} NAME: a folder to begin with: {what}")
     elif kind in KITS:
         _plugin(kind, name, output, force)
     elif name is not None:
@@ -59,7 +60,7 @@ def _spec(family: str, output: Path | None, force: bool) -> None:
     outputs = Outputs({"-o": output}, force)
     outputs.check()
     if output is None:
-        click.echo(text, nl=False)
+        say(text, nl=False)
     outputs.write("-o", text)
 
 
@@ -75,5 +76,5 @@ def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> No
         raise MrdslError([error("wrong-option", "`-o -`: a plug-in is a folder", None, "name a folder")])
     refuse_folder(folder, force=force)
     write(files, folder, force=force)
-    click.echo(f"wrote {folder}: {', '.join(files)}", err=True)
-    click.echo(f"try it with: mrdsl check-plugin {folder}", err=True)
+    say(f"wrote {folder}: {', '.join(files)}", err=True)
+    say(f"try it with: mrdsl check-plugin {folder}", err=True)

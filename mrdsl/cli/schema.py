@@ -9,6 +9,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.output_file import OutputFile
 from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT
 from mrdsl.core.suggestions import did_you_mean
@@ -31,6 +32,6 @@ def schema(kind: str | None, output: Path, force: bool) -> None:
         raise MrdslError([error("unknown-problem", f"there is no problem kind `{kind}`", None, hint)])
     text = to_json(plan_schema(None if kind is None else (kind,)))
     if output == STANDARD_OUTPUT:
-        click.echo(text, nl=False)
+        say(text, nl=False)
     else:
         outputs.write("-o", text)

@@ -12,6 +12,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code
 from mrdsl.cli.inputs import load_spec
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.text import decode
 from mrdsl.spec.columns import Columns
@@ -31,7 +32,7 @@ def show(stage: str, formulation: str | None, relax: bool, **options: Any) -> in
     if loaded.spec is None:
         return exit_code(loaded.diagnostics)
     if stage == "spec":
-        click.echo("\n".join(spec_lines(loaded.spec, 0)))
+        say("\n".join(spec_lines(loaded.spec, 0)))
         return 0
     from io import StringIO
 
@@ -39,7 +40,7 @@ def show(stage: str, formulation: str | None, relax: bool, **options: Any) -> in
 
     out = StringIO()
     build_model(loaded.spec, formulation, relax).pprint(ostream=out)
-    click.echo(out.getvalue(), nl=False)
+    say(out.getvalue(), nl=False)
     return 0
 
 
@@ -57,7 +58,7 @@ def _show_tree(path: Path) -> int:
     document, problems = parse(text, str(path))
     print_diagnostics(problems, {str(path): text})
     for statement in document.statements:
-        click.echo("\n".join(tree_lines(statement, 0)))
+        say("\n".join(tree_lines(statement, 0)))
     return exit_code(problems)
 
 

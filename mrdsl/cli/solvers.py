@@ -8,6 +8,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import Diagnostic
 
 
@@ -23,9 +24,9 @@ def solvers(name: str | None, try_out: bool, as_json: bool) -> int:
 
     listed, problems = entries(name, try_out)
     if as_json:
-        click.echo(to_json({"format": 1, "solvers": listed}), nl=False)
+        say(to_json({"format": 1, "solvers": listed}), nl=False)
     else:
-        click.echo(_text(listed, name is not None), nl=False)
+        say(_text(listed, name is not None), nl=False)
         print_diagnostics(problems, {})
     return _exit_code(listed, problems)
 

@@ -43,7 +43,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
 
     if file is None:
         for name, found in shipped_studies().items():
-            click.echo(f"{name}: {found.about}")
+            say(f"{name}: {found.about}")
         return PLAN
     from mrdsl.reporting.text import print_tables
     from mrdsl.sweeping.study.study import Way, run_study_file
@@ -53,7 +53,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     if filled is not None:
         from mrdsl.sweeping.study.shown import tables_in
 
-        click.echo(print_tables(tables_in(filled)))
+        say(print_tables(tables_in(filled)))
         return PLAN
     path = study_file(file)
     outputs = Outputs({"--table": table, "--report": report}, options["force"])
@@ -85,7 +85,7 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
         say("interrupted; the same command goes on where it stopped", err=True)
         return STOPPED
     print_diagnostics(done.diagnostics, {})
-    click.echo(print_tables(done.tables))
+    say(print_tables(done.tables))
     if table is not None:
         write_table(table, done.table, force=options["force"])
     if report is not None:

@@ -99,6 +99,45 @@ def test_a_reader_that_leaves(arguments: str, target: str, code: int) -> None:
     assert "Traceback" not in done.stderr
 
 
+LOST = "error[system-refuses]: standard output cannot be written: No space left on device"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a full device")
+@pytest.mark.parametrize(
+    ("arguments", "target", "code", "said"),
+    [
+        (f"solve {QUICK}", "2> /dev/full", 0, ""),
+        (f"solve {QUICK} --time-limit 0", "2> /dev/full", 4, ""),
+        ("solve no_such.mrspec", "2> /dev/full", 2, ""),
+        ("verify no_such.json", "2> /dev/full", 2, ""),
+        (f"solve {QUICK} --bogus", "2> /dev/full", 2, ""),
+        (f"solve {QUICK}", "> /dev/full 2>&1", 3, ""),
+        (f"solve {QUICK}", "> /dev/full", 3, LOST),
+        (f"solve {QUICK} --json", "> /dev/full", 3, LOST),
+        ("check no_such.mrspec --format json", "> /dev/full", 3, LOST),
+        ("explain", "> /dev/full", 3, LOST),
+    ],
+)
+def test_a_full_device(arguments: str, target: str, code: int, said: str) -> None:
+    """Standard error that takes nothing changes no exit code; a lost output is told, in whatever form it was asked."""
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m mrdsl {arguments} {target}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == code
+    assert done.stderr.partition("\n")[0] == said
+
+
+def test_one_module_prints() -> None:
+    """So that no print forgets what a full device means."""
+    modules = sorted((ROOT / "mrdsl" / "cli").glob("*.py"))
+    assert [path.stem for path in modules if "click.echo" in path.read_text(encoding="utf-8")] == ["printing"]
+
+
 def test_a_date_is_no_value_of_a_param(tmp_path: Path) -> None:
     from mrdsl.cli.inputs import parameters
     from mrdsl.core.diagnostics import MrdslError
