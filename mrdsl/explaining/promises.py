@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +18,7 @@ from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.spec import Spec
 
 FARTHEST = 1000.0
+_LITERAL = re.compile(r"(-?[\d_]+(?:\.[\d_]+)?(?:[eE][+-]?\d+)?)\s*([A-Za-z%/][^\s()+*-]*)")
 _UNITS = (1.0, units.MINUTE, units.HOUR, units.DAY, 1e-3, 0.01, 1 / units.HOUR, 1e3, 1e6, 1e9, 1e12, 1e15)
 
 
@@ -25,7 +27,8 @@ class Line:
     """One promise of the spec: a number of its facts, or one comparison of ``subject to``.
 
     ``direction`` is +1 where a larger number is easier to keep, -1 where a smaller one is, 0 where there is no number
-    to move. ``limit`` is the easiest value that the language allows.
+    to move. ``limit`` is the easiest value that the language allows. ``unit`` is what the number was written in, of
+    ``factor`` in SI, where the kind does not say it: an expression's number; "" elsewhere.
     """
 
     label: str
@@ -37,17 +40,25 @@ class Line:
     span: Span | None
     number: FactNumber | None = None
     constraint: int | None = None
+    unit: str = ""
+    factor: float = 1.0
 
     @cached_property
     def shown(self) -> str:
-        return units.show(self.value, self.kind)
+        return self.told(self.value)
+
+    def told(self, value: float, currency: str = units.DEFAULT_CURRENCY) -> str:
+        """A value of this promise as a person writes it."""
+        if self.unit:
+            return f"{units.show(units.unscaled(value, self.factor), 'number')} {self.unit}".replace(" %", "%")
+        return units.show(value, self.kind, currency)
 
     def rounded(self, value: float) -> float:
         """The value, moved in the easy direction to the fewest digits (three at least) that change it but little."""
         toward = ceil if self.direction > 0 else floor
         if self.whole:
             return float(toward(value - self.direction * ROUNDING))
-        unit = _unit(value, self.kind)
+        unit = self.factor if self.unit else _unit(value, self.kind)
         scaled = value / unit
         if scaled == 0.0:
             return 0.0
@@ -113,6 +124,7 @@ def _comparison(spec: Spec, family: Family, index: int) -> Line:
     direction = {"<=": sign, ">=": -sign}.get(constraint.comparison, 0)
     kinds = {kind.name: kind.kind for kind in family.quantities}
     kind = kinds.get(other.name, "number") if isinstance(other, PlanQuantity) else "number"
+    unit, factor = ("", 1.0) if isinstance(other, PlanQuantity) or not sign else _written(constraint.text, value, sign)
     return Line(
         label=f"`{constraint.text}`" if constraint.text else f"comparison {index + 1} of subject to",
         value=value,
@@ -122,7 +134,17 @@ def _comparison(spec: Spec, family: Family, index: int) -> Line:
         limit=float("inf") if direction > 0 else 0.0,
         span=constraint.span,
         constraint=index,
+        unit=unit,
+        factor=factor,
     )
+
+
+def _written(text: str, value: float, sign: int) -> tuple[str, float]:
+    """The unit that a comparison's number is written in, and its size in SI; "" where it is no number with a unit."""
+    side = re.split(r"<=|>=|==?", text)[-1 if sign > 0 else 0]
+    found = _LITERAL.fullmatch(side.strip())
+    number = float(found[1].replace("_", "")) if found else 0.0
+    return (found[2], value / number) if found and number and value else ("", 1.0)
 
 
 def moved(spec: Spec, changes: Mapping[Line, float]) -> Spec:

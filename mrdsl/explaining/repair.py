@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from mrdsl.core import units
 from mrdsl.core.result import Result
 from mrdsl.explaining.oracle import Oracle, OutOfTimeError, irreducible
 from mrdsl.explaining.promises import Line, moved
@@ -224,7 +223,7 @@ class Search:
 
 def change_of(spec: Spec, line: Line, value: float) -> Change:
     """A promise at a value, with the words for it."""
-    return Change(line, value, units.show(value, line.kind, spec.currency))
+    return Change(line, value, line.told(value, spec.currency))
 
 
 def price_of(spec: Spec, changes: tuple[Change, ...], oracle: Oracle) -> Result | None:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mrdsl.contracts.family import Needs
-from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
 from mrdsl.core.tolerances import PROVEN, ROUNDING
@@ -95,8 +94,8 @@ def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
             continue
         else:
             effect = f"{step.effect:+.4g} {unit}".strip()
-        now = units.show(step.line.value, step.line.kind, spec.currency)
-        rows.append((step.line.label, now, units.show(step.value, step.line.kind, spec.currency), effect))
+        now = step.line.told(step.line.value, spec.currency)
+        rows.append((step.line.label, now, step.line.told(step.value, spec.currency), effect))
     head = ("promise", "now", "step to", f"{result.objective.quantity} changes by")
     return Table("What each promise is worth (measured by solving again)", head, rows)
 

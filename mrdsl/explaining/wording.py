@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Result, SolutionStatus, Table
 from mrdsl.explaining.infeasibility import Explanation
@@ -42,6 +41,9 @@ def _hint(explanation: Explanation) -> str:
         alone_not = "no single change is enough; " if explanation.not_alone else ""
         together = "together" if len(repair.changes) > 1 else "it"
         return f"{alone_not}change {together}: {repair.short()}"
+    if explanation.complete and any(not line.direction for line in explanation.in_conflict):
+        told = _no_repair(explanation)
+        return told[0].lower() + told[1:].rstrip(".")
     if explanation.complete and explanation.not_alone:
         return "no values of these promises are enough; mrdsl why says more"
     return "mrdsl why looks longer for what to change"
@@ -77,8 +79,9 @@ def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
                 for i, change in enumerate(explanation.relaxations)
             ],
         )
-    if explanation.not_alone:
-        names = ", ".join(line.label for line in explanation.not_alone)
+    moved = [line for line in explanation.not_alone if line.direction]
+    if moved:
+        names = ", ".join(line.label for line in moved)
         yield f"Not enough alone, whatever its value: {names}. Another conflict lies beside this one."
     if not explanation.complete:
         yield "Time ran out: --time-limit gives it more."
@@ -104,7 +107,7 @@ def _repair(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
     repair = explanation.repair
     if repair is None:
         if explanation.complete:
-            yield "No values of these promises are enough: one that has no number to move must go."
+            yield _no_repair(explanation)
         return
     yield Table(
         "The least change after which there is a plan (all of it together; verified by solving again)",
@@ -112,6 +115,17 @@ def _repair(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
         [(c.line.label, _now(c.line, spec), c.shown, _by(c)) for c in repair.changes],
     )
     yield _claim(repair) + (f" {_sentence(explanation.prices[0])}" if explanation.prices else "")
+
+
+def _no_repair(explanation: Explanation) -> str:
+    """That no change was found, no further than values were tried: those of equalities are not moved."""
+    fixed = ", ".join(line.label for line in explanation.in_conflict if not line.direction)
+    if not fixed:
+        return "No values of these promises are enough: one that has no number to move must go."
+    return (
+        f"Other values of {fixed} were not tried, since one that is larger or smaller need not be easier to meet: "
+        "write a range, with <= and >=, to see what is near."
+    )
 
 
 def _claim(repair: Repair) -> str:
@@ -139,7 +153,7 @@ def _by(change: Change) -> str:
 
 
 def _now(line: Line, spec: Spec) -> str:
-    return units.show(line.value, line.kind, spec.currency)
+    return line.told(line.value, spec.currency)
 
 
 def _priced(explanation: Explanation) -> tuple[str, ...]:

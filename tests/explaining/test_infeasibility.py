@@ -141,3 +141,39 @@ def test_other_solvers_explain_alike(solver: str) -> None:
     own, other = explain(spec, "highs", questions=90), explain(spec, solver, questions=90)
     assert own.conflict == other.conflict
     assert [r.value for r in own.relaxations] == pytest.approx([r.value for r in other.relaxations], rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("mine", "bound", "unit"),
+    [
+        ("let c = 2 * cost", "c <= {} USD", "USD"),
+        ("let c = 2 * cost", "c <= {} cent", "cent"),
+        ("let c = cost / 1 h", "c <= {} USD/h", "USD/h"),
+        ("let c = cost / 1 h", "{} USD/h >= c", "USD/h"),
+    ],
+)
+def test_values_have_the_unit_that_was_written(mine: str, bound: str, unit: str) -> None:
+    """What is told, written as it is told, has a plan; the value is the least cost in that unit, by a solve."""
+    text = SPEC.format(promise=bound.format(1), whole="no").replace("minimize cost", f"{mine}\nminimize cost")
+    found = explain(mrdsl.loads(text), "highs", questions=90)
+    shown = next(each.shown for each in found.relaxations if each.line.constraint is not None)
+    number, written = shown.split()
+    assert written == unit
+    least = mrdsl.solve(mrdsl.loads(text.replace(bound.format(1), "cost >= 0 USD")), "highs").objective.value
+    scale = {"USD": 2.0, "cent": 200.0, "USD/h": 1.0}[unit]
+    assert least is not None
+    assert least * scale <= float(number) * (1 + 1e-9) <= least * scale * 1.02
+    assert mrdsl.solve(mrdsl.loads(text.replace(bound.format(1), bound.format(number))), "highs").plan is not None
+
+
+def test_an_equality_is_not_said_to_fail_at_every_value() -> None:
+    """Whole VMs cost a multiple of 0.5 USD, and 60 USD they do."""
+    whole = mrdsl.loads(SPEC.format(promise="cost(m5) == 60.3 USD", whole="slots"))
+    found = explain(whole, "highs", questions=90)
+    told = " ".join(part for part in as_tables(whole, found) if isinstance(part, str))
+    assert "were not tried" in told
+    assert "No values" not in told
+    assert "Another conflict" not in told
+    assert "were not tried" in as_diagnostic(whole, found).hint
+    near = mrdsl.loads(SPEC.format(promise="cost(m5) == 60 USD", whole="slots"))
+    assert mrdsl.solve(near, "highs").plan is not None

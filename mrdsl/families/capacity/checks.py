@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
-from mrdsl.core.source import Span
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import MINUTE, show
 from mrdsl.core.whole_numbers import ceiling, floor
-from mrdsl.families.capacity.class_bounds import class_bounds_of
-from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.class_bounds import limit_of_time
+from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.promises import check_promises, promises_of
 from mrdsl.families.capacity.shape import contracts, has_slots_for_all, is_plain
 from mrdsl.families.capacity.type_checks import check_types, find_impossible_types
@@ -77,13 +75,14 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             else f"a job takes {show(earliest, 'time')} even with a slot for every task"
             + (" that can run at once" if node.stages else "")
         )
+        place, written = limit_of_time(spec, node, deadline)
         yield impossible(
             "impossible-deadline",
             f"no cluster keeps the deadline of class {node.name}: {show(deadline, 'time')} are promised, but by the "
             f"{node.guarantee or 'average'} estimate {how}",
-            _span_of_deadline(spec, node, deadline),
-            f"any deadline above {show(earliest, 'time')} can be kept, the nearer to it with the more VMs: write, say, "
-            f"deadline = {show(_later(earliest), 'time')}",
+            place,
+            f"any {written.split()[0]} above {show(earliest, 'time')} can be kept, the nearer to it with the more "
+            f"VMs: write, say, {written} {show(_later(earliest), 'time')}",
         )
 
 
@@ -159,21 +158,6 @@ def _rounded_down(facts: CapacityFacts) -> Iterator[Diagnostic]:
         f"{node.jobs.high - whole:.3g} of a job is left out{more}",
         node.span_of("jobs"),
         f"jobs are whole; for all of it write {ceiling(node.jobs.high):g} as the high end, such as ceil(...)",
-    )
-
-
-def _span_of_deadline(spec: Spec, node: JobClass, limit: float) -> Span | None:
-    """The line of the deadline, or of the comparison that makes it tighter."""
-    if limit == node.deadline:
-        return node.span_of("deadline")
-    return next(
-        (
-            constraint.span
-            for constraint in spec.constraints
-            for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds
-            if (bound.name, bound.value) == (node.name, limit)
-        ),
-        None,
     )
 
 

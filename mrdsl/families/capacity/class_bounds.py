@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mrdsl.contracts.own_goals import Aim
@@ -15,6 +15,9 @@ from mrdsl.spec.spec import Constraint, Spec
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from mrdsl.core.source import Span
+    from mrdsl.families.capacity.facts import JobClass
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,16 @@ def class_bounds_of(spec: Spec) -> ClassBounds:
         else:
             others.append(constraint)
     return ClassBounds(tuple(bounds), tuple(others))
+
+
+def limit_of_time(spec: Spec, node: JobClass, limit: float) -> tuple[Span | None, str]:
+    """The line that limits the time of a class to ``limit``, and how it begins: the deadline, or what is tighter."""
+    if limit != node.deadline:
+        for constraint in spec.constraints:
+            for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds:
+                if (bound.quantity, bound.name, bound.value) == ("completion", node.name, limit):
+                    return constraint.span, f"completion({node.name}) <="
+    return node.span_of("deadline"), "deadline ="
 
 
 def quotas_in(constraints: Sequence[Constraint]) -> tuple[dict[str, float], tuple[Constraint, ...]]:

@@ -10,6 +10,7 @@ from mrdsl.core.diagnostics import Diagnostic, error, impossible
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import MINUTE, show
+from mrdsl.families.capacity.class_bounds import limit_of_time
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.shape import has_slots_for_all
 from mrdsl.formulas.stage_checks import at_path
@@ -218,7 +219,7 @@ def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
         if not mix.pairs.allowed[:, index].any():
             yield _held_by_none(facts, node)
         elif not kept[:, index].any():
-            yield _too_late(mix, index, node)
+            yield _too_late(spec, mix, index, node)
         else:
             yield impossible(
                 "no-vm-type",
@@ -284,7 +285,7 @@ def _amount(value: float, resource: str) -> str:
     return f"{value:g} core" + ("" if value == 1.0 else "s")
 
 
-def _too_late(mix: Any, index: int, node: JobClass) -> Diagnostic:
+def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
     from mrdsl.formulas import sizing
 
     pairs = mix.pairs
@@ -293,13 +294,14 @@ def _too_late(mix: Any, index: int, node: JobClass) -> Diagnostic:
     best = int(times.argmin())
     limit, earliest = float(pairs.completion_limit[index]), float(times[best])
     later = MINUTE * (earliest * 1.1 // MINUTE + 1.0)
+    place, written = limit_of_time(spec, node, limit)
     return impossible(
         "impossible-deadline",
         f"no cluster keeps the deadline of class {node.name}: {show(limit, 'time')} are promised, but by the "
         f"{node.guarantee or 'average'} estimate {show(earliest, 'time')} pass however many slots a job gets, on "
         f"{mix.market.names[best]}, where it is fastest",
-        node.span_of("deadline"),
-        f"write, say, deadline = {show(later, 'time')}",
+        place,
+        f"write, say, {written} {show(later, 'time')}",
     )
 
 
@@ -316,7 +318,8 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     over = np.flatnonzero(market.masters > market.available).tolist()
     if over:
         masters, there = market.masters[over[0]], market.available[over[0]]
-        yield _quota(facts.vms[over[0]], f"{masters:g} masters", f"{there:g}")
+        change = "raise available, or lower masters"
+        yield _quota(facts.vms[over[0]], f"{masters:g} masters", f"{there:g}", change)
         return
     if not limited.any():
         return
@@ -328,14 +331,15 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     if needed > there * (1.0 + ROUNDING) + ROUNDING:
         vms = [facts.vms[int(vm)] for vm in limited.nonzero()[0]]
         total = float((market.available - market.masters)[limited].sum())
-        yield _quota(vms[0], "the least jobs of all classes", f"{total:g}", [vm.name for vm in vms])
+        change = "raise available, lower the least jobs of classes, or add a vm type"
+        yield _quota(vms[0], "the least jobs of all classes", f"{total:g}", change, [vm.name for vm in vms])
 
 
-def _quota(vm: VmType, what: str, there: str, names: list[str] | None = None) -> Diagnostic:
+def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | None = None) -> Diagnostic:
     of = ", ".join(names or [vm.name])
     return impossible(
         "impossible-quota",
         f"{what} take more VMs of {of} than the {there} that are available",
         vm.span_of("available"),
-        "raise available, lower the least jobs of classes, or add a vm type",
+        change,
     )
