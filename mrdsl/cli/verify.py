@@ -33,7 +33,7 @@ def verify(file: Path, again: bool, processes: int | None, as_json: bool) -> int
     from mrdsl.reporting.document import to_json
     from mrdsl.reporting.text import print_tables
 
-    if file.exists() and not is_json_object(file):
+    if file.is_file() and not is_json_object(file):
         hint = f"`mrdsl solve {file} -o plan.json` makes one"
         raise MrdslError([error("malformed-plan", f"`{file}` is no saved plan", None, hint)])
     saved = read_saved(standard_input(), STANDARD_INPUT_NAME) if file == STANDARD_INPUT else read_file(file)

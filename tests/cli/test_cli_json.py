@@ -29,6 +29,7 @@ WRONG = {
     "no such solver to list": (["solvers", "no-such", "--json"], 2, "unknown-solver"),
     "a folder as spec": (["solve", str(ROOT), "--json"], 2, "unreadable-file"),
     "a folder as data file": (["solve", QUICK, "--json", "--data", str(ROOT)], 2, "unreadable-file"),
+    "a folder as plan": (["verify", str(ROOT), "--json"], 2, "unreadable-file"),
     "one spec of two": (["compare", QUICK, "no-such.mrspec", "--json"], 2, "unreadable-file"),
     "an option of check": (["check", QUICK, "--format", "json", "-D", "x"], 2, "wrong-option"),
     "a sweep's executor": (["sweep", QUICK, "-o", "x.csv", "--executor", "no-such", "--json"], 2, "wrong-option"),
