@@ -14,6 +14,7 @@ from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen
 from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, observed_of
 from mrdsl.simulation.promises import Promised, promised, told_of
+from mrdsl.simulation.repeats import check_repeats
 from mrdsl.simulation.settings import Settings, WhatIf
 from mrdsl.spec.simulated_plan import Simulation
 
@@ -109,6 +110,7 @@ def check_scenario(
     Machines that go are told where they are said: in the spec, or as an option of the command.
     """
     yield from check_load(scenario, node, "lower arrivals or burst, or admit more jobs at once: jobs = lo .. hi")
+    yield from check_repeats(scenario, node, simulation or Simulation())
     losses = scenario.losses
     used = {stage.pool for each in scenario.classes for stage in each.kind.stages}
     fewest = min(sum(m.vms for m in scenario.machines if m.pool == pool) for pool in used)

@@ -22,6 +22,7 @@ from mrdsl.simulation.engine.world import Machines
 from mrdsl.simulation.observed import Observed, observed_classes, simulated_as
 from mrdsl.simulation.planned import asked_for, check_burst, check_load
 from mrdsl.simulation.promises import promised, told_of
+from mrdsl.simulation.repeats import check_repeats
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.columns import column
@@ -58,6 +59,7 @@ def _refused(facts: BoundsFacts, scenario: Scenario) -> Iterator[Diagnostic]:
     arriving = [node for node in facts.classes if node.arrivals is not None]
     if arriving:
         yield from check_load(scenario, arriving[0], "lower arrivals, or give more slots")
+    yield from check_repeats(scenario, facts.classes[0], facts.simulation or Run())
     slots, jobs = scenario.machines[0].slots, sum(node.jobs for node in facts.classes)
     if scenario.masters and jobs >= slots:
         yield error(

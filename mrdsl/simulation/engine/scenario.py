@@ -185,7 +185,7 @@ class _Run:
         self.scenario = scenario
         self.stream = partial(stream, seed, run)
         self.ended: list[list[float]] = [[] for _ in scenario.classes]
-        self.enough = [_enough(each) for each in scenario.classes]
+        self.enough = [enough_of(each) for each in scenario.classes]
         self.warm = [floor(scenario.warm_up * jobs) for jobs in self.enough]
         self.missing = sum(jobs > 0 for jobs in self.enough)
         self.to_warm = sum(jobs > 0 for jobs in self.warm)
@@ -293,7 +293,8 @@ class _Run:
             engine.call_at(engine.now, OTHER, partial(engine.lose, Loss(engine.now, vm, inf)))
 
 
-def _enough(each: JobClass) -> int:
+def enough_of(each: JobClass) -> int:
+    """How many jobs of a class a run sees end."""
     return min(each.jobs, len(each.who.times) * each.who.burst) if isinstance(each.who, Recorded) else each.jobs
 
 
