@@ -15,6 +15,7 @@ from math import inf
 
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.result import Result
+from mrdsl.explaining.equalities import is_equality, nearest_met
 from mrdsl.explaining.oracle import QUESTIONS, Oracle, OutOfTimeError, irreducible
 from mrdsl.explaining.promises import Line, given_up, lines_of, moved
 from mrdsl.explaining.repair import Change, Repair, Search, change_of, price_of
@@ -91,7 +92,8 @@ def explain(
         repairable = search.start()
         for change in _enough_alone(spec, explanation.conflicts, oracle):
             explanation = replace(explanation, relaxations=(*explanation.relaxations, change))
-            search.note((change,))
+            if change.line.direction:
+                search.note((change,))
         enough = {change.line for change in explanation.relaxations}
         explanation = replace(
             explanation, not_alone=tuple(line for line in explanation.in_conflict if line not in enough)
@@ -131,6 +133,9 @@ def _conflicts(spec: Spec, lines: Sequence[Line], oracle: Oracle) -> tuple[tuple
 def _enough_alone(spec: Spec, conflicts: tuple[tuple[Line, ...], ...], oracle: Oracle) -> Iterator[Change]:
     """The smallest change of each promise in a conflict that is enough alone: none where there is a second conflict."""
     for line in conflicts[0] if len(conflicts) == 1 else ():
+        if is_equality(spec, line):
+            yield from nearest_met(spec, line, oracle)
+            continue
         change = _smallest_change(spec, line, oracle)
         if change is not None:
             yield change

@@ -75,7 +75,7 @@ def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
             "Any one of these changes is enough (each verified by solving again)",
             ("promise", "now", "change to", *_priced(explanation)),
             [
-                (change.line.label, _now(change.line, spec), change.shown, *_price(explanation, 1 + i))
+                (change.line.label, _now(change.line, spec), change.shown, *_price(explanation, i))
                 for i, change in enumerate(explanation.relaxations)
             ],
         )
@@ -106,7 +106,7 @@ def _alone(spec: Spec, explanation: Explanation) -> Iterator[Table]:
 def _repair(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
     repair = explanation.repair
     if repair is None:
-        if explanation.complete:
+        if explanation.complete and not explanation.relaxations:
             yield _no_repair(explanation)
         return
     yield Table(
@@ -118,12 +118,12 @@ def _repair(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
 
 
 def _no_repair(explanation: Explanation) -> str:
-    """That no change was found, no further than values were tried: those of equalities are not moved."""
+    """That no change was found, no further than values were tried."""
     fixed = ", ".join(line.label for line in explanation.in_conflict if not line.direction)
     if not fixed:
         return "No values of these promises are enough: one that has no number to move must go."
     return (
-        f"Other values of {fixed} were not tried, since one that is larger or smaller need not be easier to meet: "
+        f"No other value of {fixed} is known at which there is a plan: "
         "write a range, with <= and >=, to see what is near."
     )
 
@@ -156,8 +156,13 @@ def _now(line: Line, spec: Spec) -> str:
     return line.told(line.value, spec.currency)
 
 
+def _prices_alone(explanation: Explanation) -> tuple[Result | None, ...]:
+    """The prices of the changes that are enough alone: behind that of the repair, where there is one."""
+    return explanation.prices[0 if explanation.repair is None else 1 :]
+
+
 def _priced(explanation: Explanation) -> tuple[str, ...]:
-    known = next((price for price in explanation.prices[1:] if price is not None and price.plan is not None), None)
+    known = next((price for price in _prices_alone(explanation) if price is not None and price.plan is not None), None)
     if known is None or known.objective.value is None:
         return ()
     return (
@@ -168,6 +173,6 @@ def _priced(explanation: Explanation) -> tuple[str, ...]:
 def _price(explanation: Explanation, index: int) -> tuple[str, ...]:
     if not _priced(explanation):
         return ()
-    price = explanation.prices[index]
+    price = _prices_alone(explanation)[index]
     value = None if price is None else price.objective.value
     return ("not known" if value is None else f"{value:.6g}",)

@@ -166,14 +166,22 @@ def test_values_have_the_unit_that_was_written(mine: str, bound: str, unit: str)
     assert mrdsl.solve(mrdsl.loads(text.replace(bound.format(1), bound.format(number))), "highs").plan is not None
 
 
-def test_an_equality_is_not_said_to_fail_at_every_value() -> None:
-    """Whole VMs cost a multiple of 0.5 USD, and 60 USD they do."""
-    whole = mrdsl.loads(SPEC.format(promise="cost(m5) == 60.3 USD", whole="slots"))
-    found = explain(whole, "highs", questions=90)
-    told = " ".join(part for part in as_tables(whole, found) if isinstance(part, str))
-    assert "were not tried" in told
+def test_an_equality_is_moved_both_ways() -> None:
+    """Whole VMs cost 0.5 USD, 1 USD beyond the fifth: what is nearest to 60.3 USD, below and above."""
+    spec = mrdsl.loads(SPEC.format(promise="cost(m5) == 60.3 USD", whole="slots"))
+    found = explain(spec, "highs", questions=90)
+    assert [change.value for change in found.relaxations] == [60.0, 60.5]
+    told = " ".join(part for part in as_tables(spec, found) if isinstance(part, str))
     assert "No values" not in told
     assert "Another conflict" not in told
-    assert "were not tried" in as_diagnostic(whole, found).hint
-    near = mrdsl.loads(SPEC.format(promise="cost(m5) == 60 USD", whole="slots"))
-    assert mrdsl.solve(near, "highs").plan is not None
+    assert "`cost(m5) == 60.3 USD` to 60 USD" in as_diagnostic(spec, found).hint
+    assert "time ran out" not in told
+
+
+def test_an_equality_that_no_value_mends_is_said_to_have_none_known() -> None:
+    """Beside it 7 of 6 jobs are asked for: of two conflicts no value of one alone is enough."""
+    spec = mrdsl.loads(SPEC.format(promise="cost(m5) == 60.3 USD, admitted(a) >= 7", whole="slots"))
+    found = explain(spec, "highs", questions=90)
+    told = " ".join(part for part in as_tables(spec, found) if isinstance(part, str))
+    assert "No values" not in told
+    assert "No other value of `cost(m5) == 60.3 USD` is known" in told
