@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from mrdsl.contracts.asked_of_plans import expression_mistake, let_mistake, own_goal_mistake
@@ -26,8 +27,14 @@ COMPARISONS = ("<=", ">=", "=")
 def find_family(spec: Spec) -> Family:
     """The family that the spec names, serving the spec's own goal where it has one.
 
-    Raises MrdslError ``unknown-problem``.
+    Raises MrdslError: ``unknown-problem``; ``wrong-value`` for what is no spec, such as the path of one.
     """
+    if not isinstance(spec, Spec):
+        shown = repr(spec) if isinstance(spec, str | Path) else f"of type {type(spec).__name__}"
+        hint = (
+            "read a file with mrdsl.load(PATH), a text with mrdsl.loads(TEXT), a saved plan with mrdsl.load_plan(PATH)"
+        )
+        raise MrdslError([error("wrong-value", f"a spec, or a result, is asked for, and this is {shown}", None, hint)])
     family = family_named(spec.problem) if isinstance(spec.problem, str) else None
     if family is None:
         hint = "there are: " + ", ".join(family_names())

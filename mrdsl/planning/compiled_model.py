@@ -28,8 +28,10 @@ class CompiledModel:
     """
 
     def __init__(self, spec: Spec, *, formulation: str | None = None, relax: bool = False) -> None:
+        from mrdsl.families.diagnosis import find_family
         from mrdsl.solving.checked_answer import Memory
 
+        find_family(spec)
         self.formulation = formulation
         self.relax = relax
         self._spec = spec

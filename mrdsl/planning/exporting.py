@@ -19,7 +19,7 @@ from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Target, names
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, TargetError, Wishes
 from mrdsl.exchange.targets.naming import file_words
-from mrdsl.families import family as find_family
+from mrdsl.families.diagnosis import find_family
 from mrdsl.spec.spec import Spec
 
 Write = Callable[[Spec, Plan, Wishes], Exported]
@@ -32,8 +32,7 @@ def export(spec: Spec, plan: Plan, form: str, wishes: Wishes) -> Exported:
 
 def writer_of(spec: Spec, form: str) -> Write:
     """What writes plans for a spec in a form. Raises MrdslError ``unknown-form``, which names those that can."""
-    family = find_family(spec.problem)
-    assert family is not None
+    family = find_family(spec)
     for own in family.exports:
         if own.name == form:
             return partial(_told, form, partial(_of_family, own))

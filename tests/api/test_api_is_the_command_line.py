@@ -122,3 +122,24 @@ def test_a_folder_is_no_file_to_read(read: Callable[[Path], object], tmp_path: P
     assert told.code == "unreadable-file"
     assert str(tmp_path) in told.message
     assert [each.code for each in mrdsl.check(tmp_path)] == ["unreadable-file"]
+
+
+@pytest.mark.parametrize("given", ["a.mrspec", Path("a.mrspec"), None, 7])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        mrdsl.solve,
+        mrdsl.why,
+        mrdsl.compare,
+        mrdsl.simulate,
+        mrdsl.report,
+        mrdsl.compile,
+        lambda given: mrdsl.diff(given, given),
+        lambda given: mrdsl.export(given, "emr"),
+    ],
+)
+def test_what_is_no_spec_is_told(ask: Callable[[object], object], given: object) -> None:
+    """A path in a spec's place is what a beginner gives first."""
+    with pytest.raises(mrdsl.MrdslError, match="a spec, or a result, is asked for") as told:
+        ask(given)
+    assert [(d.code, "mrdsl.load(PATH)" in d.hint) for d in told.value.diagnostics] == [("wrong-value", True)]
