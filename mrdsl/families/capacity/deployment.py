@@ -41,7 +41,9 @@ def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
     facts: CapacityFacts = spec.facts
     groups = tuple(_groups(facts, plan))
     if not groups:
-        raise TargetError("the plan rents no VM", "it admits no job: `mrdsl why` says at what price it would")
+        masters_alone = plan.mix is not None and bool(plan.mix.masters.any())
+        what = "the plan runs no job: all its VMs are masters" if masters_alone else "the plan rents no VM"
+        raise TargetError(what, "it admits no job: `mrdsl why` says at what price it would")
     masters = {} if plan.mix is None else dict(zip(plan.mix.types, map(int, plan.mix.masters), strict=True))
     return (
         Deployment(

@@ -46,21 +46,25 @@ def _idle_lanes(market: Market, plan: CapacityPlan, mixture: Mixture) -> list[tu
     found = []
     bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
     for number, lane in enumerate(market.lanes):
-        mine = (mixture.of_vm == lane.vm) & (mixture.spot == lane.spot)
-        taken = float(mixture.vms[mine].sum())
-        if plan.packing is not None:
-            holding = (plan.packing.of_vm == lane.vm) & (plan.packing.spot == lane.spot)
-            taken = max(taken, float(plan.packing.count[holding].sum()))
-        taken += float(market.masters_of_lane[number])
         name = market.names[lane.vm]
         offers = [offer for offer in market.offers if offer.lane == number]
         counts = [bought.get((name, offer.way, offer.term), 0.0) for offer in offers]
         paid = [(count, offer.price) for count, offer in zip(counts, offers, strict=True) if offer.price and count]
-        idle = min(sum(counts) - float(ceiling(taken)), sum(count for count, _ in paid))
+        idle = min(sum(counts) - taken_of(market, plan, mixture, number), sum(count for count, _ in paid))
         if idle >= 1.0 - FEASIBILITY:
             kind = ("spot" if lane.spot else "firm") if market.spot.any() else ""
             found.append((name, kind, round(idle, 6), min(price for _, price in paid)))
     return found
+
+
+def taken_of(market: Market, plan: CapacityPlan, mixture: Mixture, number: int) -> float:
+    """The whole VMs of a lane that jobs and masters take."""
+    lane = market.lanes[number]
+    taken = float(mixture.vms[(mixture.of_vm == lane.vm) & (mixture.spot == lane.spot)].sum())
+    if plan.packing is not None:
+        holding = (plan.packing.of_vm == lane.vm) & (plan.packing.spot == lane.spot)
+        taken = max(taken, float(plan.packing.count[holding].sum()))
+    return float(ceiling(taken + float(market.masters_of_lane[number])))
 
 
 def _idle_of_one(plan: CapacityPlan, market: Market) -> list[tuple[str, str, float, float]]:

@@ -146,6 +146,8 @@ def _reason(per_vm: float, reserved: float, price: float, on_demand: float, jobs
     if per_vm < reserved:
         because = "its penalty is below the cost of its VMs"
         return because if admitted == low else f"{because}, but VMs that others rent have room"
+    if reserved >= on_demand:
+        return "its penalty is just the cost of its VMs: any number of its jobs costs the same"
     if admitted == expected:
         return "its penalty pays for reserved VMs, and there are enough"
     if admitted == low:

@@ -11,6 +11,7 @@ from mrdsl.core.result import Table
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
+from mrdsl.families.capacity.idle_vms import taken_of
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.methods.lane_prices import (
     NONE,
@@ -50,7 +51,7 @@ def why_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture) -> Iterator[Table 
     task = task_of(spec)
     best = relaxed(task, ROUNDING)
     yield _places(spec, plan, mixture, task, best.prices)
-    yield from _contracts(spec, task, mixture)
+    yield from _contracts(spec, task, plan, mixture)
     yield from _quotas(spec, task, best, mixture)
     if quotas_in(class_bounds_of(spec).others)[1]:
         yield "Other comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
@@ -160,15 +161,23 @@ def _places(spec: Spec, plan: CapacityPlan, mixture: Mixture, task: Task, prices
     )
 
 
-def _contracts(spec: Spec, task: Task, mixture: Mixture) -> Iterator[str]:
-    """How many VMs of each contract are used, and by how much one more lowers the cost of the relaxed optimum."""
+def _contracts(spec: Spec, task: Task, plan: CapacityPlan, mixture: Mixture) -> Iterator[str]:
+    """How many VMs of each contract are used, and by how much one more lowers the cost of the relaxed optimum.
+
+    VMs that cost nothing more may be had without use: those are the idle ones of their lane.
+    """
     market = task.market
+    free = {lane: _idle(market, plan, mixture, lane) for lane in range(len(market.lanes))}
     bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
     for number, offer in enumerate(market.offers):
         if offer.way != RESERVED:
             continue
         name = market.names[market.lanes[offer.lane].vm]
         used = bought[name, offer.way, offer.term]
+        if offer.price == 0.0:
+            idle = min(used, free[offer.lane])
+            free[offer.lane] -= idle
+            used -= idle
         term = f' "{offer.term}"' if offer.term else ""
         told = f"{used:g} of {offer.available:g} VMs of {name} reserved{term} are used"
         if used < offer.available:
@@ -178,6 +187,15 @@ def _contracts(spec: Spec, task: Task, mixture: Mixture) -> Iterator[str]:
         offers = tuple(more if place == number else each for place, each in enumerate(market.offers))
         worth = _saved(task, replace(task, mix=replace(task.mix, market=replace(market, offers=offers))))
         yield f"{told}. One more would save {worth:g} {spec.currency} a period, parts of jobs and VMs allowed."
+
+
+def _idle(market: Market, plan: CapacityPlan, mixture: Mixture, lane: int) -> float:
+    """Whole VMs of a lane that the plan has and that hold neither jobs nor masters."""
+    here = market.lanes[lane]
+    had = sum(
+        each.vms for each in mixture.bought if each.vm == market.names[here.vm] and (each.way == SPOT) == here.spot
+    )
+    return max(0.0, had - taken_of(market, plan, mixture, lane))
 
 
 def _quotas(spec: Spec, task: Task, best: Relaxed, mixture: Mixture) -> Iterator[str]:
