@@ -257,9 +257,10 @@ def test_data_that_a_plan_names_is_its_own(tmp_path: Path) -> None:
 
 
 def test_a_bomb_in_a_plan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = saved("hybrid/recorded.mrspec")
     monkeypatch.setattr("mrdsl.core.budgets.SAVED_BYTES", 100)
     with pytest.raises(mrdsl.MrdslError, match=r"files\[\d\]\.content.*brings more than"):
-        read_saved(saved("hybrid/recorded.mrspec"))
+        read_saved(text)
 
 
 def test_a_spec_without_a_file_is_saved() -> None:
