@@ -67,12 +67,15 @@ def taken_of(market: Market, plan: CapacityPlan, mixture: Mixture, number: int) 
     return float(ceiling(taken + float(market.masters_of_lane[number])))
 
 
+def taken_of_one(plan: CapacityPlan) -> float:
+    """The whole VMs that jobs take, of a plan of one type."""
+    taken = float(ceiling(float(plan.vms.sum())))
+    return taken if plan.packing is None else max(taken, float(plan.packing.count.sum()))
+
+
 def _idle_of_one(plan: CapacityPlan, market: Market) -> list[tuple[str, str, float, float]]:
     counts = (plan.on_demand, plan.reserved)
-    taken = float(ceiling(float(plan.vms.sum())))
-    if plan.packing is not None:
-        taken = max(taken, float(plan.packing.count.sum()))
     prices = [offer.price for offer in market.offers]
     paid = [(count, price) for count, price in zip(counts, prices, strict=False) if count and price]
-    idle = min(sum(counts) - taken, sum(count for count, _ in paid))
+    idle = min(sum(counts) - taken_of_one(plan), sum(count for count, _ in paid))
     return [(plan.vm, "", round(idle, 6), min(price for _, price in paid))] if idle >= 1.0 - FEASIBILITY else []

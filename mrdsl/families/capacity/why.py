@@ -13,6 +13,7 @@ from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.units import HOUR, show
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
+from mrdsl.families.capacity.idle_vms import taken_of_one
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
 from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.methods.calibration import at_plan
@@ -208,12 +209,14 @@ def _reservations(spec: Spec, plan: CapacityPlan) -> Iterator[str]:
     if spec.facts.vms[0].reserved is None:
         yield f"No VMs are reserved: all {plan.on_demand:g} are rented on demand."
         return
-    used = f"{plan.reserved:g} of {prices.available} reserved VMs are used"
+    idle = max(0.0, plan.on_demand + plan.reserved - taken_of_one(plan)) if prices.reserved == 0.0 else 0.0
+    reserved = max(0.0, plan.reserved - idle)
+    used = f"{reserved:g} of {prices.available} reserved VMs are used"
     if prices.reserved >= prices.on_demand:
         yield f"{used}: they cost no less than those on demand."
         return
     worth = worth_of_one_more(spec)
-    if plan.reserved < prices.available:
+    if reserved < prices.available:
         yield f"{used}: reservations do not bind, and one more would be worth nothing."
     elif worth is not None:
         yield (

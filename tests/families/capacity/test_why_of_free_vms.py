@@ -31,6 +31,13 @@ def test_vms_that_are_paid_anyway_are_used_by_jobs_alone(tmp_path: Path) -> None
     assert used < 100
 
 
+def test_reserved_vms_of_one_contract_that_cost_nothing_are_used_by_jobs_alone(tmp_path: Path) -> None:
+    vm = "on_demand { price = 1 USD/h }, reserved { price = 0 USD/h, available = 100 }"
+    plan = mrdsl.solve(mrdsl.loads(TEXT.format(vm=vm, jobs="3..4", penalty=4))).plan
+    shown = told(tmp_path, "why x.mrspec", vm, "3..4", 4)
+    assert f"{round(sum(plan.vms.tolist()))} of 100 reserved VMs are used: reservations do not bind" in shown
+
+
 def test_a_penalty_that_is_just_the_cost_is_said_to_be(tmp_path: Path) -> None:
     shown = told(tmp_path, "why x.mrspec", "on_demand { price = 0 USD/h }", "3..4", 0)
     assert "its penalty is just the cost of its VMs" in shown
