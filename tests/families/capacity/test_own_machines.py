@@ -10,6 +10,8 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Limits
+from mrdsl.families.capacity.methods.own_machines import AMONG, PASSES
+from mrdsl.families.capacity.methods.rents import Rents
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify import verify
 from mrdsl.spec import Spec
@@ -104,3 +106,21 @@ def test_a_quota_that_the_first_plan_overruns_is_kept() -> None:
     each = int(np.ceil(found.plan.vms[0]))  # type: ignore[union-attr]
     cheap = 9 // each
     assert found.objective.value == pytest.approx(each * (cheap * 1.0 + (14 - cheap) * 3.0))
+
+
+def test_of_many_lanes_a_part_on_spot_looks_at_the_cheapest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs of firm and spot lanes grow with the square of the types: a class on 634 of them took minutes."""
+    looks = 0
+    real = Rents.cost_of
+
+    def counted(self: Rents, index: int, jobs: np.ndarray) -> float:
+        nonlocal looks
+        looks += 1
+        return real(self, index, jobs)
+
+    monkeypatch.setattr(Rents, "cost_of", counted)
+    spec = whole(random_types(7, classes=1, types=60, jobs=6), "machines")
+    node = replace(spec.facts.classes[0], spot=0.5, types=())
+    found = direct(replace(spec, facts=replace(spec.facts, classes=(node,))))
+    assert found.objective.bound <= found.objective.value
+    assert looks <= 2 * PASSES * (3 * AMONG * (AMONG + 1) + 2)

@@ -120,8 +120,9 @@ def _at_prices(task: Task, prices: Floats) -> tuple[Floats, Floats]:
     mix = task.mix
     jobs, costs = np.zeros_like(mix.gamma), np.full(len(mix), np.nan)
     limited = np.array([_is_limited(task, index) for index in range(len(mix))], dtype=bool)
+    rents = Rents.at(task, prices)
     for index in np.flatnonzero(limited).tolist():
-        jobs[:, index] = _alone(task, Rents.at(task, prices), index)
+        jobs[:, index] = _alone(task, rents, index)
     for part in _parts(task, np.flatnonzero(~limited)):
         _mix(task, prices, part, jobs, costs)
     return jobs, costs
@@ -155,11 +156,14 @@ def _alone(task: Task, rents: Rents, index: int) -> Floats:
     """One class on one lane, or on a firm lane and the most beside it that its part on spot allows: the cheapest."""
     mix, market = task.mix, task.market
     possible, share = np.flatnonzero(mix.possible[:, index]), float(mix.spot_share[index])
-    firm = possible[~market.spot[possible] | (share >= 1.0)]
+    alone = market.spot[possible] & (share < 1.0)
+    firm, spot = (_cheapest_lanes(task, rents, index, possible[part]) for part in (~alone, alone))
+    if mix.together[index]:
+        spot = possible[alone & np.isin(market.vm_of_lane[possible], market.vm_of_lane[firm])]
     best, jobs = np.inf, np.zeros(len(market.lanes))
     for lane in firm.tolist():
         for count in _numbers(task, lane, index):
-            for other, part in _beside(task, lane, index, count):
+            for other, part in _beside(task, lane, spot, index, count):
                 counts = np.zeros(len(market.lanes))
                 counts[other] = part
                 counts[lane] += count - part
@@ -169,6 +173,13 @@ def _alone(task: Task, rents: Rents, index: int) -> Floats:
     return jobs
 
 
+def _cheapest_lanes(task: Task, rents: Rents, index: int, lanes: Places) -> Places:
+    """The lanes, ``AMONG`` at the most, on which all jobs of a class cost least."""
+    vms = ceiling(task.mix.gamma[lanes, index] * task.high[index])
+    costs = rents.more(lanes, vms[:, None])[:, 0]
+    return lanes[np.argsort(costs, kind="stable")[:AMONG]]
+
+
 def _numbers(task: Task, lane: int, index: int) -> list[float]:
     """Numbers of jobs that may be the best on one lane: the most, the least, and what fills the VMs of the most."""
     low, high, gamma = float(task.low[index]), float(task.high[index]), float(task.mix.gamma[lane, index])
@@ -176,14 +187,14 @@ def _numbers(task: Task, lane: int, index: int) -> list[float]:
     return sorted({low, high, min(max(full, low), high)}, reverse=True)
 
 
-def _beside(task: Task, lane: int, index: int, count: float) -> list[tuple[int, float]]:
-    """Spot lanes for a part of the jobs of a firm lane, with the most jobs that may be there; the lane itself first."""
+def _beside(task: Task, lane: int, spot: Places, index: int, count: float) -> list[tuple[int, float]]:
+    """The lane itself, and each of the ``spot`` lanes with the most jobs of a firm lane that may be there instead."""
     mix, market = task.mix, task.market
     share, wide = float(mix.spot_share[index]), float(mix.gamma[lane, index])
     found = [(lane, 0.0)]
     if market.spot[lane] or not 0.0 < share < 1.0:
         return found
-    for other in np.flatnonzero(market.spot & mix.possible[:, index]).tolist():
+    for other in spot.tolist():
         if mix.together[index] and market.vm_of_lane[other] != market.vm_of_lane[lane]:
             continue
         narrow = float(mix.gamma[other, index])
