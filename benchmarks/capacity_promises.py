@@ -14,13 +14,15 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 CLASSES, USERS = 10, 10
 POINT = 0.01
 
 
 def spec_of(classes, tasks, word="upper"):
-    from mrdsl.families.capacity.studies.promised import a_class, spec_of, with_deadline
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the folder of `studies`
+    from studies.capacity_promised import a_class, spec_of, with_deadline
 
     node = with_deadline(a_class(tasks - tasks // 5, tasks // 5, 30.0, 1.5, USERS, "uniform", word), 1.0)
     spec = spec_of(node, 1)

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
-from mrdsl import Limits, api, solve
-from mrdsl.families.energy.studies.workloads import WORKLOADS, workload
+from mrdsl import Limits, solve
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the folder of `studies`
+from studies.energy_workloads import WORKLOADS, workload
 
 SOLVERS = ("highs", "cbc", "scip")
 FORMS = ("counted", "per_task")
@@ -25,7 +28,7 @@ def main(seconds: float) -> int:
     print("| workload | optimum [J] |" + "".join(f" {form} {solver} |" for form in FORMS for solver in SOLVERS))
     print("|---|---|" + "---|" * (len(FORMS) * len(SOLVERS)))
     for name, title in WORKLOADS.items():
-        spec = workload(api, name, "small")
+        spec = workload(name, "small")
         best = solve(spec, "highs", formulation="counted", limits=Limits(gap=1e-9)).objective.value
         assert best is not None
         cells = []

@@ -13,12 +13,15 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mrdsl import Limits, api, solve
-from mrdsl.families.energy.studies.workloads import WORKLOADS, workload
+from mrdsl import Limits, solve
 from mrdsl.spec.spec import Spec
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the folder of `studies`
+from studies.energy_workloads import WORKLOADS, workload
 
 STOCK = {
     "n1-standard-1": 60,
@@ -49,7 +52,7 @@ def large(limit: float, repeats: int, names: list[str]) -> None:
     print("| workload | counted [s] | gap | per task [s] | ratio |" + "".join(f" {m} [s] | above |" for m in methods))
     print("|---|---|---|---|---|" + "---|---|" * len(methods))
     for name in names or list(WORKLOADS):
-        title, spec = WORKLOADS[name], workload(api, name, "large")
+        title, spec = WORKLOADS[name], workload(name, "large")
         seconds, best = timed(lambda s=spec: solve(s, "highs", limits=Limits(gap=1e-6)), repeats)  # type: ignore[misc]
         printed, per_task = timed(
             lambda s=spec: solve(s, "highs", formulation="per_task", limits=Limits(time=limit, gap=1e-6)),
@@ -72,7 +75,7 @@ def large(limit: float, repeats: int, names: list[str]) -> None:
 
 def thousand_slots(maps: int, reduces: int, deadline: float, budget: float) -> Spec:
     """Inverted index on twelve times the large stock, 1,048 slots of either kind."""
-    spec = workload(api, "invind", "large")
+    spec = workload("invind", "large")
     facts = spec.facts
     job = facts.jobs[0]
     job = replace(

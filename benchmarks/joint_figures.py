@@ -10,20 +10,24 @@ Counted are the classes and periods with any VMs.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 import mrdsl
 from mrdsl.core.resources import resource
 from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.families.joint.studies.cluster_sizes import at_size
-from mrdsl.families.joint.studies.instances import instance
 from mrdsl.families.joint.workload import workload
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import profile_of
 from mrdsl.spec.columns import column
 from mrdsl.spec.spec import Spec
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the folder of `studies`
+from studies.joint_cluster_sizes import at_size
+from studies.joint_instances import instance
 
 READINGS = ("fractional", "whole")
 

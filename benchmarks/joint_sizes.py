@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,11 @@ import pyomo.environ as pyo
 from pyomo.contrib.appsi.solvers.highs import Highs
 
 from mrdsl.families.joint.sizes import sweep
-from mrdsl.families.joint.studies.cluster_sizes import compare
-from mrdsl.families.joint.studies.instances import instance
 from mrdsl.families.joint.workload import Workload, workload
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the folder of `studies`
+from studies.joint_cluster_sizes import compare
+from studies.joint_instances import instance
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:

@@ -7,7 +7,9 @@ CPU seconds of this process, medians of 5 interleaved rounds; all ways give the 
 
 from __future__ import annotations
 
+import sys
 from heapq import heapify, heappop, heappush, heapreplace
+from pathlib import Path
 from statistics import median
 from time import process_time
 
@@ -17,10 +19,12 @@ import mrdsl
 from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.facts import Cluster, Job, MakespanFacts, MapTasks, ReduceTasks
 from mrdsl.families.makespan.schedule import simulate, whole_cluster
-from mrdsl.families.makespan.studies.production import DISTRIBUTIONS
 from mrdsl.simulation.slots import makespans
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import MapReduceSlots
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # the folder of `studies`
+from studies.makespan_production import DISTRIBUTIONS
 
 ROUNDS = 5
 Tasks = list[tuple[int, float]]

@@ -3,11 +3,12 @@
 The names below are loaded when they are first used: importing the package loads neither Pyomo nor a solver.
 """
 
+from mrdsl.core import ctrl_c  # noqa: F401  # isort: skip  # first of all: a Ctrl-C may come at any moment
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import saving
+from mrdsl.core.lazy import named
 from mrdsl.core.version import __version__
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
         compile,
         diff,
         dumps,
-        experiment,
-        experiments,
         explain,
         export,
         fmt,
@@ -96,8 +95,6 @@ __all__ = [
     "compile",
     "diff",
     "dumps",
-    "experiment",
-    "experiments",
     "explain",
     "export",
     "fmt",
@@ -121,7 +118,7 @@ __all__ = [
 
 def _form(module: str, name: str) -> Callable[[], saving.Form]:
     def form() -> saving.Form:
-        found: saving.Form = getattr(import_module(module), name)()
+        found: saving.Form = named(module, name)()
         return found
 
     return form
@@ -147,7 +144,7 @@ saving.register("spec", _form("mrdsl.planning.saved_specs", "SpecForm"))
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module(_HOMES.get(name, "mrdsl.api")), name)
+        return named(_HOMES.get(name, "mrdsl.api"), name)
     raise AttributeError(f"module 'mrdsl' has no attribute {name!r}")
 
 

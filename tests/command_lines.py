@@ -21,10 +21,12 @@ from unittest.mock import patch
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
 from mrdsl.extending.checking import forget
+from studies.__main__ import studies
 
 ROOT = Path(__file__).resolve().parents[1]
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINE = re.compile(r"^\$ (?:\w+=\S+ )*(mrdsl .*)$", re.MULTILINE)
+_LINE = re.compile(r"^\$ (?:\w+=\S+ )*((?:mrdsl|python -m studies)(?: .*)?)$", re.MULTILINE)
+STUDIES = ("python", "-m", "studies")
 _EXIT = re.compile(r"#.*\bexit (\d)")
 _SPEC = re.compile(r"^```(?:mrspec|toml)\n(# file: (\S+)\n.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -57,7 +59,8 @@ def command_lines(text: str) -> Iterator[CommandLine]:
             line, below = match[1], block[match.end() :].split("\n$ ")[0].splitlines()
             stated = _EXIT.search(line)
             printed = tuple(each.rstrip() for each in below if each.strip() not in ("", "..."))
-            words = tuple(shlex.split(line, comments=True)[1:])
+            words = tuple(shlex.split(line, comments=True))
+            words = words if words[:3] == STUDIES else words[1:]
             yield CommandLine(line, words, int(stated[1]) if stated else 0, printed)
 
 
@@ -74,7 +77,9 @@ def save_named_specs(text: str, folder: Path) -> None:
 
 
 def run_here(words: tuple[str, ...], folder: Path) -> Ran:
-    """Runs a command in the folder, in this process; environment, arguments and signals are afterwards as before.
+    """Run a command in the folder, in this process; restore environment, arguments and signals.
+
+    `words` are those after `mrdsl`, or all of `python -m studies ...`.
 
     So is what a plug-in in the folder brought: its modules, its family, its place on Python's path.
     """
@@ -84,12 +89,12 @@ def run_here(words: tuple[str, ...], folder: Path) -> Ran:
     try:
         with (
             patch.dict(os.environ),
-            patch.object(sys, "argv", ["mrdsl", *words]),
+            patch.object(sys, "argv", ["studies", *words[3:]] if words[:3] == STUDIES else ["mrdsl", *words]),
             patch.object(sys, "path", list(sys.path)),
             redirect_stdout(out),
             redirect_stderr(out),
         ):
-            code = run(cli)
+            code = run(studies if words[:3] == STUDIES else cli)
     finally:
         os.chdir(before)
         signal.signal(signal.SIGINT, interrupts)

@@ -217,7 +217,7 @@ def _solution(folder: Path, patch: Patch) -> None:
     path, _ = write_model(build_model(spec), folder / "made.mps")
     run_outside("cbc", path)[1].rename(folder / "model.sol")
     older = mrdsl.loads(model("joint/reference.mrspec", ("45 cent", "46 cent")))
-    write_model(build_model(older), folder / "old.mps")
+    write_model(build_model(older), folder / "old.lp")
 
 
 def _wrong_solver(folder: Path, patch: Patch) -> None:

@@ -21,7 +21,7 @@ from mrdsl.api.plans import (
     verify,
 )
 from mrdsl.api.plugins import check_plugin
-from mrdsl.api.studies import experiment, experiments, explain, read, study, sweep, why
+from mrdsl.api.studies import explain, read, study, sweep, why
 from mrdsl.api.tables import from_table
 
 __all__ = [
@@ -32,8 +32,6 @@ __all__ = [
     "compile",
     "diff",
     "dumps",
-    "experiment",
-    "experiments",
     "explain",
     "export",
     "fmt",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from mrdsl.api.arguments import checked
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.exchange.arrow import Arrow, is_arrow
 from mrdsl.language.given_tables import blocks_from, blocks_of_file, blocks_of_rows
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from mrdsl.families.capacity.facts import VmType
 
 
+@checked
 def vm_types(
     source: str | Path | Arrow | Iterable[Mapping[str, Any]], braces: str = "", *, reader: str | None = None
 ) -> tuple[VmType, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from mrdsl.api.arguments import checked
 from mrdsl.api.plans import solve
 from mrdsl.core.result import Result
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from mrdsl.spec.spec import Spec
 
 
+@checked
 def export(
     plan: Spec | Result,
     target: str,

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.api.arguments import checked
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.regular_files import is_json_object
 from mrdsl.core.result import Limits, Result
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Parameters = Mapping[str, Any]
 
 
+@checked
 def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | None = None) -> Spec:
     """The spec in a file. ``parameters`` overrides its params: numbers, or text with a unit (``"15 min"``).
 
@@ -41,6 +43,7 @@ def load(path: str | Path, parameters: Parameters | None = None, *, seed: int | 
     return _spec(load_file(path, parameters, seed=seed))
 
 
+@checked
 def load_plan(path: str | Path) -> Result:
     """The result in a saved plan, as ``mrdsl solve -o`` and :meth:`Result.to_json` write it, held against its spec.
 
@@ -51,6 +54,7 @@ def load_plan(path: str | Path) -> Result:
     return open_plan(path).require()
 
 
+@checked
 def verify(path: str | Path, *, again: bool = False) -> Verified:
     """What may be believed of a saved plan: the result, what is wrong with it, and which files behind it have changed.
 
@@ -67,6 +71,7 @@ def verify(path: str | Path, *, again: bool = False) -> Verified:
     return run_again(saved, check(saved))
 
 
+@checked
 def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
     """Plans side by side: their goals, and every number that they have in common; a spec is solved for it.
 
@@ -80,6 +85,7 @@ def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
         raise MrdslError([error("different-problems", str(problem), None, "compare plans of one kind")]) from None
 
 
+@checked
 def diff(last: Spec | Result, now: Spec | Result, names: tuple[str, str] = ("last", "now")) -> Difference:
     """What an operator must do to come from one plan to the other, the smallest change first; a spec is solved for it.
 
@@ -92,6 +98,7 @@ def diff(last: Spec | Result, now: Spec | Result, names: tuple[str, str] = ("las
     return run(before, after, names)
 
 
+@checked
 def loads(
     text: str, parameters: Parameters | None = None, *, folder: str | Path = ".", seed: int | None = None
 ) -> Spec:
@@ -99,6 +106,7 @@ def loads(
     return _spec(load_text(text, parameters, folder=folder, seed=seed))
 
 
+@checked
 def dumps(spec: Spec) -> str:
     """The text of a spec, in SI units and exact: ``loads`` of it gives the same spec. Raises MrdslError for mistakes.
 
@@ -112,6 +120,7 @@ def dumps(spec: Spec) -> str:
     return print_spec(spec)
 
 
+@checked
 def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tuple[Diagnostic, ...]:
     """Every diagnostic of a spec file, or of a spec built in Python, errors and warnings in order; () for none."""
     if not isinstance(spec, Spec):
@@ -124,6 +133,7 @@ def check(spec: str | Path | Spec, parameters: Parameters | None = None) -> tupl
         return unknown.diagnostics
 
 
+@checked
 def fmt(text: str) -> str:
     """The text of a spec in its canonical form. Raises MrdslError where it does not parse."""
     from mrdsl.language.formatting import format_text
@@ -134,6 +144,7 @@ def fmt(text: str) -> str:
     return formatted
 
 
+@checked
 def quantity(text: str, *, currency: str = "") -> float:
     """The number in SI units that a text means, ``"15 min"``, ``"0.192 USD/h"``, ``"16 GiB"``, ``"85%"``.
 
@@ -146,6 +157,7 @@ def quantity(text: str, *, currency: str = "") -> float:
     return run(text, currency=currency)
 
 
+@checked
 def profile(
     paths: Sequence[str | Path],
     *,
@@ -157,6 +169,7 @@ def profile(
     sort: str = "reduce",
     price: str | None = None,
     watch: Watch | None = None,
+    allow_outside: bool = False,
 ) -> Profiles:
     """What logs say: classes of jobs, the cluster as it was, what was left out.
 
@@ -164,8 +177,10 @@ def profile(
     regular expression; ``cluster`` groups by k-means instead, into ``classes`` or as many as set themselves apart.
     ``longest`` is ``max`` or ``p95``, ``sort`` whether sorting counts as ``reduce`` or ``shuffle``. ``price`` is what
     one VM costs (``0.20 USD/h``). ``watch`` takes the bytes that lie there and gives a context of what is called with
-    those read. What cannot be read is told in the result. Raises MrdslError where nothing could be saved, or an option
-    is wrong.
+    those read.
+    ``allow_outside`` follows links that lead out of a folder of logs.
+
+    What cannot be read is told in the result. Raises MrdslError where nothing could be saved, or an option is wrong.
     """
     from mrdsl.profiling.profiles import profile as run
 
@@ -179,9 +194,11 @@ def profile(
         sort=sort,
         price=price,
         watch=watch,
+        allow_outside=allow_outside,
     )
 
 
+@checked
 def solve(
     spec: Spec,
     solver: str = "auto",
@@ -201,8 +218,9 @@ def solve(
     runs ends first.
 
     ``start`` is the result of an earlier solve, of this spec or of one like it: the search begins at its plan, and one
-    that is cut short ends with nothing worse. A note (``start-unused``) says where it is not used: where it does not
-    fit the spec, and where what solves it begins at no plan.
+    that is cut short ends with nothing worse. A capacity plan that still keeps the spec and is as good as the best is
+    returned itself. A note (``start-unused``) says where it is not used: where it does not fit the spec, and where what
+    solves it begins at no plan.
 
     Raises MrdslError where the spec is wrong, the solver is missing or cannot do the problem; a
     problem without a plan is a result, not an error.
@@ -217,6 +235,7 @@ def solve(
     return observed(work, on_progress, stop)
 
 
+@checked
 async def asolve(
     spec: Spec,
     solver: str = "auto",
@@ -246,15 +265,29 @@ async def asolve(
         stop=stop,
         start=start,
     )
-    running = asyncio.ensure_future(asyncio.to_thread(call))
+    running = asyncio.ensure_future(asyncio.to_thread(_without_interrupt, call))
     try:
-        return await asyncio.shield(running)
+        result = await asyncio.shield(running)
     except asyncio.CancelledError:
         stop.set()
         await asyncio.wait([running])
+        if not running.cancelled():
+            running.exception()  # what it raised is of no interest any longer, and not of the loop's either
         raise
+    if result is None:
+        raise asyncio.CancelledError
+    return result
 
 
+def _without_interrupt(call: Callable[[], Result]) -> Result | None:
+    """The result; None for a KeyboardInterrupt, which would end the event loop that the thread belongs to."""
+    try:
+        return call()
+    except KeyboardInterrupt:
+        return None
+
+
+@checked
 def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) -> CompiledModel:
     """The spec as a Pyomo model that can be changed and solved again.
 
@@ -265,6 +298,7 @@ def compile(spec: Spec, *, formulation: str | None = None, relax: bool = False) 
     return CompiledModel(spec, formulation=formulation, relax=relax)
 
 
+@checked
 def simulate(
     spec: Spec | Result,
     *,
@@ -296,6 +330,7 @@ def simulate(
     return run(spec.spec, settings, seed, spec) if isinstance(spec, Result) else run(spec, settings, seed)
 
 
+@checked
 def report(
     plan: Spec | Result,
     output: str | Path | None = None,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mrdsl.api.arguments import checked
+
 if TYPE_CHECKING:
     from mrdsl.extending.report import PluginReport
 
 
+@checked
 def check_plugin(folder: str | Path) -> PluginReport:
     """Runs the solvers, pipelines and families that a folder declares on real models, as ``mrdsl check-plugin`` does.
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mrdsl.api.arguments import checked
 from mrdsl.core.guarded import scratch_folder
-from mrdsl.core.result import Limits, Result, Table
+from mrdsl.core.result import Limits, Result
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from mrdsl.contracts.family import Experiment
     from mrdsl.explaining.why import Explained
     from mrdsl.sweeping.study.study import Studied
     from mrdsl.sweeping.sweep import Summary
@@ -20,6 +20,7 @@ Values = str | Iterable[float | str]
 """The values of a param: each as ``-D`` takes it, or all of them as ``--over`` does (``"0.8:1.4:0.1"``)."""
 
 
+@checked
 def why(
     plan: Spec | Result,
     solver: str = "auto",
@@ -40,6 +41,7 @@ def why(
     return run(plan, solver, formulation, relax, limits or Limits(), worth)
 
 
+@checked
 def sweep(
     spec: str | Path,
     over: Mapping[str, Values] | None = None,
@@ -82,6 +84,7 @@ def sweep(
         )
 
 
+@checked
 def study(
     file: str | Path,
     output: str | Path | None = None,
@@ -108,6 +111,7 @@ def study(
     return run_study_file(path, Path(output or path.stem), way, progress or (lambda done, total: None))
 
 
+@checked
 def read(
     spec: Spec,
     solution: str | Path,
@@ -131,43 +135,7 @@ def read(
     return read_solution(spec, solution, format, formulation, relax, proof)
 
 
-def experiments() -> tuple[Experiment, ...]:
-    """All studies: name, what they are, and their options with defaults."""
-    from mrdsl.planning.studies import known_studies
-
-    return tuple(known_studies().values())
-
-
-def experiment(
-    name: str,
-    output: str | Path | None = None,
-    *,
-    force: bool = False,
-    processes: int | None = None,
-    executor: str = "processes",
-    dask: str | None = None,
-    **options: Any,
-) -> tuple[Table, ...]:
-    """Runs a study into a folder (default: its name), where its plots and tables are, and gives the tables.
-
-    ``options`` are the study's own, as :func:`experiments` lists them. So many ``processes``, or the Dask cluster that
-    is the ``executor`` (``"dask://HOST:PORT"``, or its scheduler alone as ``dask``), share the cases of a study that
-    goes ``by_cases``; the tables are the same. Raises MrdslError for an unknown study or option, and where a study has
-    no cases to share.
-    """
-    from mrdsl.api import plans
-    from mrdsl.core.writer import claimed, overwriting
-    from mrdsl.planning.studies import run_study, settled, study_named
-    from mrdsl.sweeping.cases import mapper_for, on_dask
-
-    study = study_named(name)
-    values = settled(study, options)
-    mapper = mapper_for(study, processes, on_dask(dask) if dask else executor)
-    folder = Path(output or name)
-    with claimed(folder), overwriting(force):
-        return tuple(run_study(study, folder, plans, values, mapper))
-
-
+@checked
 def explain(code: str) -> str:
     """What a diagnostic's code means, with a bad and a good spec, as Markdown. Raises MrdslError for an unknown one."""
     from mrdsl.core.catalogue import page

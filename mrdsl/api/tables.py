@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mrdsl.api.arguments import checked
 from mrdsl.core import units
 from mrdsl.exchange.arrow import Arrow
 
 
+@checked
 def from_table(
     problem: str, word: str, table: Arrow, braces: str = "", *, currency: str = units.DEFAULT_CURRENCY
 ) -> Sequence[Any]:

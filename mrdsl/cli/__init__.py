@@ -7,177 +7,40 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
+from mrdsl.core import ctrl_c
+from mrdsl.core.lazy import named
 from mrdsl.core.version import __version__
 
-
-def _check() -> click.Command:
-    from mrdsl.cli.check import check
-
-    return check
-
-
-def _new() -> click.Command:
-    from mrdsl.cli.new import new
-
-    return new
-
-
-def _check_plugin() -> click.Command:
-    from mrdsl.cli.check_plugin import check_plugin
-
-    return check_plugin
-
-
-def _fmt() -> click.Command:
-    from mrdsl.cli.fmt import fmt
-
-    return fmt
-
-
-def _explain() -> click.Command:
-    from mrdsl.cli.explain import explain
-
-    return explain
-
-
-def _show() -> click.Command:
-    from mrdsl.cli.show import show
-
-    return show
-
-
-def _lsp() -> click.Command:
-    from mrdsl.cli.lsp import lsp
-
-    return lsp
-
-
-def _solve() -> click.Command:
-    from mrdsl.cli.solve import solve
-
-    return solve
-
-
-def _report() -> click.Command:
-    from mrdsl.cli.report import report
-
-    return report
-
-
-def _simulate() -> click.Command:
-    from mrdsl.cli.simulate import simulate
-
-    return simulate
-
-
-def _why() -> click.Command:
-    from mrdsl.cli.why import why
-
-    return why
-
-
-def _verify() -> click.Command:
-    from mrdsl.cli.verify import verify
-
-    return verify
-
-
-def _compare() -> click.Command:
-    from mrdsl.cli.compare import compare
-
-    return compare
-
-
-def _diff() -> click.Command:
-    from mrdsl.cli.diff import diff
-
-    return diff
-
-
-def _export() -> click.Command:
-    from mrdsl.cli.export import export
-
-    return export
-
-
-def _compile() -> click.Command:
-    from mrdsl.cli.compile import compile_command
-
-    return compile_command
-
-
-def _profile() -> click.Command:
-    from mrdsl.cli.profile import profile
-
-    return profile
-
-
-def _read() -> click.Command:
-    from mrdsl.cli.read import read
-
-    return read
-
-
-def _solvers() -> click.Command:
-    from mrdsl.cli.solvers import solvers
-
-    return solvers
-
-
-def _schema() -> click.Command:
-    from mrdsl.cli.schema import schema
-
-    return schema
-
-
-def _sweep() -> click.Command:
-    from mrdsl.cli.sweep import sweep
-
-    return sweep
-
-
-def _study() -> click.Command:
-    from mrdsl.cli.study import study
-
-    return study
-
-
-def _experiment() -> click.Command:
-    from mrdsl.cli.experiment import experiment
-
-    return experiment
-
-
-COMMANDS: Mapping[str, Callable[[], click.Command]] = {
-    "check": _check,
-    "new": _new,
-    "fmt": _fmt,
-    "explain": _explain,
-    "show": _show,
-    "lsp": _lsp,
-    "solve": _solve,
-    "report": _report,
-    "simulate": _simulate,
-    "why": _why,
-    "verify": _verify,
-    "compare": _compare,
-    "diff": _diff,
-    "export": _export,
-    "compile": _compile,
-    "read": _read,
-    "profile": _profile,
-    "solvers": _solvers,
-    "schema": _schema,
-    "sweep": _sweep,
-    "study": _study,
-    "experiment": _experiment,
-    "check-plugin": _check_plugin,
-}
+COMMANDS = (
+    "check",
+    "new",
+    "fmt",
+    "explain",
+    "show",
+    "lsp",
+    "solve",
+    "report",
+    "simulate",
+    "why",
+    "verify",
+    "compare",
+    "diff",
+    "export",
+    "compile",
+    "read",
+    "profile",
+    "solvers",
+    "schema",
+    "sweep",
+    "study",
+    "experiment",
+    "check-plugin",
+)
+"""Each is the function of its name in the module of its name."""
 
 
 class Commands(click.Group):
@@ -187,12 +50,13 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = COMMANDS.get(cmd_name)
-        if command is None:
+        if cmd_name not in COMMANDS:
             return None
-        gc.disable()  # modules are no garbage
+        name = cmd_name.replace("-", "_")
+        gc.disable()  # modules are not garbage
         try:
-            return command()
+            command: click.Command = named(f"mrdsl.cli.{name}", name)
+            return command
         finally:
             gc.enable()
 
@@ -204,14 +68,32 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="mrdsl")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> int | None:
     """Declare jobs, machines and promises; get the cheapest cluster that keeps them, with a proof."""
+    if context.invoked_subcommand is not None:
+        return None
+    from mrdsl.cli.boundary import WRONG_INPUT
+    from mrdsl.cli.printing import say
+
+    say(context.get_help(), err=True)
+    return WRONG_INPUT
 
 
 def main() -> None:
     """The entry point: whatever happens, one clear message and a documented exit code."""
-    from mrdsl.cli.boundary import run
+    from mrdsl.cli.boundary import STOPPED, run
 
-    sys.exit(run(cli))
+    try:
+        code = run(cli)
+    except KeyboardInterrupt:  # a second one, while the first was being told
+        code = STOPPED
+    ctrl_c.over()
+    sys.exit(code)

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import click
 
-from mrdsl.cli.printing import OutputLostError, say, write_no_more
+from mrdsl.cli.printing import OutputLostError, say, take_every_character, write_no_more
+from mrdsl.core import ctrl_c
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain
 
@@ -56,8 +57,10 @@ def _a_bar_on_a_terminal() -> Iterator[None]:
 def run(command: click.Command) -> int:
     """Runs the command line and gives its exit code."""
     open_what_is_closed()
+    take_every_character()
     PRINTED.set(False)
     try:
+        ctrl_c.ready()
         with _a_bar_on_a_terminal():
             code = command.main(prog_name="mrdsl", standalone_mode=False)
         return code if isinstance(code, int) else PLAN
@@ -70,9 +73,14 @@ def run(command: click.Command) -> int:
     except (KeyboardInterrupt, StoppedError, click.Abort):
         say("interrupted", err=True)
         return _told([], STOPPED, "interrupted")
-    except (BrokenPipeError, SystemExit):  # click exits by itself where the reader of a pipe has left
+    except BrokenPipeError:
         write_no_more(sys.stdout)
         return PLAN
+    except SystemExit as stop:
+        if isinstance(stop.__context__, OSError):  # click's own, if the reader of a pipe has left
+            write_no_more(sys.stdout)
+            return PLAN
+        return _failed([_unexpected(stop)], SOLVER_FAILED)
     except OutputLostError as failure:
         return _lost(failure)
     except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
@@ -85,14 +93,16 @@ def run(command: click.Command) -> int:
     except Exception as failure:
         if os.environ.get("MRDSL_DEBUG"):
             raise
-        foreign = _of_a_plugin(failure)
-        if foreign is not None:
-            return _failed([foreign], SOLVER_FAILED)
-        hint = "this is a fault of mrdsl, not of the spec; run again with MRDSL_DEBUG=1 and report what it prints"
-        return _failed([error("internal", f"{type(failure).__name__}: {failure}", None, hint)], SOLVER_FAILED)
+        return _failed([_unexpected(failure)], SOLVER_FAILED)
 
 
-def _of_a_plugin(failure: Exception) -> Diagnostic | None:
+def _unexpected(failure: BaseException) -> Diagnostic:
+    """What is told of a failure that no other rule knows: a plug-in's, else mrdsl's own."""
+    hint = "this is a fault of mrdsl, not of the spec; run again with MRDSL_DEBUG=1 and report what it prints"
+    return _of_a_plugin(failure) or error("internal", f"{type(failure).__name__}: {failure}", None, hint)
+
+
+def _of_a_plugin(failure: BaseException) -> Diagnostic | None:
     """What is told of a failure in a plug-in's code that no guard has seen, such as a plan's own tables."""
     from mrdsl import families
     from mrdsl.core.plugins import fault_of_a_plugin

@@ -26,7 +26,7 @@ from mrdsl.exchange.registry import MODELS, endings, names
     "--output",
     type=OutputFile(),
     required=True,
-    help=f"The file to write: {', '.join(endings(MODELS))}; NAME.names.json beside it maps names to lines. - prints "
+    help=f"The file to write: {', '.join(endings(MODELS))}; FILE.names.json beside it maps names to lines. - prints "
     "the model alone.",
 )
 @click.option(
@@ -36,9 +36,7 @@ from mrdsl.exchange.registry import MODELS, endings, names
     help="The format, where the file's name does not say it.",
 )
 @shared.force
-def compile_command(
-    formulation: str | None, relax: bool, output: Path, form: str | None, force: bool, **options: Any
-) -> int:
+def compile(formulation: str | None, relax: bool, output: Path, form: str | None, force: bool, **options: Any) -> int:
     """Write the model of the spec in FILE, for any solver."""
     from mrdsl.planning.model_files import paths_of, write_model
     from mrdsl.planning.solve_spec import compile_model

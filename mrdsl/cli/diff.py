@@ -32,7 +32,7 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
     """
     from mrdsl.planning.difference import diff as find
     from mrdsl.reporting.document import to_json
-    from mrdsl.reporting.text import cell_text
+    from mrdsl.reporting.text import cell_text, value_text
 
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(last, now, options["data"])
@@ -51,8 +51,9 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
         say("".join(f"{line}\n" for line in found.lines()), nl=False)
         goals = [result.objective for result in results]
         if goals[1].value is not None:
-            unit = f" {goals[1].unit}" if goals[1].unit else ""
-            say(f"{goals[1].quantity}: {cell_text(goals[0].value)} to {cell_text(goals[1].value)}{unit}", err=True)
+            same = goals[0].value is None or goals[0].period == goals[1].period
+            before = cell_text(goals[0].value) if same else value_text(goals[0])
+            say(f"{goals[1].quantity}: {before} to {value_text(goals[1])}", err=True)
         count = len(found.changes)
         say(f"{count} change{'' if count == 1 else 's'}" if count else "nothing to do", err=True)
         if found.note:

@@ -13,11 +13,12 @@ from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs
-from mrdsl.cli.printing import say
+from mrdsl.cli.printing import say, say_file
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_folders import refuse_folder
 from mrdsl.core.output_names import is_standard_output
+from mrdsl.core.result import Limits
 from mrdsl.exchange.registry import TARGETS, names
 from mrdsl.spec.schema import Item
 
@@ -28,6 +29,7 @@ CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.
 @shared.spec_options
 @click.argument("form", metavar="TARGET")
 @shared.solver
+@shared.time_limit
 @click.option(
     "-o",
     "--output",
@@ -46,6 +48,7 @@ CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.
 def export(
     form: str,
     solver: str,
+    time_limit: float | None,
     output: Path,
     master: str,
     cores: float | None,
@@ -73,7 +76,7 @@ def export(
         result = opened.plan
     else:
         with kept():
-            result = run(loaded.spec, solver)
+            result = run(loaded.spec, solver, limits=Limits(time=time_limit))
     print_diagnostics(result.diagnostics, loaded.texts)
     if result.plan is not None:
         exported = write(loaded.spec, result.plan, wishes)
@@ -92,7 +95,7 @@ def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable
         if len(files) > 1:
             message = f"the plan has {len(files)} files: {', '.join(files)}"
             raise MrdslError([error("wrong-option", message, None, "name a folder for them")])
-        say(next(iter(files.values())), nl=False)
+        say_file(next(iter(files.values())))
         return
     places = _places(files, output)
     for folder in {place.parent for place in places.values()}:

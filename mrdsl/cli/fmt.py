@@ -10,7 +10,7 @@ import click
 
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME
-from mrdsl.cli.printing import say
+from mrdsl.cli.printing import say, say_file
 from mrdsl.cli.spec_files import specs_below
 from mrdsl.core.diagnostics import error
 from mrdsl.core.source import Span
@@ -45,13 +45,13 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
     changed = data != made.encode()
     if diff and changed:
         before, after = text.splitlines(keepends=True), made.splitlines(keepends=True)
-        say("".join(difflib.unified_diff(before, after, shown, f"{shown} (formatted)")), nl=False)
+        say_file("".join(difflib.unified_diff(before, after, shown, f"{shown} (formatted)")))
     elif only_check and changed:
         say(f"{shown} is not in the canonical form", err=True)
     if only_check or diff:
         return int(changed)
     if path == STANDARD_INPUT:
-        say(made, nl=False)
+        say_file(made)
     elif changed:
         from mrdsl.core.writer import write_text
 

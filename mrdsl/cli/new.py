@@ -9,7 +9,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.output_file import OutputFile
 from mrdsl.cli.outputs import Outputs
-from mrdsl.cli.printing import say
+from mrdsl.cli.printing import say, say_file
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.suggestions import did_you_mean
@@ -60,7 +60,7 @@ def _spec(family: str, output: Path | None, force: bool) -> None:
     outputs = Outputs({"-o": output}, force)
     outputs.check()
     if output is None:
-        say(text, nl=False)
+        say_file(text)
     outputs.write("-o", text)
 
 

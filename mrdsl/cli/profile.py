@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.output_file import OutputFile
 from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.cli.progress import bytes_read
 from mrdsl.core.output_folders import refuse_folder
 from mrdsl.spec.options import SEED
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     "--on", nargs=2, multiple=True, metavar="TYPE LOGS", help="Logs of machines of another type, for `on TYPE`."
 )
 @click.option("--split", "share", metavar="SHARE", help="Predict what came after SHARE of the time (80%) from before.")
+@click.option("--allow-outside", is_flag=True, help="Follow links that lead outside the folders of logs.")
 @shared.force
 def profile(
     paths: tuple[str, ...],
@@ -68,6 +69,7 @@ def profile(
     price: str | None,
     on: tuple[tuple[str, str], ...],
     share: str | None,
+    allow_outside: bool,
     force: bool,
 ) -> int:
     """Read the job histories, traces and event logs in LOGS and write a spec with what they say."""
@@ -92,6 +94,7 @@ def profile(
         "seed": seed,
         "longest": longest,
         "sort": sort,
+        "allow_outside": allow_outside,
     }
     _check_types(on, cluster or classes is not None)
     profiles = run(paths, **options, price=price, watch=bytes_read)
@@ -105,8 +108,7 @@ def profile(
         outputs.write("-o", _spec(profiles, family, output, arrival_table, samples, others))
     if outputs.to_standard_output is None:
         shown = report(profiles) if split_at is None else split_tables(profiles.split(split_at, seed))
-        sys.stdout.write(print_tables(shown))
-        sys.stdout.write("\n")
+        say(print_tables(shown))
     return 0
 
 

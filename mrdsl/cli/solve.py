@@ -29,7 +29,7 @@ from mrdsl.cli.outputs import Outputs
 from mrdsl.cli.printing import say
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
-from mrdsl.core.output_names import STANDARD_OUTPUT
+from mrdsl.core.output_names import STANDARD_OUTPUT, is_through
 from mrdsl.core.result import Limits, Outcome, Result, Termination
 from mrdsl.exchange.registry import OF_A_PLAN, PlanWriter
 from mrdsl.spec.spec import Spec
@@ -219,7 +219,7 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
     A file that cannot be written, or a drawing of nothing, keeps no other from being written.
     """
     code = exit_code(result)
-    contents: dict[str, Callable[[Result, Path], str | bytes]] = {"-o": lambda one, _: one.to_json()}
+    contents: dict[str, Callable[[Result, Path], str | bytes]] = {"-o": _saved}
     contents |= {f"--{one.name}": partial(_content_of_plan, one) for one in writers}
     for option, content in contents.items():
         path = outputs.files[option]
@@ -234,6 +234,11 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
             print_diagnostics(failure.diagnostics, {})
             code = failure.exit_code
     return code
+
+
+def _saved(result: Result, path: Path) -> str:
+    """The saved plan with names as seen from the folder that the file lies in, links followed."""
+    return result.to_json(None if is_through(path) else str(path.resolve().parent))
 
 
 def fail(failure: MrdslError, loaded: Loaded, outputs: Outputs, parsed: dict[str, float]) -> int:

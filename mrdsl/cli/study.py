@@ -75,7 +75,11 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     )
     folder = output or Path(path.stem)
     done = run_study_file(path, folder, way)
-    resumed = f", {done.resumed} of them from before" if done.resumed else ""
+    resumed = (
+        f", {done.resumed} of them from before: their values and bounds are taken on trust from runs.jsonl"
+        if done.resumed
+        else ""
+    )
     say(f"{folder}: {len(done.table)} of {done.total} runs{resumed}", err=True)
     if done.left_out:
         say(f"left out, as not installed: {', '.join(done.left_out)}", err=True)

@@ -81,7 +81,11 @@ def sweep(
             progress=progress,
             force=force,
         )
-    resumed = f", {done.resumed} of them from before" if done.resumed else ""
+    resumed = (
+        f", {done.resumed} of them from before: their values and bounds are taken on trust from its journal"
+        if done.resumed
+        else ""
+    )
     say(f"{output}: {done.rows} of {done.total} runs{resumed}", err=True)
     if plot is not None and done.table:
         _draw(plot, done.table, [axis.head for axis in wanted], file, force)

@@ -28,8 +28,9 @@ def why(
 
     FILE may be a saved plan, which is not made again.
 
-    Reasons are sought for as long as a solve may take, 30 s where no --time-limit is given. Ctrl-C ends the solve with
-    its best plan so far, if any, for which reasons are then sought; it ends these, and the command, without any.
+    --time-limit holds for the solve and the reasons together; without it reasons are sought for 30 s. Ctrl-C ends the
+    solve with its best plan so far, if any, for which reasons are then sought; it ends these, and the command, without
+    any.
     """
     from mrdsl.explaining.why import why as run
     from mrdsl.solving.interruption import kept

@@ -8,8 +8,7 @@ are called, so that ``check`` and ``fmt`` load neither Pyomo nor a solver.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mrdsl.core.diagnostics import Diagnostic
@@ -17,10 +16,7 @@ from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mrdsl.contracts.operated import Operated
-    from mrdsl.contracts.study import Bench
     from mrdsl.core.answer import Answer
     from mrdsl.core.linear_program import Array, LinearProgram
     from mrdsl.core.result import Limits, Plan, Result, Table
@@ -146,31 +142,6 @@ class Promise:
     direction: int
 
 
-class Study(Protocol):
-    """The function behind an :class:`Experiment`."""
-
-    def __call__(self, output: Path, bench: Bench, **options: Any) -> Iterable[Table]: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Experiment:
-    """A study that one command runs: ``mrdsl experiment NAME``.
-
-    ``run(output, bench, **options)`` writes its plots and tables into the folder ``output`` and hands on the tables;
-    ``bench`` reads and solves specs for it. ``options`` names each keyword with its default and a word about it.
-    One that ``draws`` is refused before it begins where the libraries for it lack; what draws nothing says so here.
-    One that goes ``by_cases`` takes the keyword ``mapper``, too, which goes through its cases (one after another where
-    nobody gives one): ``--processes`` and ``--executor`` are for such studies alone.
-    """
-
-    name: str
-    doc: str
-    run: Study
-    options: Mapping[str, tuple[Any, str]] = field(default_factory=lambda: MappingProxyType({}))
-    draws: bool = True
-    by_cases: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Export:
     """A plan in a form of the family's own: ``mrdsl export FILE NAME``. Clusters are better said as ``deployments``.
@@ -223,7 +194,8 @@ class Family:
     that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows.
     ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. ``deployments(spec, plan)``: the
     clusters that it comes to, from which ``mrdsl export`` writes what ``targets()`` names; it raises TargetError where
-    there is none. A hook that a family does not have is None.
+    there is none. ``paid_for(spec)``: the time [s] that a goal in money is the cost of, where the spec chooses it. A
+    hook that a family does not have is None.
     """
 
     name: str
@@ -247,13 +219,13 @@ class Family:
     simulate_plan: Callable[[Spec, Any, Settings], tuple[Plan, Iterable[Diagnostic]]] | None = None
     shown_again: Callable[[Spec, Any, int], Plan | None] | None = None
     promises: tuple[Promise, ...] = ()
-    experiments: tuple[Experiment, ...] = ()
     exports: tuple[Export, ...] = ()
     targets: Callable[[], tuple[Target, ...]] | None = None
     deployments: Callable[[Spec, Any], tuple[Deployment, ...]] | None = None
     reference: Callable[[], str] | None = None
     plans: Callable[[], tuple[type[Plan], ...]] | None = None
     operated: Callable[[Spec, Any], Operated] | None = None
+    paid_for: Callable[[Spec], float] | None = None
 
 
 def missing_in(declared: Family) -> Iterator[str]:

@@ -9,7 +9,7 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.contracts.family import ArrayForm, Experiment, Export, Family, Formulation, Needs
+from mrdsl.contracts.family import ArrayForm, Export, Family, Formulation, Needs
 from mrdsl.core.diagnostics import Diagnostic
 from mrdsl.core.plugins import Plugin
 from mrdsl.core.result import Plan, Result, Table
@@ -30,9 +30,8 @@ def guarded_family(declared: Family, plugin: Plugin) -> Family:
     if "targets" in hooks:
         hooks["targets"] = partial(_targets, hooks["targets"], plugin)
     formulations = tuple(_formulation(each, plugin) for each in declared.formulations)
-    experiments = tuple(_experiment(each, plugin) for each in declared.experiments)
     exports = tuple(_export(each, plugin) for each in declared.exports)
-    return replace(declared, **hooks, formulations=formulations, experiments=experiments, exports=exports)
+    return replace(declared, **hooks, formulations=formulations, exports=exports)
 
 
 def _formulation(declared: Formulation, plugin: Plugin) -> Formulation:
@@ -77,10 +76,6 @@ def _target(declared: Target, plugin: Plugin) -> Target:
         return plugin.guarded(function, part, _is(Exported, "an Exported"), (ValueError,))
 
     return replace(declared, load=load)
-
-
-def _experiment(declared: Experiment, plugin: Plugin) -> Experiment:
-    return replace(declared, run=plugin.guarded(declared.run, f"the study {declared.name}"))
 
 
 def _export(declared: Export, plugin: Plugin) -> Export:
@@ -145,6 +140,7 @@ RETURNS: Mapping[str, Mistake] = MappingProxyType(
         "plans": _classes_mistake,
         "shown_again": _or_none(plan_mistake),
         "operated": _anything,
+        "paid_for": _is(Real, "a number of seconds"),
     }
 )
 """The hooks of a family, and what is wrong with what one of them returned."""

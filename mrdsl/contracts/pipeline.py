@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import Signature, signature
 from numbers import Real
 from types import UnionType
@@ -125,13 +125,19 @@ def _is_one(value: object, kind: type) -> bool:
 def last_draft(steps: Sequence[tuple[Step, Mapping[str, Any]]], draft: Draft) -> Draft:
     """Runs the steps in order; a step that proves infeasibility ends the run.
 
-    Raises KeyboardInterrupt before a step where another thread has ended the work.
+    Where another thread has ended the work, the last draft with a plan counts; raises KeyboardInterrupt where there
+    is none.
     """
     for step, parameters in steps:
-        if is_stopped():
-            raise KeyboardInterrupt
         log("pipeline", DEBUG, "step %s", name_of(step))
-        draft = step(draft, **parameters)
+        try:
+            if is_stopped():
+                raise KeyboardInterrupt
+            draft = step(draft, **parameters)
+        except KeyboardInterrupt:
+            if draft.plan is None or not is_stopped():
+                raise
+            return replace(draft, termination=Termination.INTERRUPTED)
         if draft.termination is Termination.INFEASIBLE:
             break
     return draft

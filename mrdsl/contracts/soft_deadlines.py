@@ -18,21 +18,21 @@ from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
 
-UNPRICED = "makes it a bound"
+UNPRICED = "keeps it by the upper estimate too"
 IMPOSSIBLE = "is more than any cluster keeps"
 
 
 def told_of_soft_deadlines(
-    spec: Spec, upper: Floats, stages: NDArray[np.int64], price: Callable[[NDArray[np.bool_]], str]
+    spec: Spec, upper: Floats, price: Callable[[NDArray[np.bool_]], str]
 ) -> Iterator[Diagnostic]:
     """One warning where classes without ``guarantee`` have an upper estimate beyond their deadline.
 
     ``upper`` is each class's upper estimate on the slots of the plan [s]; ``price`` says in words what a plan costs in
     which the upper estimates of these classes keep their deadlines, by the family's own goal: under another one no
-    price is told. Classes of stages are left out: their upper estimate is a bound under premises of its own.
+    price is told.
     """
     classes: Sequence[Any] = spec.facts.classes
-    unsaid = (words(classes, "guarantee") == "") & (stages == 0)
+    unsaid = words(classes, "guarantee") == ""
     soft = unsaid & (upper > column(classes, "deadline") * (1 + FEASIBILITY))
     if not soft.any():
         return

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mrdsl.core.diagnostics import MrdslError, error
+
 
 def temporary_place() -> str:
     """Where temporary files go: as ``tempfile`` chooses, but without the file that it writes there to try the place.
@@ -28,12 +30,22 @@ def temporary_place() -> str:
         for place in (*named, *(("/tmp", "/var/tmp") if os.name == "posix" else ())):
             if place and os.path.isdir(place) and os.access(place, os.W_OK | os.X_OK):
                 return str(os.path.abspath(place))
-    return str(os.path.abspath(tempfile.gettempdir()))
+    try:
+        return str(os.path.abspath(tempfile.gettempdir()))
+    except FileNotFoundError:
+        hint = "set TMPDIR to a folder that can be written"
+        message = "no folder takes temporary files: TMPDIR names none that can be written"
+        raise MrdslError([error("system-refuses", message, None, hint)], 3) from None
 
 
 def nameless_file() -> Any:
-    """A temporary file for bytes that no name leads to, where the system has such."""
-    return tempfile.TemporaryFile(dir=temporary_place())
+    """A temporary file for bytes that no name leads to, where the system has such; in memory if no folder takes it."""
+    try:
+        return tempfile.TemporaryFile(dir=temporary_place())
+    except (MrdslError, OSError):
+        if not hasattr(os, "memfd_create"):
+            raise
+        return os.fdopen(os.memfd_create("mrdsl"), "w+b")
 
 
 @contextlib.contextmanager

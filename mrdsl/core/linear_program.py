@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 INTEGRALITY = 1e-5
+WORST = 10 * FEASIBILITY
+"""The largest violation at which a solver's point still counts."""
 NATURAL = 2.0**10
 """The size of a goal's largest coefficient when a solver sees it: what they compare goals with is absolute."""
 
@@ -134,6 +136,11 @@ class LinearProgram:
         if rows.size and rows.max() > worst:
             return float(rows.max()), int(rows.argmax())
         return worst, None
+
+    def is_only_fractional(self, x: Array) -> bool:
+        """Return True if ``x`` keeps all bounds and rows, and only its whole numbers are fractions."""
+        relaxed = replace(self, integer=np.zeros_like(self.integer))
+        return bool(self.violation(x)[0] > WORST >= relaxed.violation(x)[0])
 
     def _row_violations(self, x: Array) -> Array:
         count = len(self.row_lower)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from functools import cache
 from pathlib import Path
 
 from mrdsl.core import budgets
@@ -15,6 +16,7 @@ from mrdsl.core.printable import shortened
 
 FOLDER = "it is a folder"
 MISSING = "there is no such file"
+SYSTEM_FILE = "it belongs to the system (`/proc`), not to a disk"
 _OWN_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 _PEEKED = 4096
 _KINDS = (
@@ -37,7 +39,7 @@ def problem_of(path: str | Path, limit: int = budgets.TABLE_BYTES) -> str:
     except (OSError, ValueError) as failure:
         return reason(failure)
     refused = "" if os.access(path, os.R_OK) else "permission denied"
-    return _kind(status) or refused or _too_large(status.st_size, limit)
+    return kind_of(status) or refused or _too_large(status.st_size, limit)
 
 
 def reason(failure: Exception) -> str:
@@ -63,7 +65,7 @@ def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descripto
     except (OSError, ValueError) as failure:
         raise UnreadableError(reason(failure)) from None
     status = os.fstat(handle)
-    kind = FOLDER if stat.S_ISDIR(status.st_mode) else "" if own else _kind(status)
+    kind = FOLDER if stat.S_ISDIR(status.st_mode) else "" if own else kind_of(status)
     if kind:  # before a stream is made of it, which a folder refuses in words of its own
         os.close(handle)
         raise UnreadableError(kind)
@@ -72,6 +74,8 @@ def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descripto
             raise UnreadableError(_too_large(status.st_size, limit))
         try:
             data = file.read(limit + 1)
+            if data is None:  # nothing is there yet, and a wait for it may never end
+                raise UnreadableError(SYSTEM_FILE)
         except OSError as failure:
             raise UnreadableError(reason(failure)) from None
     if len(data) > limit:
@@ -95,8 +99,18 @@ def shown_name(written: str) -> str:
     return shortened(written, 80)
 
 
-def _kind(status: os.stat_result) -> str:
-    return next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "")
+def kind_of(status: os.stat_result) -> str:
+    """What is not read because it is a folder, a pipe, a device or a file of /proc, in words; "" for a file."""
+    words = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "")
+    return words or (SYSTEM_FILE if status.st_dev == _device_of_proc() else "")
+
+
+@cache
+def _device_of_proc() -> int | None:
+    try:
+        return os.stat("/proc").st_dev if os.path.ismount("/proc") else None
+    except OSError:
+        return None
 
 
 def _too_large(size: int, limit: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from mrdsl.core import saving
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
@@ -28,6 +28,10 @@ class Termination(StrEnum):
     NODE_LIMIT = "node_limit"
     INTERRUPTED = "interrupted"
     ERROR = "error"
+
+
+CUT_SHORT = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.INTERRUPTED)
+"""The ends of a search that was stopped before its own end."""
 
 
 class SolutionStatus(StrEnum):
@@ -85,7 +89,10 @@ class Plan:
     """Base of every family's plan. All numbers are SI and plain Python or numpy; every output is a view of it.
 
     They are finite: a plan with a NaN or an infinity is never returned, but for NaN in a :func:`lacking` field.
+    ``on_trust`` names what of a plan does not follow from its spec and its other numbers, in words.
     """
+
+    on_trust: ClassVar[tuple[str, ...]] = ()
 
     def document(self) -> dict[str, Any]:
         """The object under ``plan`` in the JSON result."""
@@ -117,7 +124,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Objective:
-    """The goal and how well it was met; ``gap`` is relative to ``value`` less what every plan costs in any case."""
+    """The goal and how well it was met.
+
+    ``gap`` is relative to ``value`` less what every plan costs in any case. ``period``: the time [s] that a value in
+    money is the cost of, where the spec chooses it.
+    """
 
     sense: str
     quantity: str
@@ -125,6 +136,7 @@ class Objective:
     unit: str
     bound: float | None
     gap: float | None
+    period: float | None = None
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,7 @@ class Result(Generic[P]):
     value and bound agree within the gap that was asked for. ``size`` is that of the goal's largest term where
     it is known, to which tolerances are relative; ``fixed`` the part of the goal that every plan has, which gaps are
     not measured on. The rest says what was solved, by whom, and for what goal
-    (``sense``, ``quantity``, ``unit``); it is filled in once, where the result is handed to the user.
+    (``sense``, ``quantity``, ``unit``, ``period``); it is filled in once, where the result is handed to the user.
     ``relaxed``: whether whole numbers might be fractions. ``quantities`` are those that ``let`` names. ``spec`` is what
     was solved.
     """
@@ -175,6 +187,7 @@ class Result(Generic[P]):
     sense: str = ""
     quantity: str = ""
     unit: str = ""
+    period: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     currency: str = ""
     relaxed: bool = False
@@ -185,12 +198,13 @@ class Result(Generic[P]):
         """Whether all fields but ``spec`` are the same; arrays by their elements, NaN as NaN."""
         return isinstance(other, Result) and same(self, other)
 
-    def to_json(self) -> str:
+    def to_json(self, folder: str | None = None) -> str:
         """The saved plan: the text that ``mrdsl solve -o`` writes, with all that is needed to read it back.
 
+        The names of its input files are relative to ``folder``, the plan's own, if you give it; else they are absolute.
         Raises MrdslError where the result has no spec, as one that no command or function of mrdsl gave.
         """
-        return saving.of_results().write(self)
+        return saving.of_results().write(self, folder)
 
     @classmethod
     def from_json(cls, text: str, name: str = "") -> Result:
@@ -213,7 +227,7 @@ class Result(Generic[P]):
     def objective(self) -> Objective:
         """The goal, its value, its bound and the gap between them."""
         gap = relative_gap(self.value, self.bound, self.fixed)
-        return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap)
+        return Objective(self.sense, self.quantity, self.value, self.unit, self.bound, gap, self.period)
 
     def to_dataframe(self, title: str = "") -> pandas.DataFrame:
         """One of the plan's tables as a pandas frame: that of the title, else the one with the most rows.

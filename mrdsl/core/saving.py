@@ -11,9 +11,12 @@ from typing import Any, Protocol
 
 
 class Form(Protocol):
-    """Writes a value as text, and reads it back; ``name`` is the file's, for messages."""
+    """Writes a value as text, and reads it back.
 
-    def write(self, value: Any) -> str: ...
+    Names of files in the text are relative to ``folder`` if it is given; ``name`` is the text's own file.
+    """
+
+    def write(self, value: Any, folder: str | None = None) -> str: ...
 
     def read(self, text: str, name: str) -> Any: ...
 

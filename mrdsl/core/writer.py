@@ -9,11 +9,13 @@ A file that is there already is written over only with ``force``.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
@@ -32,6 +34,9 @@ LOCK = ".mrdsl.lock"
 _OVERWRITING: ContextVar[bool] = ContextVar("_OVERWRITING", default=False)
 _BLOCK = 1 << 20
 _NAME = 200
+READER_SECONDS = 2.0
+"""How long a pipe's reader is waited for [s]: a shell may start it a moment later."""
+_STEP = 0.02
 
 
 def write_text(path: Path, text: str, *, force: bool = False) -> None:
@@ -201,9 +206,27 @@ def _through(place: Target) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.write(collected.getvalue())
         sys.stdout.flush()
         return
-    handle = os.open(place.path, os.O_WRONLY) if place.descriptor is None else os.dup(place.descriptor)
+    handle = _opened(place.path) if place.descriptor is None else os.dup(place.descriptor)
     with os.fdopen(handle, "wb") as stream:
         yield stream
+
+
+def _opened(path: Path) -> int:
+    """Open a device or a pipe to write to; OSError if no program opens a pipe to read within two seconds."""
+    waited = 0.0
+    while True:
+        try:
+            handle = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+        except OSError as cause:
+            if cause.errno != errno.ENXIO:
+                raise
+            if waited >= READER_SECONDS:
+                raise OSError(errno.ENXIO, "no program reads this pipe") from None
+        else:
+            os.set_blocking(handle, True)
+            return handle
+        time.sleep(_STEP)
+        waited += _STEP
 
 
 class _Waiting:

@@ -14,7 +14,7 @@ LONGEST = 64 << 20
 """Bytes of one message; more are passed over."""
 LARGEST = 2**31 - 1
 """The largest line or character of the protocol (``uinteger``)."""
-PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMETERS = -32700, -32600, -32602
+PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMETERS, NOT_INITIALIZED = -32700, -32600, -32602, -32002
 _HEADER = re.compile(rb"Content-Length: *(\d{1,20})[ \t]*\r?\n\Z", re.IGNORECASE)
 _LINE = 1 << 16
 
@@ -31,6 +31,7 @@ class Messages:
         self._source, self._answers = source, answers
         self._understood, self._is_open = understood, is_open
         self._ready = [b""]
+        self._initialized = self._shut_down = False
 
     def readline(self) -> bytes:
         """A header line of the next message, b"" at the end."""
@@ -88,6 +89,8 @@ class Messages:
                 return body
             self._refused(message, "it has no method")
             return None
+        if self._out_of_turn(message):
+            return None
         try:
             body = json.dumps(_within(message)).encode()
             if self._of_closed_document(message):
@@ -98,7 +101,27 @@ class Messages:
         except (Exception, RecursionError) as problem:  # whatever the library raises on parameters of another form
             self._refused(message, f"{type(problem).__name__} in the parameters")
             return None
+        self._initialized |= message["method"] == "initialize"
+        self._shut_down |= message["method"] == "shutdown"
         return body
+
+    def _out_of_turn(self, message: dict[str, Any]) -> bool:
+        """Whether a message comes before ``initialize``, again, or after ``shutdown``: a request is answered by an
+        error, a notification has no effect; ``exit`` is always in turn (LSP 3.17, lifecycle messages)."""
+        method = message["method"]
+        if method == "exit":
+            return False
+        if self._shut_down:
+            code, reason = INVALID_REQUEST, "the server was shut down"
+        elif not self._initialized and method != "initialize":
+            code, reason = NOT_INITIALIZED, "the server is not initialized"
+        elif self._initialized and method == "initialize":
+            code, reason = INVALID_REQUEST, "the server is initialized already"
+        else:
+            return False
+        if "id" in message:
+            self._answer(message["id"], code, reason)
+        return True
 
     def _refused(self, message: dict[str, Any], reason: str) -> None:
         if "id" in message:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from mrdsl.core import budgets
@@ -35,11 +36,29 @@ _KINDS = {
 REQUEST_FAILED = -32803
 
 
+class Protocol(LanguageServerProtocol):  # type: ignore[misc]
+    """The library's protocol, which keeps the future of a message until it is done.
+
+    The library itself keeps those of notifications, so that a server grows with every edit.
+    """
+
+    def _execute_handler(self, msg_id: Any, *args: Any, **kwargs: Any) -> None:
+        super()._execute_handler(msg_id, *args, **kwargs)
+        future = self._request_futures.get(msg_id)
+        if future is not None:
+            future.add_done_callback(lambda done: self._forget(msg_id, done))
+
+    def _forget(self, msg_id: Any, done: Any) -> None:
+        if self._request_futures.get(msg_id) is done:
+            del self._request_futures[msg_id]
+
+
 class Server(LanguageServer):  # type: ignore[misc]
     """The library's server with what mrdsl keeps of each document: its newest version, read once."""
 
     def __init__(self) -> None:
-        super().__init__("mrdsl", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        full = types.TextDocumentSyncKind.Full
+        super().__init__("mrdsl", __version__, text_document_sync_kind=full, protocol_cls=Protocol)
         self.checks = Checks(self._publish)
         self._written: dict[str, Written] = {}
 

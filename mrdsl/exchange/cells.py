@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 
 from mrdsl.core import budgets
+from mrdsl.core.csv_rows import CsvError, cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.source import Span
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mrdsl.exchange.plain_numbers import Cells
 
 MAX_REPORTED_CELLS = 20
+CLOSE_QUOTES = 'close the quote, and write a quote within a cell twice, as in `"5"" disk"`'
 
 
 class Report(Protocol):
@@ -64,13 +65,7 @@ class RawTable:
     @cached_property
     def records(self) -> list[tuple[int, list[str]]]:
         """Every data row with the number of its first line, blank lines left out."""
-        reader = csv.reader(self.lines, delimiter=self.delimiter)
-        out, line = [], 1
-        for record in reader:
-            if record and any(cell.strip() for cell in record):
-                out.append((line, record))
-            line = reader.line_num + 1
-        return out[1:]
+        return list(csv_rows(self.lines, self.delimiter))[1:]
 
     def line(self, row: int) -> int:
         """The file's line of a data row; row -1 is the header."""
@@ -89,14 +84,10 @@ class RawTable:
     def cell_span(self, row: int, index: int) -> Span:
         """Where one cell stands."""
         line = self.line(row)
-        start = 0
         text = self.lines[line - 1]
-        for _ in range(index):
-            start = text.find(self.delimiter, start) + 1
-            if start == 0:
-                return self.span(row)
-        end = text.find(self.delimiter, start)
-        end = len(text) if end < 0 else end
+        start, end = next(islice(cell_starts(text, self.delimiter), index, None), (-1, -1))
+        if start < 0:
+            return self.span(row)
         stripped = text[start:end]
         lead = len(stripped) - len(stripped.lstrip())
         return Span(self.file, line, start + lead + 1, line, max(start + lead + 2, start + len(stripped.rstrip()) + 1))
@@ -105,8 +96,10 @@ class RawTable:
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def unreadable(source: Source, problem: Exception) -> Diagnostic:
-    """What is said of a table that :func:`read_raw` refuses."""
+def unreadable(source: Source, problem: Exception, shown: str = "") -> Diagnostic:
+    """Build the error for a table that :func:`read_raw` refuses: at its place in the table if it has one."""
+    if isinstance(problem, FormatError) and problem.hint:
+        return problem.diagnostic("unreadable-table", shown or source.written)
     message = f"`{source.written}` cannot be read: {problem}"
     return error("unreadable-table", message, source.span, "save it as UTF-8 text with a header line")
 
@@ -124,7 +117,7 @@ def read_raw(source: Source, shown: str) -> RawTable:
     if not head:
         raise FormatError("it is empty")
     delimiter = "\t" if "\t" in head or source.path.endswith(".tsv") else ","
-    header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter))
+    header = tuple(_cells(head.strip("\r").split("\r")[0], delimiter, 1 + text.count("\n", 0, text.find(head))))
     if len(header) > budgets.COLUMNS:
         raise FormatError(f"it has {len(header)} columns, more than the {budgets.COLUMNS} that are read")
     if text.count("\n") > budgets.ROWS:
@@ -135,15 +128,19 @@ def read_raw(source: Source, shown: str) -> RawTable:
     table = RawTable(shown, text, header, delimiter, 0, False)
     try:
         return replace(table, rows=len(table.records))
-    except csv.Error as problem:
-        raise FormatError(str(problem)) from None
+    except CsvError as problem:
+        raise _not_csv(problem) from None
 
 
-def _cells(line: str, delimiter: str) -> list[str]:
+def _cells(text: str, delimiter: str, line: int) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter=delimiter))
-    except csv.Error as problem:
-        raise FormatError(str(problem)) from None
+        return next(csv_rows([text], delimiter), (line, [""]))[1]
+    except CsvError as problem:
+        raise _not_csv(problem, line - 1) from None
+
+
+def _not_csv(problem: CsvError, lines_before: int = 0) -> FormatError:
+    return FormatError(str(problem), CLOSE_QUOTES, problem.line + lines_before, problem.column)
 
 
 def _plain_cells(data: bytes, text: str, columns: int, delimiter: str) -> Cells | None:
@@ -262,6 +259,10 @@ class CellReader:
                 )
             )
         for row, (_, record) in enumerate(self.raw.records):
+            for index, cell in enumerate(record):
+                if "\n" in cell:
+                    hint = "write the cell on one line; if it is several rows, delete its quotes"
+                    self._report("control-character", "this cell has a line break", row, index, hint)
             if len(record) != wanted:
                 self._ragged = True
                 if not self._report(

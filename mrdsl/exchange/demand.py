@@ -59,7 +59,7 @@ def read_demand(
     try:
         raw = read_raw(source, shown or source.written)
     except (OSError, ValueError) as problem:
-        return empty, (unreadable(source, problem),)
+        return empty, (unreadable(source, problem, shown),)
     report = Mistakes()
     columns = _columns(raw, wanted, report)
     if raw.rows != periods:

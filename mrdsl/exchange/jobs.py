@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from mrdsl.core.csv_rows import CsvError, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.source import Span
 from mrdsl.core.units import TIME, UNITS, scaled
@@ -41,9 +40,8 @@ def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
     problems = mistakes if mistakes is not None else []
     last = 0.0
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
-        rows = csv.reader(file)
-        told = _Told(str(path), problems)
-        header = next(told.rows(rows), None)
+        rows = _rows(file, str(path), problems)
+        _, header = next(rows, (0, None))
         if header is None:
             return
         units = _header(header)
@@ -57,15 +55,12 @@ def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
                 )
             )
             return
-        for row in told.rows(rows):
-            if not any(cell.strip() for cell in row):
-                continue
-            job = _row(row, units, rows.line_num, last)
+        for line, row in rows:
+            job = _row(row, units, line, last)
             if isinstance(job, TableJob):
                 last = job.submit
                 yield job
             elif len(problems) < most:
-                line = rows.line_num
                 problems.append(
                     error(
                         "broken-table",
@@ -76,20 +71,13 @@ def read_jobs(path: str | Path, mistakes: list[Diagnostic] | None = None, most: 
                 )
 
 
-@dataclass
-class _Told:
-    """Tells of a row that is none, which ends the table: a quote that never closes takes all that follows."""
-
-    path: str
-    found: list[Diagnostic]
-
-    def rows(self, reader: Any) -> Iterator[list[str]]:
-        try:
-            yield from reader
-        except csv.Error as problem:
-            line = reader.line_num
-            place = Span(self.path, line, 1, line, 2)
-            self.found.append(error("broken-table", f"this is no row: {problem}", place, "close every quote"))
+def _rows(file: Iterable[str], path: str, found: list[Diagnostic]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows with their lines up to the first that is not CSV, which ends the table with an error."""
+    try:
+        yield from csv_rows(file)
+    except CsvError as problem:
+        place = Span(path, problem.line, problem.column, problem.line, problem.column + 1)
+        found.append(error("broken-table", str(problem), place, "close every quote"))
 
 
 def _header(header: list[str]) -> Mapping[str, tuple[int, float]] | str:
@@ -112,6 +100,8 @@ def _header(header: list[str]) -> Mapping[str, tuple[int, float]] | str:
 
 def _row(row: list[str], columns: Mapping[str, tuple[int, float]], line: int, last: float) -> TableJob | str:
     values: dict[str, float] = {}
+    if any("\n" in cell or "\r" in cell for cell in row):
+        return "a cell of this row has a line break"
     for name, (index, factor) in columns.items():
         cell = row[index].strip() if index < len(row) else ""
         if name == "name" or not cell:

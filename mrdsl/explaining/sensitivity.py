@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from mrdsl.contracts.family import Needs
 from mrdsl.core.diagnostics import MrdslError
@@ -54,9 +55,15 @@ def steps(
         return
     planned = [(line, value) for line in lines_of(spec, find_family(spec)) for value in _neighbours(line)]
     for line, value in counted("what promises are worth", planned):
-        if time.monotonic() > until:
+        left = until - time.monotonic()
+        if left <= 0.0:
             return
-        yield _measured(spec, line, value, base, (solver, formulation, relax, limits))
+        yield _measured(spec, line, value, base, (solver, formulation, relax, _within(limits or Limits(), left)))
+
+
+def _within(limits: Limits, left: float) -> Limits:
+    """The limits of one solve, which ends with the time that is left of all."""
+    return limits if left == inf else replace(limits, time=min(left, limits.time or inf))
 
 
 def _neighbours(line: Line) -> Iterator[float]:
@@ -77,7 +84,7 @@ def _measured(
         return Step(line, value, None, possible=False)
     if result.termination is Termination.INFEASIBLE:
         return Step(line, value, None, possible=False)
-    reached = result.objective.value
+    reached = None if result.termination is Termination.TIME_LIMIT else result.objective.value
     return Step(line, value, None if reached is None else reached - base)
 
 

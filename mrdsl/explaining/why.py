@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,8 +39,10 @@ def why(
     """The plan's own story and what its promises are worth; without a plan, which promises exclude each other.
 
     A spec is solved; a result is taken as it is, with the formulation that it was made by. ``worth`` moves every
-    promise a step. Raises MrdslError as solving does, and KeyboardInterrupt where reasons are interrupted.
+    promise a step. ``limits.time`` is for the solve and the reasons together. Raises MrdslError as solving does, and
+    KeyboardInterrupt where reasons are interrupted.
     """
+    began = time.monotonic()
     from mrdsl.planning.solve_spec import solve
     from mrdsl.solving.interruption import passed_on
 
@@ -48,12 +51,12 @@ def why(
     else:
         result = solve(plan, solver, formulation, relax, limits)
     with passed_on():
-        return _explained(result, (solver, formulation, relax), limits, worth)
+        left = PATIENCE if limits.time is None else max(0.0, began + limits.time - time.monotonic())
+        return _explained(result, (solver, formulation, relax), left, worth)
 
 
-def _explained(result: Result, method: tuple[str, str | None, bool], limits: Limits, worth: bool) -> Explained:
+def _explained(result: Result, method: tuple[str, str | None, bool], patience: float, worth: bool) -> Explained:
     spec: Spec = result.spec
-    patience = PATIENCE if limits.time is None else limits.time
     if result.termination is Termination.INFEASIBLE:
         from mrdsl.explaining.infeasibility import explain
         from mrdsl.explaining.wording import as_tables

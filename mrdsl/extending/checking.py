@@ -4,37 +4,98 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from mrdsl import families
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.entry_points import declared_in
 from mrdsl.core.plugins import Plugin, own_file, plugin_of
-from mrdsl.core.watching import counted
+from mrdsl.core.stopping import GLANCE, is_stopped
+from mrdsl.core.watching import tell, work
 from mrdsl.extending.families import checked_family
 from mrdsl.extending.pipelines import checked_pipeline
-from mrdsl.extending.report import Checked, PluginReport, Trial
+from mrdsl.extending.report import SECONDS, Checked, PluginReport, Trial, complaint
 from mrdsl.extending.solvers import checked_solver
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.processes import signals_deferred
+from mrdsl.solving.worker import Report, Worker
 from mrdsl.spec.spec import METHOD_NAME
+
+LONGEST = 5 * SECONDS
+"""Seconds after which a trial that has not ended is ended, with the process that it runs in."""
 
 
 def check_plugin(folder: str | Path) -> PluginReport:
     """Runs the contract of every solver, pipeline and family that a folder declares, on real models.
 
     What it declares are the entry points in its ``pyproject.toml``, and the solver files that lie in it. Its code is
-    run. Raises MrdslError ``wrong-option`` where it declares nothing.
+    run in a process of its own: code that ends the process, or does not end, is a complaint. Raises MrdslError
+    ``wrong-option`` where it declares nothing.
     """
     path = Path(folder).absolute()
     with named(path):
-        solvers, own_families = _declared(path)
-        if not solvers and not own_families:
+        if not any(_declared(path)):
             raise MrdslError([_nothing(path)])
-        checked = [one for name in own_families for one in _checked_family(name, path)]
-        return PluginReport((*checked, *(one for name in counted("checking", solvers) for one in _checked(name, path))))
+        with signals_deferred():
+            worker = Worker(run_trials)
+        try:
+            return PluginReport(tuple(_reported(worker, path)))
+        finally:
+            worker.close()
+
+
+def run_trials(folder: Path, report: Report) -> tuple[Diagnostic, ...]:
+    """Report every trial of a folder when it ends; what stops all of them. Called in a worker."""
+    try:
+        with named(folder):
+            solvers, own_families = _declared(folder)
+            for name in own_families:
+                for one in _checked_family(name, folder):
+                    report(one, 0.0, None)
+            for name in solvers:
+                for one in _checked(name, folder):
+                    report(one, 0.0, None)
+    except MrdslError as mistake:
+        return tuple(mistake.diagnostics)
+    return ()
+
+
+def _reported(worker: Worker, folder: Path) -> Iterator[Checked]:
+    """The trials of a folder as they end, and a complaint if their process does not end as it should."""
+    worker.requests.send(folder)
+    last = "while it was loaded"
+    with work("checking"):
+        while True:
+            kind, content = _message(worker)
+            if kind != "incumbent":
+                break
+            last = f"after the trial `{content[0].what}`"
+            yield content[0]
+    if kind == "reply" and not content:
+        return
+    what = f"the code in {folder}"
+    yield Checked(what, content if kind == "reply" else (complaint(f"{what} {content}, {last}"),))
+
+
+def _message(worker: Worker) -> tuple[str, Any]:
+    """The next message of the process of the trials; what became of it if none comes."""
+    ends = time.monotonic() + LONGEST
+    try:
+        while not worker.replies.poll(min(GLANCE, max(ends - time.monotonic(), 0.0))):
+            if is_stopped():
+                raise KeyboardInterrupt
+            if time.monotonic() >= ends:
+                return "late", f"does not end: it ran for {LONGEST:g} s"
+            tell()
+        kind, content = worker.replies.recv()
+    except (EOFError, OSError):
+        return "gone", f"ended the process that checks it (exit code {worker.close()})"
+    return (kind, f"ended its check: {content}") if kind == "failure" else (kind, content)
 
 
 @contextmanager

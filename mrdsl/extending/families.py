@@ -7,7 +7,6 @@ promise, and yields what breaks it, in words.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import math
@@ -15,7 +14,6 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 from mrdsl.contracts.family import Family, missing_in
@@ -28,13 +26,13 @@ from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.loading import load_text
 from mrdsl.planning.saved_plans import read_saved
 from mrdsl.planning.simulate_spec import simulate
-from mrdsl.planning.solve_spec import solve, violations
+from mrdsl.planning.solve_spec import solve
+from mrdsl.planning.verification import violations
 from mrdsl.planning.verified_plans import verify
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.reporting.text import print_tables
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving import registry
-from mrdsl.solving.references import function_named
 from mrdsl.spec.schema import Block, Item, Node, declarations
 from mrdsl.spec.spec import Spec
 
@@ -56,6 +54,7 @@ TAKE = {
     "reference": 0,
     "plans": 0,
     "operated": 2,
+    "paid_for": 1,
     "deployments": 2,
     "targets": 0,
 }
@@ -97,23 +96,6 @@ def reference_result(declared: Family, folder: Path | str = "") -> tuple[Spec, R
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics)
     return loaded.spec, solve(loaded.spec)
-
-
-def behind(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that a hook imports and calls; a hook that does its own work is itself."""
-    hook = inspect.unwrap(hook)
-    try:
-        function = ast.parse(dedent(inspect.getsource(hook))).body[0]
-    except (OSError, SyntaxError):
-        return hook
-    last = function.body[-1] if isinstance(function, ast.FunctionDef) else None
-    called = last.value.func if isinstance(last, ast.Return) and isinstance(last.value, ast.Call) else None
-    name = called.id if isinstance(called, ast.Name) else None
-    for node in ast.walk(function):
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            if (alias.asname or alias.name) == name and isinstance(node, ast.ImportFrom):
-                return function_named(f"{node.module}:{alias.name}")
-    return hook
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:
@@ -217,31 +199,12 @@ def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
             yield f"`{name}` is no function"
         elif not takes(hook, count):
             yield f"`{name}` does not take {count} values"
-        elif not takes(behind(hook), count):
-            yield f"what `{name}` calls does not take {count} values"
 
 
 def a_method_of_its_own_serves_it(declared: Family) -> Iterator[str]:
     """The pipeline that it names has steps for it."""
     if declared.method and declared.method not in registry.methods_of(declared.name):
         yield f"its method `{declared.method}` is no pipeline that serves it"
-
-
-def its_studies_take_their_options(declared: Family) -> Iterator[str]:
-    """Each study's options are the parameters of its function that have a default."""
-    for experiment in declared.experiments:
-        if not experiment.doc or not all(doc for _, doc in experiment.options.values()):
-            yield f"the study {experiment.name} has no word about itself or an option"
-        if not takes(experiment.run, 2):
-            yield f"the study {experiment.name} does not take an output and a bench"
-        parameters = inspect.signature(behind(experiment.run)).parameters.values()
-        optional = {one.name for one in parameters if one.default != one.empty}
-        if experiment.by_cases:
-            if "mapper" not in optional:
-                yield f"the study {experiment.name} goes by cases, but takes no `mapper`"
-            optional.discard("mapper")
-        if optional != set(experiment.options):
-            yield f"the study {experiment.name} declares {sorted(experiment.options)}, its function {sorted(optional)}"
 
 
 def its_reference_has_no_mistake(_: Family, spec: Spec, __: Result) -> Iterator[str]:
@@ -357,7 +320,6 @@ DECLARES: tuple[Declares, ...] = (
     its_formulations_are_a_model_or_a_run,
     its_hooks_take_what_they_are_called_with,
     a_method_of_its_own_serves_it,
-    its_studies_take_their_options,
 )
 OF_ITS_REFERENCE: tuple[OfReference, ...] = (
     its_reference_has_no_mistake,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mrdsl.contracts.family import Family, missing_in
 from mrdsl.core.diagnostics import MrdslError, Related, error
 from mrdsl.core.entry_points import entry_points_of, load
+from mrdsl.core.lazy import named
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -34,7 +34,7 @@ def family(name: str) -> Family | None:
     Raises MrdslError ``broken-family`` where an installed package names one that it cannot give.
     """
     if name in SHIPPED:
-        shipped: Family = import_module(f"mrdsl.families.{name}").FAMILY
+        shipped: Family = named(f"mrdsl.families.{name}", "FAMILY")
         return shipped
     return next((_loaded(point) for point in _installed() if point.name == name), None)
 

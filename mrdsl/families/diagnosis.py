@@ -14,6 +14,7 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.families import family as family_named
 from mrdsl.families import family_names
+from mrdsl.formulas.price_checks import implausible_prices
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.declared import Mistake, described, python_number_mistake
 from mrdsl.spec.options import METHOD_OPTIONS, SEED
@@ -56,7 +57,7 @@ def diagnose(spec: Spec) -> tuple[Diagnostic, ...]:
     known = spec.known_diagnostics
     if known is not None:
         return known
-    diagnostics = tuple(family.check(spec))
+    diagnostics = (*family.check(spec), *implausible_prices(spec))
     return diagnostics if has_errors(diagnostics) else (*diagnostics, *family.impossible(spec))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.profiles import profile_of
@@ -123,9 +124,23 @@ def upper_is_bound(stages: Any, jobs: Any, slots: Any) -> Any:
     One stage is one phase, for which Proposition 2.5 is made, and a job that is alone holds its slots throughout: its
     time is at most Graham's ``(W - P)/k + P``. Jobs of more stages side by side lend each other the slots that they
     leave at the end of a stage and wait for them in the next, for which no bound of the form ``A/k + C`` is known. With
-    less than two slots each, jobs of one phase have none at times, which the proposition excludes.
+    less than two slots each, jobs of one phase have none at times, which the proposition excludes. Of slots that do not
+    divide evenly among the jobs some job has fewer than its part, :func:`is_even`.
     """
-    return (jobs <= 1.0) | ((stages <= 1) & (slots >= LEAST_LENT * jobs * (1.0 - SAME_SUM)))
+    enough = slots >= LEAST_LENT * jobs * (1.0 - SAME_SUM)
+    return (jobs <= 1.0) | ((stages <= 1) & enough & is_even(slots, jobs, ceiling(slots)))
+
+
+def is_even(slots: Any, jobs: Any, there: Any) -> Any:
+    """Return whether each of the jobs gets whole slots, of those that are there, no fewer than its part of ``slots``.
+
+    A scheduler shares whole slots: of 7 slots that 4 jobs share, some job has 1, and takes longer than an estimate
+    says that knows of 1.75.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(np.asarray(jobs) > 0.0, np.asarray(slots) / jobs, 0.0)
+        least = np.where(np.asarray(jobs) > 0.0, floor(np.asarray(there) / jobs), 0.0)
+    return least >= part * (1.0 - SAME_SUM)
 
 
 def phases_are_bounded(stages: Any, jobs: Any, map_slots: Any, reduce_slots: Any) -> Any:

@@ -1,6 +1,7 @@
 """Whole slots on whole VMs: a VM holds slots of several kinds whose parts of it are no more than 1 together.
 
-A slot of which a VM hosts c takes 1/c of it, so that slots fall into *sizes* by c, and a VM's content is a *pattern*:
+A slot of which a VM hosts c takes 1/c of it; a container takes parts of its cores and of its memory, which both have
+to fit (vector packing). Slots fall into *sizes*, by c or by these parts, and a VM's content is a *pattern*:
 how many slots of each size. The fewest VMs for given numbers of slots are a cutting-stock problem (Gilmore and Gomory
 1961, *A linear programming approach to the cutting-stock problem*). The sum of the parts, rounded up, is a lower bound
 which is not always reached: 1/2 + 2/3 + 4/5 = 59/30 do not fit two VMs.
@@ -15,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, lcm
+from math import ceil
 
 from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.formulas.pattern_generation import generated_patterns
+from mrdsl.formulas.pattern_generation import Room, Size, Units, fitting_in, generated_patterns, units_of, without
 
 MOST_PATTERNS = 5_000
 """With more patterns than these the integer program has those that are generated, and proves nothing."""
@@ -28,7 +29,7 @@ MOST_LOOKED_AT = 2_000
 """So many contents are looked at for the fullest VM."""
 
 Counts = tuple[int, ...]
-Fill = Callable[[Sequence[int], Sequence[int]], Counts]
+Fill = Callable[[Units, Sequence[int]], Counts]
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,13 @@ class Packed:
         return sum(count for count, _ in self.patterns)
 
 
-def pack(sizes: Sequence[int], slots: Sequence[int]) -> Packed:
-    """The fewest VMs for ``slots[k]`` slots of which a VM hosts ``sizes[k]``, as far as can be proven."""
-    lower = -(-_parts(sizes, slots) // lcm(*sizes))
-    found = Packed(_filled(sizes, slots, _largest_first), lower)
+def pack(sizes: Sequence[Size], slots: Sequence[int]) -> Packed:
+    """The fewest VMs for ``slots[k]`` slots of the size ``sizes[k]``, as far as can be proven."""
+    units = units_of(sizes)
+    lower = units.least(slots)
+    found = Packed(_filled(units, slots, _largest_first), lower)
     if found.vms > lower:
-        found = min(found, Packed(_filled(sizes, slots, _fullest), lower), key=lambda each: each.vms)
+        found = min(found, Packed(_filled(units, slots, _fullest), lower), key=lambda each: each.vms)
     if found.vms == lower:
         return found
     patterns = maximal_patterns(sizes, MOST_PATTERNS)
@@ -71,93 +73,96 @@ def of_one_class(slots: tuple[int, int], per_vm: tuple[int, int]) -> tuple[tuple
     """
     full = [count // size for count, size in zip(slots, per_vm, strict=True)]
     left = [count % size for count, size in zip(slots, per_vm, strict=True)]
-    fits = _parts(per_vm, left) <= lcm(*per_vm)
+    fits = units_of(per_vm).least(left) <= 1
     rest = [(1, left[0], left[1])] if fits else [(1, left[0], 0), (1, 0, left[1])]
     found = [(full[0], per_vm[0], 0), (full[1], 0, per_vm[1]), *rest]
     return tuple(each for each in found if each[0] and (each[1] or each[2]))
 
 
-def maximal_patterns(sizes: Sequence[int], most: int) -> tuple[Counts, ...] | None:
+def maximal_patterns(sizes: Sequence[Size], most: int) -> tuple[Counts, ...] | None:
     """Every pattern to which no slot of any size can be added; None where there are more than ``most``."""
-    order = sorted(range(len(sizes)), key=lambda k: sizes[k])  # the smallest slots last: they fill what is left
+    units = units_of(sizes)
+    order = units.by_size  # the smallest slots last: they fill what is left
     found: list[Counts] = []
-    pattern, whole = [0] * len(sizes), lcm(*sizes)
+    pattern = [0] * len(sizes)
 
-    def fill(place: int, left: int) -> bool:
-        part = whole // sizes[order[place]]
-        fitting = left // part
+    def fill(place: int, left: Room) -> bool:
+        part = units.parts[order[place]]
+        fitting = fitting_in(left, part)
         if place == len(order) - 1:
             pattern[order[place]] = fitting
             found.append(tuple(pattern))
             return len(found) <= most
         for count in range(fitting, -1, -1):
             pattern[order[place]] = count
-            if not fill(place + 1, left - count * part):
+            if not fill(place + 1, without(left, part, count)):
                 return False
         return True
 
-    return tuple(found) if fill(0, whole) else None
+    return tuple(found) if fill(0, units.wholes) else None
 
 
-def _parts(sizes: Sequence[int], slots: Sequence[int]) -> int:
-    """What slots take, in parts of a VM of which the least common multiple of all sizes makes a whole."""
-    whole = lcm(*sizes)
-    return sum(whole // size * count for size, count in zip(sizes, slots, strict=True))
-
-
-def _filled(sizes: Sequence[int], slots: Sequence[int], fill: Fill) -> tuple[tuple[int, Counts], ...]:
+def _filled(units: Units, slots: Sequence[int], fill: Fill) -> tuple[tuple[int, Counts], ...]:
     """VMs full of slots of one size; what is left over goes on VM after VM, each filled as ``fill`` has it."""
     found: list[tuple[int, Counts]] = []
     left = list(slots)
-    for place, size in enumerate(sizes):
-        if left[place] >= size:
-            alone = tuple(size if other == place else 0 for other in range(len(sizes)))
-            found.append((left[place] // size, alone))
-            left[place] %= size
+    if len(units.wholes) == 1:
+        for place, size in enumerate(units.alone):
+            if left[place] >= size and size * units.parts[place][0] == units.wholes[0]:
+                alone = tuple(size if other == place else 0 for other in range(len(left)))
+                found.append((left[place] // size, alone))
+                left[place] %= size
     while any(left):
-        pattern = fill(sizes, left)
-        found.append((1, pattern))
-        left = [there - taken for there, taken in zip(left, pattern, strict=True)]
+        pattern = fill(units, left)
+        times = min(there // taken for there, taken in zip(left, pattern, strict=True) if taken)
+        found.append((times, pattern))
+        left = [there - times * taken for there, taken in zip(left, pattern, strict=True)]
     return tuple(found)
 
 
-def _largest_first(sizes: Sequence[int], left: Sequence[int]) -> Counts:
+def _largest_first(units: Units, left: Sequence[int]) -> Counts:
     """The content of one VM: the largest slots first."""
-    room, pattern = lcm(*sizes), [0] * len(sizes)
-    parts = [room // size for size in sizes]
-    for place in sorted(range(len(sizes)), key=lambda k: sizes[k]):
-        pattern[place] = min(left[place], room // parts[place])
-        room -= pattern[place] * parts[place]
+    room, pattern = units.wholes, [0] * len(left)
+    for place in units.by_size:
+        pattern[place] = min(left[place], fitting_in(room, units.parts[place]))
+        room = without(room, units.parts[place], pattern[place])
     return tuple(pattern)
 
 
-def _fullest(sizes: Sequence[int], left: Sequence[int]) -> Counts:
-    """The content of one VM that leaves least of it free, of those with the most of the largest slots."""
-    order = [place for place in sorted(range(len(sizes)), key=lambda k: sizes[k]) if left[place]]
-    best = _largest_first(sizes, left)
-    whole = lcm(*sizes)
-    least = whole - _parts(sizes, best)
-    pattern, looked = [0] * len(sizes), 0
+def _fullest(units: Units, left: Sequence[int]) -> Counts:
+    """The content of one VM that leaves least of it free, of those with the most of the largest slots.
 
-    def look(depth: int, room: int) -> None:
+    Of two resources, what is free of each counts by how much of it all that is left over asks for.
+    """
+    order = [place for place in units.by_size if left[place]]
+    weights = units.weights(left)
+    best = _largest_first(units, left)
+
+    def free(room: Room) -> int:
+        return sum(weight * each for weight, each in zip(weights, room, strict=True))
+
+    least = free(units.wholes) - sum(n * free(units.parts[place]) for place, n in enumerate(best))
+    pattern, looked = [0] * len(left), 0
+
+    def look(depth: int, room: Room) -> None:
         nonlocal best, least, looked
         looked += 1
-        if room < least:
-            best, least = tuple(pattern), room
+        if (now := free(room)) < least:
+            best, least = tuple(pattern), now
         if depth == len(order) or not least or looked > MOST_LOOKED_AT:
             return
         place = order[depth]
-        part = whole // sizes[place]
-        for count in range(min(left[place], room // part), -1, -1):
+        part = units.parts[place]
+        for count in range(min(left[place], fitting_in(room, part)), -1, -1):
             pattern[place] = count
-            look(depth + 1, room - count * part)
+            look(depth + 1, without(room, part, count))
         pattern[place] = 0
 
-    look(0, whole)
+    look(0, units.wholes)
     return best
 
 
-def _by_patterns(sizes: Sequence[int], slots: Sequence[int], patterns: Sequence[Counts], known: Packed) -> Packed:
+def _by_patterns(sizes: Sequence[Size], slots: Sequence[int], patterns: Sequence[Counts], known: Packed) -> Packed:
     """The least number of VMs by the integer program over patterns; ``known`` where it finds none with fewer."""
     import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp

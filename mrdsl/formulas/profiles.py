@@ -20,6 +20,8 @@ _PAIRS = (
     ("shuffle", "avg", "max"),
     ("reduce", "avg", "max"),
 )
+FAR = 100.0
+"""A longest time of so many averages or more is likely a unit that was mistaken."""
 _PROFILE = (("map", "map.avg"), ("shuffle", "shuffle.avg"), ("reduce", "reduce.tasks"))
 _LEAST = (
     ("map", "min", "avg"),
@@ -66,11 +68,33 @@ def check_profiles(classes: Sequence[Any]) -> Iterator[Diagnostic]:
         lower, higher = f"{block}.{small}", f"{block}.{large}"
         for index in matching(classes, lambda c, lower=lower, higher=higher: c(higher) < c(lower)):  # type: ignore[misc]
             yield _max_below_avg(classes[index], block, small, large)
+        for index in matching(classes, lambda c, lower=lower, higher=higher: is_far_above(c(lower), c(higher))):  # type: ignore[misc]
+            yield _max_far_above_avg(classes[index], block, small, large)
     for block, small, large in _LEAST:
         lower, higher = f"{block}.{small}", f"{block}.{large}"
         for index in matching(classes, lambda c, lower=lower, higher=higher: c(lower) > c(higher)):  # type: ignore[misc]
             yield _min_above_avg(classes[index], block, small, large)
     yield from _check_reduce(classes)
+
+
+def is_far_above(average: Any, longest: Any) -> Any:
+    """Whether a longest time is at least 100 times a positive average: the units of one of them are likely wrong."""
+    return (average > 0.0) & (longest >= FAR * average)
+
+
+def far_above(what: str, average: float, longest: float, span: Span | None) -> Diagnostic:
+    """The warning of a longest time that is far above its average."""
+    return warning(
+        "max-far-above-avg",
+        f"{what} is {_time(longest)}, {longest / average:.0f} times its average, {_time(average)}",
+        span,
+        "compare their units; if both are right, nothing is to be done",
+    )
+
+
+def _max_far_above_avg(node: Any, block: str, small: str, large: str) -> Diagnostic:
+    low, high = getattr(getattr(node, block), small), getattr(getattr(node, block), large)
+    return far_above(f"{block}.{large} of class {node.name}", low, high, _span(node, block, large))
 
 
 def _check_reduce(classes: Sequence[Any]) -> Iterator[Diagnostic]:

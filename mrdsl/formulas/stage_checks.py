@@ -10,6 +10,7 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import show
+from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
 from mrdsl.spec.columns import Columns, parts_of
 from mrdsl.spec.matching import Reader, matching
@@ -191,6 +192,9 @@ def _stages(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
                 ),
                 f"stages[{number}].max",
             )
+        if is_far_above(stage.avg, stage.max):
+            told = far_above(f"max of stage {stage.name} of class {owner}", stage.avg, stage.max, stage.span_of("max"))
+            yield at_path(told, f"stages[{number}].max")
     yield from _unknown(owner, stages)
     yield from _cycle(owner, stages)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core.diagnostics import error
@@ -25,6 +25,10 @@ class IndexedNames(Sequence[str]):
 
     def __len__(self) -> int:
         return self.high - self.low + 1
+
+    def __iter__(self) -> Iterator[str]:
+        base = self.base
+        return (f"{base}{number}" for number in range(self.low, self.high + 1))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

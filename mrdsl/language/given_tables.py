@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mrdsl.core.csv_rows import cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.source import Span
@@ -152,7 +153,7 @@ def _at_braces(each: Diagnostic, source: str) -> Diagnostic:
 def _at_rows(found: Sequence[Diagnostic], text: str, starts: Sequence[int]) -> Iterator[Diagnostic]:
     """The diagnostics with a row and a column in place of the line and the column of the text."""
     lines = text.split("\n")
-    heads = lines[0].split(",")
+    _, heads = next(csv_rows(lines[:1]))
     rows = {line: row for row, line in enumerate(starts)}
     for each in found:
         span = each.span
@@ -160,7 +161,8 @@ def _at_rows(found: Sequence[Diagnostic], text: str, starts: Sequence[int]) -> I
             yield _at_braces(each, "table")
             continue
         whole = span.column == 1 and span.end_column == len(lines[span.line - 1]) + 1 and len(heads) > 1
-        column = "" if whole else f"[{heads[lines[span.line - 1][: span.column - 1].count(',')]!r}]"
+        before = sum(end < span.column - 1 for _, end in cell_starts(lines[span.line - 1]))
+        column = "" if whole else f"[{heads[before]!r}]"
         row = rows.get(span.line)
         place = f"table{column}" if row is None else f"table{column or '.row'}[{row}]"
         yield replace(each, span=None, path=place, related=())

@@ -21,6 +21,8 @@ _AMOUNT = re.compile(rf"\s*({_NUMBER})")
 _PER = re.compile(r"\s*(/\w+)")
 _AMOUNT_BEFORE = re.compile(rf"({_NUMBER})\s*$")
 _DECIMAL_COMMA = re.compile(rf"(\d+),({_NUMBER})$")
+_THOUSANDS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
+_MORE_THOUSANDS = re.compile(r"(?:,\d{3})+(?!\w)(?:\.\d+)?")
 _RANGE_WORDS = ("to", "until", "and")
 
 
@@ -37,11 +39,19 @@ def money_sign(text: str, position: int) -> str:
     return f"write `{amount[1]} {currency}{time}`" if amount is not None else f"write `{currency}` behind the amount"
 
 
-def decimal_comma(text: str, number: Token) -> str:
-    """For a number that a statement starts with: the number with a point, where a comma and a digit stand before it."""
+def comma_in_number(text: str, number: Token) -> tuple[str, str]:
+    """For a number that a statement starts with and a comma joins to another: what is wrong, and what to write."""
     end = (number.start_pos or 0) + len(number)
-    match = _DECIMAL_COMMA.search(text[max(0, end - 40) : end])
-    return f"write `{match[1]}.{match[2]}`: a comma ends an item" if match is not None else ""
+    before = text[max(0, end - 40) : end]
+    thousands = _THOUSANDS.search(before)
+    if thousands is not None:
+        more = _MORE_THOUSANDS.match(text, end)
+        digits = (thousands[0] + (more[0] if more is not None else "")).replace(",", "")
+        return "a number has no separators of thousands", f"write `{digits}`: a comma ends an item"
+    match = _DECIMAL_COMMA.search(before)
+    if match is None:
+        return "", ""
+    return "a number has a point, not a comma", f"write `{match[1]}.{match[2]}`: a comma ends an item"
 
 
 def words_between(before: Token | None, at: Token, text: str) -> str:

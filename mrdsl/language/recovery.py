@@ -17,7 +17,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error
 from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.grammar import MAX_NESTING, grammar
-from mrdsl.language.habits import decimal_comma, money_sign, words_between
+from mrdsl.language.habits import comma_in_number, money_sign, words_between
 
 MAX_SYNTAX_ERRORS = 50
 _ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER")
@@ -325,9 +325,11 @@ class _Recovery:
 
     def _explain_unexpected(self, token: Token, shown: str, accepted: set[str]) -> None:
         start = self.statement_start
-        comma = decimal_comma(self.text, start) if start is not None and start.type == "NUMBER" else ""
-        if comma and start is not None:
-            self._report("syntax", "a number has a point, not a comma", start, comma)
+        wrong, hint = "", ""
+        if start is not None and start.type == "NUMBER":
+            wrong, hint = comma_in_number(self.text, start)
+        if wrong and start is not None:
+            self._report("syntax", wrong, start, hint)
         else:
             self._report("syntax", f"{shown} cannot stand here", token, f"expected {_listing(accepted)}")
 

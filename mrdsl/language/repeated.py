@@ -10,16 +10,20 @@ from typing import Any
 
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.printable import shortened
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import NUMBER
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.blocks import resolve_block
 from mrdsl.language.evaluate import evaluate, require_printable
-from mrdsl.language.generators import resolve_generator
+from mrdsl.language.generators import IndexedNames, resolve_generator
 from mrdsl.language.scope import MistakeError
 from mrdsl.spec.columns import Joined, names_of
 from mrdsl.spec.schema import Block, Node, Source
+
+SHOWN_CHAIN = 8
+"""Blocks of a cycle that a message names."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ def _by_name(headers: Sequence[Header], context: BlockContext) -> dict[str, Head
 
 def _no_duplicates(word: str, nodes: Sequence[Node], context: BlockContext) -> None:
     """Names that only come up in columns: those of written blocks have been compared before."""
-    if isinstance(nodes, tuple):
+    if isinstance(nodes, tuple) or isinstance(getattr(nodes, "names", None), IndexedNames):
         return
     seen: dict[str, int] = {}
     for index, name in enumerate(names_of(nodes)):
@@ -222,10 +226,15 @@ def _inherited(
     scope = context.scope
     base_name = tree.word_text(header.base)
     if base_name in (*chain, header.name):
-        cycle = " extends ".join((*chain, header.name, base_name))
+        whole = (*chain, header.name, base_name)
+        members = set(whole[whole.index(base_name) :])
+        if whole[0] != next(name for name in named if name in members):
+            raise MistakeError(None)  # of a cycle its first block alone
+        shown = whole if len(whole) <= SHOWN_CHAIN else (*whole[:3], "...", *whole[-3:])
+        cycle = shortened(" extends ".join(shown), 400)
         raise scope.mistake(
             "extends-cycle",
-            f"`{word} {header.name}` extends itself: {cycle}",
+            f"`{word} {whole[0]}` extends itself: {cycle}",
             header.base,
             "end the chain at a block that extends none",
         )
@@ -238,6 +247,8 @@ def _inherited(
             did_you_mean(base_name, [n for n in named if n != header.name], f"each `{word}`: "),
         )
     if len(chain) >= budgets.EXTENDS_DEPTH:
+        if any(each.code == "nested-too-deeply" for each in scope.report.found):
+            raise MistakeError(None)
         raise scope.mistake(
             "nested-too-deeply",
             f"more than {budgets.EXTENDS_DEPTH} blocks extend one another",

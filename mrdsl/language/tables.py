@@ -48,10 +48,11 @@ def resolve_table(
     """The columns of a table's rows; empty where the table is wrong, with the reasons in the report."""
     report = context.scope.report
     before = len(report.found)
+    table = context.files.shown(source.written)
     try:
-        raw = read_raw(source, context.files.shown(source.written))
+        raw = read_raw(source, table)
     except ValueError as problem:
-        report.add(unreadable(source, problem))
+        report.add(unreadable(source, problem, table))
         return ()
     required, statements = split(statements)
     asked = asked_words(required)

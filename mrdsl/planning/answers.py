@@ -6,7 +6,7 @@ from typing import Any
 
 from mrdsl.contracts.family import Formulation, SolveModel
 from mrdsl.core.answer import Answer
-from mrdsl.core.diagnostics import Diagnostic, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import find_family
@@ -45,7 +45,9 @@ def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, re
     """The answer with the plan that a solver left in the model."""
     plan = None
     if answer.solution is not SolutionStatus.NONE:
-        assert formulation.decode is not None, "a formulation that is one model says how its plan is read"
+        if formulation.decode is None:
+            message = f"{formulation.name} does not say how a plan is read from its model"
+            raise MrdslError([error("unknown-formulation", message, span, "take a formulation that is a single model")])
         plan = formulation.decode(spec, model, relax)
     return result_of(answer, plan, span)
 

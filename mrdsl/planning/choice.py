@@ -10,7 +10,8 @@ from typing import Any
 from mrdsl.contracts.family import Family, Formulation, kind_words
 from mrdsl.contracts.own_goals import is_own
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.result import Limits
+from mrdsl.core.log import INFO, log
+from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.source import Span
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
@@ -18,6 +19,8 @@ from mrdsl.solving.method_options import options_given
 from mrdsl.spec.spec import Spec
 
 EMBEDDED = registry.EMBEDDED
+SECOND_TIME = 0.01
+"""With fewer seconds left no second solver begins."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,35 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
         chosen = next((f for f in family.formulations if f.needs(spec, relax).kind in kinds), chosen)
     limits, parameters = _with_options(spec, declared, family, limits)
     return Choice(declared, chosen, limits, parameters, span, automatic)
+
+
+def second_choice(
+    choice: Choice, family: Family, spec: Spec, relax: bool, result: Result, seconds: float | None
+) -> Choice | None:
+    """Return the embedded solver where a pipeline ended without a plan or a proof, in the seconds that are left.
+
+    It takes the formulation of which the pipeline knows plans. None if somebody named the pipeline, if there is no such
+    formulation, or if the time is over.
+    """
+    if result.plan is not None or result.termination not in (Termination.COMPLETED, Termination.TIME_LIMIT):
+        return None
+    if not choice.automatic or choice.solver is None or (seconds is not None and seconds <= SECOND_TIME):
+        return None
+    embedded = registry.find(EMBEDDED)
+    for formulation in family.formulations:
+        same = getattr(formulation.known, "__name__", "") == choice.solver.name
+        if same and formulation.needs(spec, relax).kind in embedded.solves:
+            log("solve", INFO, "%s ended without a plan: %s takes over", choice.solver.name, embedded.name)
+            limits = replace(choice.limits, time=seconds)
+            return Choice(embedded, replace(formulation, known=None), limits, {}, choice.span, True)
+    return None
+
+
+def with_bound_of(first: Result, second: Result) -> Result:
+    """Return the second result, with the bound of the first where it has no plan and no proof that there is none."""
+    if second.plan is not None or second.termination is Termination.INFEASIBLE or first.bound is None:
+        return second
+    return replace(second, bound=first.bound)
 
 
 def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:

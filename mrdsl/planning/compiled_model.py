@@ -49,10 +49,12 @@ class CompiledModel:
         """The Pyomo model of the spec as it is now, built when it is first asked for; raises MrdslError.
 
         From then on it is this model that is solved, with what was changed in it (a constraint more, a variable fixed),
-        and its variables hold the plan; an update or a revision builds it anew.
+        and its variables hold the plan; an update or a revision builds it anew. Solve it with a Pyomo solver of your
+        own instead, and :meth:`result` reads the plan.
         """
         if self._model is None:
             self._model = compile_model(self._spec, self.formulation, self.relax)
+            self._model.of_caller = True
         return self._model
 
     def update(self, **parameters: Any) -> CompiledModel:
@@ -74,6 +76,30 @@ class CompiledModel:
         Raises MrdslError as ``mrdsl.solve`` does, and ``unable-solver`` where a pipeline is to solve a model.
         """
         return solve(self._spec, solver, self.formulation, self.relax, limits, self._memory, self._model)
+
+    def result(self, solver: str = "a solver of the caller's") -> Result:
+        """Reads the plan in the variables of :attr:`model`, which you solved with a solver of your own.
+
+        The point is checked against the model, and the plan against the spec. What solved it is not asked for a proof:
+        no bound is claimed, and the plan is feasible, not optimal.
+
+        Args:
+            solver: What the result calls who solved the model.
+
+        Returns:
+            The verified plan with its cost; ``error`` as the termination if the point breaks the model or the spec.
+
+        Raises:
+            MrdslError: ``no-plan`` if no variable of the model has a value.
+        """
+        from mrdsl.planning.answers import decoded
+        from mrdsl.planning.choice import asked
+        from mrdsl.planning.solve_spec import finish
+        from mrdsl.solving.checked_answer import answer_in
+
+        formulation, relax = asked(self._spec, self.formulation, self.relax)
+        found = decoded(self._spec, self.model, answer_in(self.model, solver), formulation, relax)
+        return finish(self._spec, found, formulation, relax, {"name": solver, "version": None, "file": None})
 
     def __getstate__(self) -> dict[str, Any]:
         """The spec and how it is solved; the model and the text's tree are made again where they are asked for."""

@@ -71,16 +71,16 @@ class Collected:
         self.data[path] = None
         return list(self.files).index(path)
 
-    def documents(self) -> list[dict[str, Any]]:
-        """The files as JSON."""
+    def documents(self, folder: str | None) -> list[dict[str, Any]]:
+        """The files as JSON, their paths relative to a folder if it is given."""
         left = budgets.SAVED_BYTES
         documents = []
         for path, read in self.files.items():
             data = _unchanged(path, read)
             known = read.sha256 if read is not None else ""
             saved = {
-                "name": _name(path, self.spec.file),
-                "path": path,
+                "name": _name(path, self.spec.file, folder is None),
+                "path": path if folder is None else _relative(path, folder),
                 "bytes": len(data) if data is not None else read.size if read is not None else None,
                 "sha256": known or None if data is None else _sha256(data),
             }
@@ -89,6 +89,14 @@ class Collected:
                 saved["content"] = base64.b64encode(zlib.compress(data, 9)).decode("ascii")
             documents.append(saved)
         return documents
+
+
+def _relative(path: str, folder: str) -> str:
+    """The path as seen from a folder, with ``/``; as it is if none leads there, as between drives."""
+    try:
+        return Path(os.path.relpath(path, Path(folder).resolve())).as_posix()
+    except ValueError:
+        return path
 
 
 def _sha256(data: bytes) -> str:
@@ -109,27 +117,31 @@ def _unchanged(path: str, read: FileRead | None) -> bytes | None:
     return data if read is None or not read.sha256 or _sha256(data) == read.sha256 else None
 
 
-def _name(path: str, spec_file: str) -> str:
+def _name(path: str, spec_file: str, absolute: bool) -> str:
+    """The path as the spec's folder sees it; ``absolute``: as it is if it lies outside of that folder."""
     folder = Path(spec_file).resolve().parent if spec_file else Path.cwd()
-    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
+    return path if absolute and not Path(path).is_relative_to(folder) else _relative(path, str(folder))
 
 
-def saved_files(documents: Any, path: str) -> tuple[SavedFile, ...]:
-    """The files that a plan remembers. Raises MalformedError."""
+def saved_files(documents: Any, path: str, saved: str = "") -> tuple[SavedFile, ...]:
+    """The files that a plan remembers; relative paths are seen from the file ``saved``. Raises MalformedError."""
     if not isinstance(documents, Sequence) or isinstance(documents, str):
         raise MalformedError(path, "is no list of files")
     left = budgets.SAVED_BYTES
-    saved = []
+    found = []
     for index, document in enumerate(documents):
-        saved.append(_saved_file(document, f"{path}[{index}]", left))
-        left -= len(saved[-1].content or b"")
-    return tuple(saved)
+        found.append(
+            _saved_file(document, f"{path}[{index}]", Path(saved).resolve().parent if saved else Path.cwd(), left)
+        )
+        left -= len(found[-1].content or b"")
+    return tuple(found)
 
 
-def _saved_file(document: Any, path: str, left: int) -> SavedFile:
+def _saved_file(document: Any, path: str, folder: Path, left: int) -> SavedFile:
     if not isinstance(document, Mapping):
         raise MalformedError(path, "is no object")
     name, place = (_file_name(document.get(key), f"{path}.{key}") for key in ("name", "path"))
+    place = os.path.normpath(folder / place)
     size, sha256, content = document.get("bytes"), document.get("sha256"), document.get("content")
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
         raise MalformedError(f"{path}.bytes", "is no number of bytes")

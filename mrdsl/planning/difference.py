@@ -105,6 +105,7 @@ class Difference:
                 "unit": goals[1].unit,
                 "before": goals[0].value,
                 "after": goals[1].value,
+                "period": goals[1].period,
             },
             "note": self.note,
             "changes": [change.document() for change in self.changes],

@@ -77,6 +77,7 @@ def ended(
 def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, str | None], seed: int | None) -> Result:
     """The result with what was solved, for what goal and by whom."""
     goal = goal_of(spec, family)
+    unit = spec.currency if goal.unit == "currency" else goal.unit
     return replace(
         result,
         problem=spec.problem,
@@ -85,11 +86,17 @@ def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, st
         seed=seed,
         sense=goal.sense,
         quantity=goal.quantity,
-        unit=spec.currency if goal.unit == "currency" else goal.unit,
+        unit=unit,
+        period=period_of(spec, family, unit),
         currency=spec.currency,
         quantities=amounts(spec, family, result.plan),
         spec=spec,
     )
+
+
+def period_of(spec: Spec, family: Family, unit: str) -> float | None:
+    """The time that a goal in money is the cost of [s]; None of other goals, and where the spec does not choose it."""
+    return float(family.paid_for(spec)) if family.paid_for is not None and unit == spec.currency else None
 
 
 def amounts(spec: Spec, family: Family, plan: Plan | None) -> dict[str, Amount]:

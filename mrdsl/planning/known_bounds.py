@@ -7,12 +7,10 @@ from dataclasses import replace
 from mrdsl.contracts.family import Formulation
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import Diagnostic, Severity, note, warning
-from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
+from mrdsl.core.result import CUT_SHORT, Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts, drawn_back
 from mrdsl.solving.claims import graded
 from mrdsl.solving.request import DEFAULT_GAP
-
-STOPPED = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.INTERRUPTED)
 
 
 def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, method: str) -> Answer:
@@ -55,7 +53,7 @@ def better_of(result: Result, known: Result, limits: Limits, maximize: bool, sol
     bound = drawn_back(bound, known.value, maximize)
     gap = relative_gap(known.value, bound, known.fixed)
     optimal = gap is not None and gap <= (limits.gap or DEFAULT_GAP) + AGREE
-    ended = result.termination if result.termination in STOPPED else Termination.COMPLETED
+    ended = result.termination if result.termination in CUT_SHORT else Termination.COMPLETED
     return replace(
         known,
         termination=Termination.OPTIMAL if optimal else ended,

@@ -13,6 +13,19 @@ Migration = Callable[[dict[str, Any]], dict[str, Any]]
 FAMILIES_OF_SLOTS = ("capacity", "joint")
 
 
+def _without_bounds(document: dict[str, Any]) -> dict[str, Any]:
+    """Versions 1 and 2 call estimates bounds that count slots in fractions: the view no longer says so."""
+    plan = document.get("plan")
+    classes = plan.get("classes") if isinstance(plan, dict) else None
+    if not isinstance(plan, dict) or not isinstance(classes, dict):
+        return document
+    kept = {
+        name: {key: value for key, value in each.items() if key != "upper_is_bound"} if isinstance(each, dict) else each
+        for name, each in classes.items()
+    }
+    return {**document, "plan": {**plan, "classes": kept}}
+
+
 def _slots_as_meant(document: dict[str, Any]) -> dict[str, Any]:
     """A spec of version 1 that leaves `whole` open means `no`, as it did when its plan was made."""
     spec = document.get("spec")
@@ -22,7 +35,7 @@ def _slots_as_meant(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "spec": {**spec, "facts": {**facts, "whole": facts.get("whole") or "no"}}}
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: _slots_as_meant}
+MIGRATIONS: Mapping[int, Migration] = {1: _slots_as_meant, 2: _without_bounds}
 """From each older version to the next."""
 
 

@@ -23,7 +23,7 @@ from mrdsl.spec.spec import Spec
 def write_model(
     model: Any, path: str | Path, spec: Spec | None = None, *, form: str | None = None, force: bool = False
 ) -> tuple[Path, ...]:
-    """Writes the model in the format of the path's ending (.lp, .mps, .nl, .gms) and ``NAME.names.json`` beside it.
+    """Writes the model in the format of the path's ending (.lp, .mps, .nl, .gms) and ``FILE.names.json`` beside it.
 
     ``form`` (``lp``) stands in for the ending. Into a device, a pipe or standard output goes the model alone. Files
     that are there already are written over only with ``force``.
@@ -57,7 +57,7 @@ def paths_of(path: Path, form: str | None = None) -> tuple[Path, ...]:
         return (path,)
     writer = writer_of(path, form)
     beside = writer.beside if writer is not None else ()
-    return (path, *(path.with_suffix(ending) for ending in (*beside, ".names.json")))
+    return (path, *(path.with_suffix(ending) for ending in beside), _names_file(path))
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,14 @@ def _write_names(model: Any, out: _Out, written: Written, mark: str | None) -> P
         "columns": {name: _entry(data, spans) for name, data in written.columns},
         "rows": {name: _entry(data, spans) for name, data in written.rows},
     }
-    target = path.with_suffix(".names.json")
+    target = _names_file(path)
     out.write(target, json.dumps(document, indent=1) + "\n")
     return target
+
+
+def _names_file(path: Path) -> Path:
+    """``a.lp.names.json``: each model file has its own, also if two differ in their endings alone."""
+    return path.with_name(path.name + ".names.json")
 
 
 def _entry(data: Any, spans: Any) -> dict[str, Any]:

@@ -175,6 +175,7 @@ def _properties(definitions: _Definitions, names: Sequence[str]) -> Schema:
         "unit": _TEXT,
         "bound": {**_NUMBER, "description": "a proven bound on the best possible value"},
         "gap": {**_NUMBER, "description": "between value and bound, relative to the value less `fixed`"},
+        "period": {**_NUMBER, "description": "the time in seconds that the value is the cost of"},
     }
     return {
         "format": {"const": FORMAT, "description": "the version of this form"},

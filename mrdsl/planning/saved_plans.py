@@ -17,11 +17,12 @@ from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.data_files import SavedFile, saved_files
+from mrdsl.planning.ended_results import period_of
 from mrdsl.planning.migrations import migrated
 from mrdsl.planning.saved_specs import finder, malformed, parsed, spec_document, spec_of
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.spec.decoding import Decoder, MalformedError
-from mrdsl.spec.encoding import IS, encoded
+from mrdsl.spec.encoding import IS
 from mrdsl.spec.spec import Spec
 
 UNSEALED = ("fingerprint", "seconds")
@@ -42,15 +43,18 @@ class Saved:
     name: str = ""
 
 
-def saved_document(result: Result) -> dict[str, Any]:
-    """The saved plan as plain JSON values. Raises MrdslError where the result has no spec."""
+def saved_document(result: Result, folder: str | None = None) -> dict[str, Any]:
+    """The saved plan as plain JSON values, names of files relative to ``folder`` if it is given.
+
+    Raises MrdslError where the result has no spec.
+    """
     spec = result.spec
     if not isinstance(spec, Spec):
         message = "the result does not know its spec, so nobody could read it back"
         raise MrdslError(
             [error("nothing-to-write", message, None, "save what `mrdsl.solve` or `mrdsl.simulate` gives")]
         )
-    resolved, files = spec_document(spec)
+    resolved, state, files = spec_document(spec, result.plan, folder)
     document = {
         **result_document(result),
         "relaxed": result.relaxed,
@@ -59,7 +63,7 @@ def saved_document(result: Result) -> dict[str, Any]:
         "seconds": dict(result.seconds),
         "spec": resolved,
         "files": files,
-        "state": None if result.plan is None else encoded(result.plan),
+        "state": state,
     }
     return {**document, "fingerprint": fingerprint(document)}
 
@@ -82,7 +86,7 @@ def read_saved(text: str, name: str = "") -> Saved:
         if "spec" not in document or "termination" not in document:
             message = "it holds no spec and no plan; `mrdsl solve SPEC -o plan.json` writes one that does"
             raise malformed(name, "", message)
-        files = saved_files(document.get("files", ()), "files")
+        files = saved_files(document.get("files", ()), "files", name)
         result = _result(document, files)
     except MalformedError as problem:
         raise malformed(name, problem.path, problem.message, problem.hint) from None
@@ -100,6 +104,7 @@ def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result
 
     objective = _object(document.get("objective"), "objective")
     number, text = float | None, str | None
+    unit = decoder.value(str, objective.get("unit"), "objective.unit")
     return Result(
         termination=of(Termination, "termination"),
         solution=of(SolutionStatus, "solution"),
@@ -116,7 +121,8 @@ def _result(document: Mapping[str, Any], files: tuple[SavedFile, ...]) -> Result
         seed=of(int | None, "seed"),
         sense=decoder.value(str, objective.get("sense"), "objective.sense"),
         quantity=decoder.value(str, objective.get("quantity"), "objective.quantity"),
-        unit=decoder.value(str, objective.get("unit"), "objective.unit"),
+        unit=unit,
+        period=period_of(spec, find_family(spec), unit),
         seconds=of(Mapping[str, float], "seconds", {}),
         currency=spec.currency,
         relaxed=of(bool, "relaxed", False),
@@ -193,8 +199,8 @@ def _object(value: Any, path: str) -> Mapping[str, Any]:
 class ResultForm:
     """Results as JSON text; see :meth:`mrdsl.core.result.Result.to_json`."""
 
-    def write(self, result: Result) -> str:
-        return to_json(saved_document(result))
+    def write(self, result: Result, folder: str | None = None) -> str:
+        return to_json(saved_document(result, folder))
 
     def read(self, text: str, name: str = "") -> Result:
         return read_saved(text, name).result

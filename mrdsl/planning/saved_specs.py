@@ -10,6 +10,7 @@ from typing import Any
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.printable import json_printable
+from mrdsl.core.result import Plan
 from mrdsl.core.source import Span
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.version import __version__
@@ -41,12 +42,18 @@ PLAIN: Mapping[str, Any] = {
 """What a spec has besides its family and its facts, and of what types."""
 
 
-def spec_document(spec: Spec) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """A spec and the files behind it as plain JSON values."""
+def spec_document(
+    spec: Spec, plan: Plan | None = None, folder: str | None = None
+) -> tuple[dict[str, Any], Any, list[dict[str, Any]]]:
+    """A spec, a plan of it and the input files of both as plain JSON values.
+
+    The files' names are relative to ``folder`` if it is given.
+    """
     collected = Collected(spec)
     facts = encoded(spec.facts, collected.number)
     head = {"problem": spec.problem, **{key: encoded(getattr(spec, key), collected.number) for key in PLAIN}}
-    return {**head, "facts": facts}, collected.documents()
+    state = encoded(plan, collected.number)
+    return {**head, "facts": facts}, state, collected.documents(folder)
 
 
 def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:
@@ -115,18 +122,18 @@ def _no_number(text: str) -> Any:
 class SpecForm:
     """Specs as JSON text; see :meth:`mrdsl.spec.spec.Spec.to_json`."""
 
-    def write(self, spec: Spec) -> str:
+    def write(self, spec: Spec, folder: str | None = None) -> str:
         wrong = schema_mistakes(spec, _family(spec))
         if wrong:
             raise MrdslError(wrong)
-        document, files = spec_document(spec)
+        document, _, files = spec_document(spec, None, folder)
         whole = {"format": FORMAT, "mrdsl": __version__, "spec": document, "files": files}
         return json_printable(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
     def read(self, text: str, name: str = "") -> Spec:
         try:
             document = migrated(parsed(text, name))
-            return spec_of(document.get("spec"), saved_files(document.get("files", ()), "files"), "spec")
+            return spec_of(document.get("spec"), saved_files(document.get("files", ()), "files", name), "spec")
         except MalformedError as problem:
             raise malformed(name, problem.path, problem.message, problem.hint) from None
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from mrdsl.contracts.family import Family, Formulation
 from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.diagnostics import MrdslError, error, warning
 from mrdsl.core.linear_program import LinearProgram
@@ -16,9 +18,13 @@ from mrdsl.core.source import Span
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.linear import column_and_row_names
 from mrdsl.exchange.registry import SOLUTIONS, listed, named, recognized
+from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.answers import decoded, doubts_of
-from mrdsl.planning.choice import asked
+from mrdsl.planning.choice import asked, formulation_named
+from mrdsl.planning.ended_results import goal_of
+from mrdsl.planning.known_bounds import compared, method_of
 from mrdsl.planning.solve_spec import build_model, finish
+from mrdsl.planning.verification import verified
 from mrdsl.solving.agreement import AGREE
 from mrdsl.solving.arrays import fill_the_unused, linear_program
 from mrdsl.solving.checked_answer import judge
@@ -37,6 +43,10 @@ class Proof:
 
 
 NOTHING = Proof()
+KNOWN_SECONDS = 10.0
+"""Time limit of the method that claims of a file are compared with [s]."""
+CLAIMS = MappingProxyType({Termination.INFEASIBLE: "no plan exists", Termination.UNBOUNDED: "the goal has no bound"})
+"""Claims about the model that no point in a file shows."""
 
 
 def read_solution(
@@ -51,8 +61,10 @@ def read_solution(
 
     ``form`` is a format of ``exchange.registry.SOLUTIONS``; without it the file's own look decides. "Optimal" in a file
     is no bound: one is claimed where shadow prices in the file prove it, or where ``proof`` gives it; either only where
-    its names are those of this very model. Raises MrdslError ``unreadable-solution``, ``unreadable-names`` or
-    ``stale-model`` (exit code 2).
+    its names are those of this very model. "Infeasible" in a file is an error if the family knows a plan, and else a
+    claim that a warning reports: the termination is then ``completed``.
+
+    Raises MrdslError ``unreadable-solution``, ``unreadable-names`` or ``stale-model`` (exit code 2).
     """
     text = _read(Path(path))
     formulation, relax = asked(spec, formulation, relax)
@@ -71,19 +83,29 @@ def read_solution(
         solution = reader.read(path, [])
         values = _values(solution, columns, program)
     except (FormatError, ValueError, IndexError) as cause:
-        raise _unreadable(path, str(cause), "") from None
+        line, hint = (cause.line, cause.hint) if isinstance(cause, FormatError) else (1, "")
+        raise _unreadable(path, str(cause), hint, line) from None
     bound, why_not = _bound(solution, values, program, proof)
-    ended = solution.termination
-    if proof.names is None and values is None and ended in (Termination.INFEASIBLE, Termination.UNBOUNDED):
-        ended = Termination.COMPLETED
-    reply = Reply(ended, values, bound=bound, message=solution.message)
-    answer = replace(
-        judge(reader.name, None, reply, program, names, Limits(gap=proof.gap)), solver=reader.name, version=None
-    )
+    limits = Limits(gap=proof.gap)
+    reply = Reply(solution.termination, values, bound=bound, message=solution.message)
+    answer = replace(judge(reader.name, None, reply, program, names, limits), solver=reader.name, version=None)
+    family = find_family(spec)
+    chosen = formulation_named(family, formulation)
+    known = _known(spec, family, chosen, relax)
+    if known is not None:
+        maximize = goal_of(spec, family).sense == "maximize"
+        answer = compared(answer, known, limits, maximize, method_of(chosen))
+    if answer.solution is SolutionStatus.NONE:
+        why_not = None
+    if answer.termination in CLAIMS and (known is None or known.termination is not answer.termination):
+        words = CLAIMS[answer.termination]
+        why_not = f"its claim that {words} was not checked", "solve the spec with mrdsl: `mrdsl solve`"
+        answer = replace(answer, termination=Termination.COMPLETED)
     result = _as_result(spec, model, answer, formulation, relax)
     result = replace(result, diagnostics=(*result.diagnostics, *doubts_of(answer, None)))
     if why_not and answer.termination is not Termination.ERROR:
-        told = warning("unproven-solution", f"{path} gives a plan without a proof: {why_not[0]}", None, why_not[1])
+        gives = "no plan" if answer.solution is SolutionStatus.NONE else "a plan without a proof"
+        told = warning("unproven-solution", f"{path} gives {gives}: {why_not[0]}", None, why_not[1])
         result = replace(result, diagnostics=(*result.diagnostics, told))
     return result
 
@@ -120,6 +142,14 @@ def _bound(
     )
 
 
+def _known(spec: Spec, family: Family, chosen: Formulation, relax: bool) -> Result | None:
+    """Return a verified plan and a bound that the family finds without a solver, None if it has no such method."""
+    if chosen.known is None:
+        return None
+    known = chosen.known(spec, relax, Limits(time=KNOWN_SECONDS))
+    return None if known is None else verified(spec, family, known, relax)
+
+
 def _as_result(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
     if answer.solution is not SolutionStatus.NONE:
         fill_the_unused(model)
@@ -135,8 +165,8 @@ def _read(path: Path) -> str:
         raise _unreadable(path, str(reason), "") from None
 
 
-def _unreadable(path: str | Path, reason: str, hint: str) -> MrdslError:
-    place = Span(str(path), 1, 1, 1, 1)
+def _unreadable(path: str | Path, reason: str, hint: str, line: int = 1) -> MrdslError:
+    place = Span(str(path), line, 1, line, 1)
     return MrdslError([error("unreadable-solution", f"{path} cannot be read as a solution: {reason}", place, hint)])
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, warning
-from mrdsl.core.finiteness import finite
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.core.log import DEBUG, INFO, log
-from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.core.stopping import ending
+from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
+from mrdsl.core.stopping import ending, stopped_by
 from mrdsl.core.watching import of_the_goal
 from mrdsl.families.diagnosis import diagnose, find_family
-from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named
+from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
 from mrdsl.planning.ended_results import ended, goal_of
+from mrdsl.planning.last_plans import last_kept
+from mrdsl.planning.verification import unproven, verified
 from mrdsl.solving import registry
-from mrdsl.solving.agreement import AGREE, TOLERANCE, drawn_back
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require
 from mrdsl.solving.interruption import is_kept
@@ -54,8 +54,9 @@ def solve(
     (exit code 3).
     """
     began = time.monotonic()
+    require_options(LIMITS, vars(limits or Limits()), "limits.")
     seconds = None if limits is None else limits.time
-    with ending(began + seconds if isinstance(seconds, int | float) else None):
+    with ending(None if seconds is None else began + seconds):
         return _solved(spec, solver, formulation, relax, limits, memory, model, start, began)
 
 
@@ -73,7 +74,6 @@ def _solved(
     family = find_family(spec)
     formulation, relax = asked(spec, formulation, relax, solver)
     seconds: dict[str, float] = {}
-    require_options(LIMITS, vars(limits or Limits()), "limits.")
     diagnostics = diagnose(spec)
     if has_errors(d for d in diagnostics if not d.impossible):
         raise MrdslError(diagnostics)
@@ -87,8 +87,13 @@ def _solved(
     how = choice.formulation.name if choice.formulation is not None else "its own method"
     log("solve", INFO, "%s %r by %s, %s", spec.problem, spec.title, choice.solver and choice.solver.name, how)
     run = _Run(spec, family, choice, relax, seconds, began, memory, model, start)
-    result = replace(ended(spec, family, choice, run.result(), diagnostics, seconds), relaxed=relax)
-    if start is not None and run.unused:
+    found = run.result()
+    last = None
+    if start is not None and start.relaxed == relax:
+        check = partial(verified, spec, family, relax=relax)
+        last = last_kept(spec, family, found, start, limits or Limits(), check)
+    result = replace(ended(spec, family, run.choice, last or found, diagnostics, seconds), relaxed=relax)
+    if start is not None and run.unused and last is None:
         from mrdsl.planning.starts import unused
 
         result = replace(result, diagnostics=(*result.diagnostics, unused(run.unused)))
@@ -158,10 +163,22 @@ class _Run:
     unused: str = "what solves it here begins at none"
     doubts: list[Diagnostic] = field(default_factory=list)
     known: Result | None = None
+    interrupted: bool = False
 
     def result(self) -> Result:
         """What came out, with every claim of the solver that was withdrawn."""
-        result = self._solved()
+        try:
+            result = self._solved()
+            second = second_choice(self.choice, self.family, self.spec, self.relax, result, self._seconds_left())
+            if second is not None:
+                self.choice, first = second, result
+                result = with_bound_of(first, self._solved())
+        except KeyboardInterrupt:
+            if not is_kept():
+                raise
+            result = Result(Termination.INTERRUPTED)
+        if self.interrupted and result.plan is not None:
+            result = replace(unproven(result), termination=Termination.INTERRUPTED)
         return replace(result, diagnostics=(*result.diagnostics, *dict.fromkeys(self.doubts)))
 
     def _solved(self) -> Result:
@@ -170,7 +187,7 @@ class _Run:
         try:
             if chosen is None:
                 result = self._pipeline()
-            elif chosen.run is not None:
+            elif chosen.run is not None and self.model is None:
                 self._refuse_early(chosen)
                 result = chosen.run(self.spec, self.relax, self.choice.limits, self._solve_part)
             else:
@@ -181,6 +198,18 @@ class _Run:
             result = Result(Termination.INTERRUPTED)
         self.seconds["solve"] = time.perf_counter() - started
         return self._explained(self._verified(result))
+
+    def _settled(self, call: Callable[[], Result]) -> Result:
+        """What becomes of a plan that is there: a stop waits for it, and a first Ctrl-C begins it once more."""
+        keeps = is_kept()
+        with stopped_by(None):
+            try:
+                return call()
+            except KeyboardInterrupt:
+                if not keeps:
+                    raise
+                self.interrupted = True
+                return call()
 
     def _refuse_early(self, chosen: Formulation) -> None:
         """Before anything is built: a solver that cannot do what the formulation needs."""
@@ -224,7 +253,12 @@ class _Run:
             or self.model is not None
         ):
             return result
-        reasons = tuple(self.family.infeasible(self.spec, self._solve_to_explain))
+        try:
+            reasons = tuple(self.family.infeasible(self.spec, self._solve_to_explain))
+        except KeyboardInterrupt:  # that there is no plan is proven, whatever the reasons
+            if not is_kept():
+                raise
+            reasons = ()
         return replace(result, diagnostics=result.diagnostics + reasons)
 
     def _solve_to_explain(self, model: Any, limits: Limits | None = None) -> Any:
@@ -263,7 +297,8 @@ class _Run:
         started, limits = time.perf_counter(), self.choice.limits
         if limits.time is not None:
             limits = replace(limits, time=max(limits.time - self.seconds.get("solve", 0.0), LEAST_TIME))
-        result = refined(self.spec, chosen, result, self.relax, limits, self._solve_part)
+        unrefined = result
+        result = self._settled(lambda: refined(self.spec, chosen, unrefined, self.relax, limits, self._solve_part))
         self.seconds["solve"] = self.seconds.get("solve", 0.0) + time.perf_counter() - started
         return result
 
@@ -313,7 +348,12 @@ class _Run:
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
         if known is None and claims and self.model is None:
-            known = self._known(chosen, self._seconds_left())
+            try:
+                known = self._known(chosen, self._seconds_left())
+            except KeyboardInterrupt:
+                if not is_kept():
+                    raise
+                self.interrupted = True
         if known is None or chosen.known is None:
             return answer
         self.known = self._verified(known)
@@ -333,6 +373,9 @@ class _Run:
         return goal_of(self.spec, self.family).sense == "maximize"
 
     def _verified(self, result: Result) -> Result:
+        return self._settled(lambda: self._checked(result))
+
+    def _checked(self, result: Result) -> Result:
         solver = self.choice.solver
         if solver is None or not solver.is_pipeline or solver.foreign_file is None:
             return verified(self.spec, self.family, result, self.relax)
@@ -343,41 +386,6 @@ class _Run:
         )
 
 
-def verified(spec: Spec, family: Family, result: Result, relax: bool) -> Result:
-    """The result with its plan checked and valued from the facts alone; no plan where a promise is broken."""
-    result = finite(result)
-    if result.plan is None:
-        return result
-    problems = tuple(violations(spec, family, result.plan, relax))
-    if has_errors(problems):
-        return Result(Termination.ERROR, diagnostics=result.diagnostics + problems, bound=result.bound)
-    result = replace(result, diagnostics=result.diagnostics + problems)
-    return result if family.measure is None else finite(_valued(spec, family, family.measure, result), searched=True)
-
-
-def _valued(spec: Spec, family: Family, measure: Callable[[Spec, Any], float | None], result: Result) -> Result:
-    measured = measure(spec, result.plan)
-    if measured is None:
-        return replace(result, value=None)
-    value = float(measured)
-    claimed = result.value
-    if claimed is not None and not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), result.size):
-        message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"
-        diagnostics = (*result.diagnostics, warning("objective-differs", message, spec.span))
-        return replace(unproven(result), value=value, bound=None, diagnostics=diagnostics)
-    bound = drawn_back(result.bound, value, goal_of(spec, family).sense == "maximize")
-    gaps = [relative_gap(*each, result.fixed) or 0.0 for each in ((value, bound), (claimed, result.bound))]
-    if gaps[0] > gaps[1] + 2.0 * AGREE:
-        result = unproven(result)
-    return replace(result, value=value, bound=bound)
-
-
-def unproven(result: Result) -> Result:
-    """The result with a plan that is no longer called optimal."""
-    stopped = Termination.COMPLETED if result.termination is Termination.OPTIMAL else result.termination
-    return replace(result, solution=SolutionStatus.FEASIBLE, termination=stopped)
-
-
 def finish(spec: Spec, given: Result, formulation: str | None, relax: bool, solver: Mapping[str, str | None]) -> Result:
     """A verified result of one that came from elsewhere, such as an external solver's file."""
     family = find_family(spec)
@@ -385,13 +393,3 @@ def finish(spec: Spec, given: Result, formulation: str | None, relax: bool, solv
     choice = Choice(None, chosen, Limits(), {}, None)
     result = ended(spec, family, choice, verified(spec, family, given, relax), (), {})
     return replace(result, solver=solver, relaxed=relax)
-
-
-def violations(spec: Spec, family: Family, plan: Plan, relax: bool) -> Iterable[Diagnostic]:
-    """Every promise of the spec that the plan breaks, ``subject to`` included, from the facts alone."""
-    from mrdsl.contracts.subject_to import broken
-
-    if family.verify is not None:
-        yield from family.verify(spec, plan, relax)
-    if spec.constraints and family.quantity is not None:
-        yield from broken(spec, partial(family.quantity, spec, plan))

@@ -14,7 +14,8 @@ from mrdsl.planning.data_files import CHANGED, MISSING, SAME, UNKNOWN
 from mrdsl.planning.ended_results import amounts, goal_of
 from mrdsl.planning.evidence import doubts, evidence_of, said_of, seen_again
 from mrdsl.planning.saved_plans import Saved
-from mrdsl.planning.solve_spec import unproven, violations
+from mrdsl.planning.trust import Trust, trust_in
+from mrdsl.planning.verification import unproven, violations
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts
 
@@ -28,13 +29,15 @@ class Verified:
 
     ``result`` is the file's, but that its bound and its claim to be optimal are withdrawn where the file is not as it
     was written. ``found`` says what is wrong: errors where the plan is not one of its spec, warnings for the rest.
-    ``again``: whether the same runs were made once more, and showed the same.
+    ``again``: whether the same runs were made once more, and showed the same. ``trust``: what of the file nothing here
+    confirms.
     """
 
     result: Result
     found: tuple[Diagnostic, ...]
     files: tuple[tuple[str, str], ...]
     again: bool = False
+    trust: Trust = Trust(())
 
     @property
     def kept(self) -> bool:
@@ -64,7 +67,13 @@ def verify(saved: Saved) -> Verified:
     except _MISFITS as misfit:
         message = f"the parts of its plan do not fit together ({type(misfit).__name__}: {misfit})"
         found = (_told(saved, error("malformed-plan", message, None, "solve the spec again")),)
-    return Verified(result, (*found, *told), tuple((file.path, state) for file, state in states))
+    trust = Trust(())
+    if not has_errors(found):
+        trust = trust_in(result, find_family(result.spec))
+        if trust.better is not None:
+            what = f"is {_number(result.bound)}, but {trust.method} has a plan worth {trust.better:.10g}"
+            found = (*found, _differs(saved, "objective.bound", what))
+    return Verified(result, (*found, *told), tuple((file.path, state) for file, state in states), False, trust)
 
 
 def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
@@ -79,7 +88,7 @@ def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
     assert now is not None
     path = next(_differences(plain(before.document()), plain(now.document()), "plan", lacking=True), None)
     if path is None:
-        return replace(verified, again=True)
+        return replace(verified, again=True, trust=trust_in(verified.result, find_family(saved.result.spec), True))
     hint = f"the file is of mrdsl {saved.document.get('mrdsl')}; `mrdsl simulate` says what runs show now"
     wrong = _told(saved, error("other-runs", f"the same runs show another `{path}` now", None, hint))
     return replace(verified, found=(*verified.found, wrong))
@@ -212,6 +221,9 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
         rows.append(("runs", f"{simulated.runs:,} from seed {simulated.seed}"))
         rows += [("promises in runs", said)] if (said := said_of(result.plan)) else []
     rows += [("the same runs now", "show the same")] if verified.again else []
+    if verified.trust.bound is not None:
+        rows.append((f"bound by {verified.trust.method}, now", _number(verified.trust.bound)))
+    rows += [("taken on trust", ", ".join(verified.trust.taken))] if verified.trust.taken else []
     files = Table("Files behind it", ("file", "is now"), [(name, state) for name, state in verified.files])
     return (Table("Saved plan", ("what", "value"), rows), *((files,) if verified.files else ()))
 
@@ -224,6 +236,8 @@ def document(verified: Verified, saved: Saved) -> dict[str, Any]:
         "kept": verified.kept if verified.result.plan is not None else None,
         "intact": saved.intact,
         "again": verified.again,
+        "on_trust": list(verified.trust.taken),
+        "bound_now": verified.trust.bound,
         "outcomes": {name: str(one) for name, one in result.plan.outcomes().items()} if result.plan is not None else {},
         "termination": str(verified.result.termination),
         "solution": str(verified.result.solution),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,8 @@ _STRIPPED = (
 )
 _EDGES = re.compile(r"[\s:._/\\|#@,;(){}\[\]+-]+")
 UNNAMED = "unnamed"
+LONGEST = 60
+"""Characters of a class's name at most."""
 
 
 def normalised(name: str) -> str:
@@ -26,7 +29,20 @@ def normalised(name: str) -> str:
     for pattern in _STRIPPED:
         name = pattern.sub(" ", name)
     words = [word for word in _EDGES.split(name) if word.strip("_")]
-    return "_".join(words)[:60].strip("_") or UNNAMED
+    return "_".join(words)[:LONGEST].strip("_") or UNNAMED
+
+
+def class_name(found: str) -> str:
+    """Make the name of a class of what a log says: on one line, not empty, at most 60 characters.
+
+    The same text gives the same name in all logs, and two texts that are cut or changed give two names.
+    """
+    shown = "".join(sign if sign.isprintable() else " " for sign in found).strip()
+    if not shown:
+        return UNNAMED
+    if len(shown) <= LONGEST and shown == found:
+        return found
+    return f"{shown[: LONGEST - 9]}_{hashlib.sha256(found.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def grouper(by: str) -> Callable[[Run], str]:

@@ -17,7 +17,7 @@ from mrdsl.profiling.classes import JobClass
 from mrdsl.profiling.cluster import Cluster
 from mrdsl.profiling.family_texts import schedule_text, spec_text
 from mrdsl.profiling.gathering import Gathered, gather
-from mrdsl.profiling.grouping import clustered, grouper, known_features
+from mrdsl.profiling.grouping import class_name, clustered, grouper, known_features
 from mrdsl.profiling.price import Price, parse_price
 from mrdsl.profiling.stage_classes import StageClass
 from mrdsl.profiling.summary import MAX, P95, LeftOut, Taught
@@ -145,12 +145,13 @@ def profile(
     sort: str = "reduce",
     price: str | None = None,
     watch: Watch | None = None,
+    allow_outside: bool = False,
 ) -> Profiles:
     """Profiles of the jobs in logs: see :func:`mrdsl.api.profile`."""
     _check(longest, sort, classes)
     cost = None if price is None else _price(price)
     telling = Telling()
-    logs = find_logs(paths, telling)
+    logs = find_logs(paths, telling, allow_outside)
     with nullcontext() if watch is None else watch(sum(log.size for log in logs)) as progress:
         runs = tuple(read_logs(logs, telling, progress=progress))
     messages = telling.diagnostics()
@@ -198,7 +199,7 @@ def _names(
         raise MrdslError([error("wrong-option", str(problem), None, "write --by name, queue, user or tasks")]) from None
     if cluster:
         return _clusters(runs, classes, seed)
-    names = [group(run) for run in runs]
+    names = [class_name(group(run)) for run in runs]
     of_jobs = {name for run, name in zip(runs, names, strict=True) if isinstance(run, MapReduceJob)}
     names = [
         f"{name}_spark" if name in of_jobs and isinstance(run, SparkApplication) else name

@@ -176,6 +176,7 @@ def _side(result: Result, name: str) -> dict[str, Any]:
         "solver": dict(result.solver),
         "termination": str(result.termination),
         "solution": str(result.solution),
+        "period": result.period,
     }
 
 

@@ -13,7 +13,7 @@ from mrdsl.core.version import __version__
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.spec.spec import Spec
 
-FORMAT = 2
+FORMAT = 3
 
 
 def result_document(result: Result) -> dict[str, Any]:
@@ -51,7 +51,15 @@ def failure_document(
         "seed": spec.seed if spec else None,
         "termination": str(Termination.INFEASIBLE if proven else Termination.ERROR),
         "solution": "none",
-        "objective": {"sense": None, "quantity": None, "value": None, "unit": "", "bound": None, "gap": None},
+        "objective": {
+            "sense": None,
+            "quantity": None,
+            "value": None,
+            "unit": "",
+            "bound": None,
+            "gap": None,
+            "period": None,
+        },
         "plan": None,
         "diagnostics": [as_document(d) for d in diagnostics],
         "seconds": dict(seconds),

@@ -6,14 +6,14 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from mrdsl.core.printable import printable
+from mrdsl.core.printable import printable, shortened
 from mrdsl.core.result import Result, SolutionStatus, Table
-from mrdsl.reporting.text import cell_text, status_text
+from mrdsl.reporting.text import TITLE, cell_text, status_text
 
 
 def print_result(result: Result, console: Console) -> None:
     """Prints a result with ruled tables."""
-    console.print(Text(printable(result.title or result.problem), style="bold"))
+    console.print(Text(printable(shortened(result.title or result.problem, TITLE)), style="bold"))
     for table in result.tables():
         console.print(rich_table(table))
     good = result.solution is not SolutionStatus.NONE

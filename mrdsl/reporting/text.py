@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mrdsl.core.printable import printable
-from mrdsl.core.result import Result, SolutionStatus, Table, Termination
+from mrdsl.core.printable import printable, shortened
+from mrdsl.core.result import Objective, Result, SolutionStatus, Table, Termination
 from mrdsl.core.tolerances import PROVEN, SAME_SUM
+from mrdsl.core.units import show
 
 _STOPS = {
     Termination.OPTIMAL: "optimal",
@@ -31,6 +32,10 @@ def cell_text(value: Any) -> str:
         number = float(value)
         return f"{int(number)}" if abs(number) < 1e15 and number == int(number) else f"{number:.6g}"
     return printable(str(value))
+
+
+TITLE = 200
+"""Characters of a title that a table shows; JSON has it whole."""
 
 
 def table_text(table: Table) -> str:
@@ -62,8 +67,7 @@ def status_text(result: Result) -> str:
     objective = result.objective
     lines = [_STOPS[result.termination]]
     if objective.value is not None:
-        unit = f" {objective.unit}" if objective.unit else ""
-        lines[0] += f": {objective.quantity} {cell_text(objective.value)}{unit}"
+        lines[0] += f": {objective.quantity} {value_text(objective)}"
         lines[0] += _proof(result)
     elif result.solution is SolutionStatus.NONE and result.termination not in (
         Termination.INFEASIBLE,
@@ -76,6 +80,12 @@ def status_text(result: Result) -> str:
         source = f", declared in {result.solver['file']}" if result.solver.get("file") else ""
         lines.append(f"solved by {solver}{form}{source}")
     return "\n".join(lines) + "\n"
+
+
+def value_text(objective: Objective) -> str:
+    """The goal's value with its unit, and the time that it is the cost of."""
+    period = f"for {show(objective.period, 'time')}" if objective.period is not None else ""
+    return " ".join(filter(None, (cell_text(objective.value), objective.unit, period)))
 
 
 def _proof(result: Result) -> str:
@@ -97,7 +107,7 @@ def _gap_text(gap: float) -> str:
 
 def result_text(result: Result) -> str:
     """The whole result for a reader."""
-    head = f"{printable(result.title or result.problem)}\n"
+    head = f"{printable(shortened(result.title or result.problem, TITLE))}\n"
     return "\n".join([head, *(table_text(table) for table in result.tables()), status_text(result)])
 
 

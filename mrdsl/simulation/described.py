@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import heappop, heappush
 from math import inf, nan
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from mrdsl.formulas.stages import parents_of
+from mrdsl.formulas.stages import Parents, parents_of
 from mrdsl.formulas.wave_estimates import least
 from mrdsl.simulation.engine.draws import Sampler, TaskTimes
-from mrdsl.simulation.engine.samplers import Samples, Straggling, sampler
+from mrdsl.simulation.engine.samplers import Samples, sampler, slowdown
 from mrdsl.simulation.engine.scenario import Arrivals, JobClass, Submitters, Users
 from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
@@ -50,7 +51,8 @@ def class_of(
     second. No more than ``limits`` of one job run at once in each."""
     stages, times = _of_stages(node) if node.stages else _of_phases(node, rules.slowstart)
     if rules.stragglers is not None:
-        times = [replace(each, work=_slowed(each.work, rules.stragglers)) for each in times]
+        slow = slowdown(rules.stragglers.share, rules.stragglers.factor)
+        times = [replace(each, slow=slow) for each in times]
     placed = (replace(stage, pool=pools[stage.pool], limit=limits[stage.pool]) for stage in stages)
     return JobClass(JobKind(node.name, tuple(placed)), tuple(times), who, jobs)
 
@@ -77,16 +79,31 @@ def submitters_of(node: Any, users: int, burst: int | None) -> Submitters:
     return Users(users, node.think)
 
 
-def _slowed(times: Sampler, stragglers: Stragglers) -> Sampler:
-    return Straggling(times, stragglers.share, stragglers.factor)
+def first_ready_order(parents: Parents) -> list[int]:
+    """Order stages so that each comes after its parents; of those that may come next, the first written comes first.
+
+    Stages of a cycle are left out.
+    """
+    followers: list[list[int]] = [[] for _ in parents]
+    for number, before in enumerate(parents):
+        for other in before:
+            followers[other].append(number)
+    waiting = [len(before) for before in parents]
+    ready = [number for number, count in enumerate(waiting) if not count]
+    order: list[int] = []
+    while ready:
+        order.append(heappop(ready))
+        for follower in followers[order[-1]]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heappush(ready, follower)
+    return order
 
 
 def _of_stages(node: Any) -> tuple[list[Stage], list[TaskTimes]]:
     """The stages in an order in which each comes after its parents, and their times."""
     parents = parents_of(node.stages)
-    order: list[int] = []
-    while len(order) < len(parents):
-        order.append(next(i for i, p in enumerate(parents) if i not in order and all(each in order for each in p)))
+    order = first_ready_order(parents)
     place = {index: at for at, index in enumerate(order)}
     stages = [
         Stage(node.stages[index].name, node.stages[index].tasks, tuple(place[each] for each in parents[index]), MAP)

@@ -7,7 +7,7 @@ from math import expm1, log
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.simulation.engine.samplers import mean_of
+from mrdsl.simulation.engine.samplers import mean_work
 from mrdsl.simulation.engine.scenario import Arrivals, LossRule, Recorded, Scenario, enough_of
 from mrdsl.spec.simulated import Run
 
@@ -77,7 +77,7 @@ def _killed(scenario: Scenario) -> float:
         for stage, times in zip(each.kind.stages, each.times, strict=True):
             there = [machines for machines in scenario.machines if machines.pool == stage.pool]
             seldom = rule.rate + min((machines.interruptions for machines in there), default=0.0)
-            seconds = mean_of(times.work) / max((machines.speed for machines in there), default=1.0)
+            seconds = mean_work(times) / max((machines.speed for machines in there), default=1.0)
             again = expm1(min(seldom * seconds, LONGEST))
             total += enough_of(each) * stage.tasks * again
             if again and not scenario.faults.shuffle_service and stage.name in needed:
@@ -124,7 +124,7 @@ def _length(scenario: Scenario) -> float:
     arrive = 0.0
     for each in scenario.classes:
         for stage, times in zip(each.kind.stages, each.times, strict=True):
-            work[stage.pool] += enough_of(each) * stage.tasks * mean_of(times.work)
+            work[stage.pool] += enough_of(each) * stage.tasks * mean_work(times)
         if isinstance(each.who, Arrivals):
             arrive = max(arrive, each.jobs / (each.who.rate * each.who.burst))
         elif isinstance(each.who, Recorded):

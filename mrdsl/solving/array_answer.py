@@ -10,19 +10,17 @@ import numpy as np
 from mrdsl.contracts.family import Needs
 from mrdsl.core.answer import Answer, Reply
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.linear_program import Array, LinearProgram
-from mrdsl.core.result import Limits, SolutionStatus, Termination
+from mrdsl.core.linear_program import WORST, Array, LinearProgram
+from mrdsl.core.result import CUT_SHORT, Limits, SolutionStatus, Termination
 from mrdsl.core.source import Span
-from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import registry
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
-from mrdsl.solving.programs import solve_program
+from mrdsl.solving.programs import solve_program, without_relaxed_point
 from mrdsl.solving.request import DEFAULT_GAP
 
 RowName = Callable[[int], str]
-_CUT_SHORT = (Termination.TIME_LIMIT, Termination.NODE_LIMIT, Termination.INTERRUPTED)
 
 
 def solve_arrays(
@@ -55,7 +53,7 @@ def solve_arrays(
 
 def _no_worse(reply: Reply, program: LinearProgram, start: Array | None) -> Reply:
     """The reply of a search that was cut short, with the point that it began at where it has none as good."""
-    if start is None or reply.termination not in _CUT_SHORT:
+    if start is None or reply.termination not in CUT_SHORT:
         return reply
     value, sign = program.objective(start), -1.0 if program.maximize else 1.0
     if reply.values is not None and sign * program.objective(reply.values) <= sign * value:
@@ -67,10 +65,11 @@ def checked_point(
     solver: str, solver_version: str | None, reply: Reply, program: LinearProgram, row_name: RowName
 ) -> tuple[Point | None, Answer | None]:
     """The point of a reply, made exact, or the answer that refuses one that breaks the program."""
+    reply = without_relaxed_point(reply, program)
     if reply.values is None:
         return None, None
     worst, row = program.violation(reply.values)
-    if worst > FEASIBILITY * 10:
+    if worst > WORST:
         return None, refused_point(solver, solver_version, worst, None if row is None else row_name(row))
     values = program.with_whole_numbers(np.clip(reply.values, program.lower, program.upper))
     return Point(values, program.objective(values), program.goal_size(values), program.fixed), None

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pyomo.core as pyo
+
 from mrdsl.contracts.family import Needs
 from mrdsl.core import watching
 from mrdsl.core.answer import Answer, Reply
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import Array, LinearProgram, Names
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.core.source import Span
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import flat, registry
 from mrdsl.solving.array_answer import checked_point, refuse_what_it_cannot, refused_point, with_gap
 from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values, scaled_goal
@@ -18,7 +23,7 @@ from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require, version
 from mrdsl.solving.nonlinear_file import NonlinearModel, nonlinear_model, variables_of
-from mrdsl.solving.programs import in_worker, options_of, solve_program, through_pyomo
+from mrdsl.solving.programs import in_worker, options_of, solve_program, through_pyomo, without_relaxed_point
 from mrdsl.solving.request import Request
 
 
@@ -42,6 +47,8 @@ def solve_model(
     declared = registry.find(solver, span) if isinstance(solver, str) else solver
     needs = needs or Needs("LP")
     limits = with_gap(limits or Limits())
+    if fixed_outside(model):
+        return Answer(Termination.INFEASIBLE, SolutionStatus.NONE, solver=declared.name)
     program = linear_program(model)
     kind = program[0].kind if program else None
     nonlinear = None if program else nonlinear_model(model)
@@ -91,6 +98,49 @@ def judge(
     return answer_of(solver, solver_version, reply, point, limits, program.maximize, duals)
 
 
+def fixed_outside(model: Any) -> str:
+    """Return the name of a variable that is fixed outside its bounds, "" if none is."""
+    for variable in model.component_data_objects(pyo.Var, descend_into=True):
+        if variable.fixed and variable.value is not None:
+            low, high = variable.bounds
+            slack = FEASIBILITY * max(1.0, abs(variable.value))
+            if (low is not None and variable.value < low - slack) or (
+                high is not None and variable.value > high + slack
+            ):
+                return str(variable.name)
+    return ""
+
+
+def answer_in(model: Any, solver: str) -> Answer:
+    """Return what the values of a Pyomo model's variables come to, checked against the model; no bound is known.
+
+    Raises MrdslError ``no-plan`` if no variable has a value.
+    """
+    if all(variable.value is None for variable in variables_of(model)):
+        message = "no variable of the model has a value: nothing has solved it"
+        hint = "solve it first, such as by `pyomo.environ.SolverFactory('appsi_highs').solve(compiled.model)`"
+        raise MrdslError([error("no-plan", message, None, hint)])
+    outside = fixed_outside(model)
+    if outside:
+        return refused_point(solver, None, 1.0, f"that bounds {outside}")
+    fill_the_unused(model)
+    extracted = linear_program(model)
+    if extracted is not None:
+        program, names = extracted
+        values = np.array([variable.value for variable in names.variables], dtype=np.float64)
+        reply = Reply(Termination.COMPLETED, values)
+        return judge(solver, None, reply, program, names, Limits())
+    nonlinear = nonlinear_model(model)
+    nonlinear.variables = variables_of(model)
+    values = np.array([variable.value for variable in nonlinear.variables], dtype=np.float64)
+    worst, row, value = nonlinear.load_checked(values)
+    if value is None:
+        return refused_point(solver, None, worst, row)
+    point = Point(values, value, nonlinear.goal_size())
+    reply = Reply(Termination.COMPLETED, values)
+    return answer_of(solver, None, reply, point, with_gap(Limits()), nonlinear.maximize, {})
+
+
 def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) -> Answer:
     factor = model.natural_scale()
     if solver.pyomo is not None:
@@ -110,7 +160,7 @@ def _solve_nonlinear(solver: SolverFile, model: NonlinearModel, limits: Limits) 
 
 
 def _judge_nonlinear(solver: SolverFile, reply: Reply, model: NonlinearModel, limits: Limits) -> Answer:
-    point = None
+    point, reply = None, without_relaxed_point(reply, model)
     if reply.values is not None:
         worst, row, value = model.load_checked(reply.values)
         if value is None:

@@ -48,19 +48,33 @@ class NonlinearModel:
 
         A point that violates the model is taken out again, and the value is None.
         """
-        everything = list(self.model.component_data_objects(pyo.Var, descend_into=True))
-        before = [variable.value for variable in everything]
+        before = self._values()
         fill_the_unused(self.model)
         self._load(values.tolist())
         worst, where = self._worst()
         if worst > TOLERANCE:
-            for variable, value in zip(everything, before, strict=True):
-                variable.set_value(value, skip_validation=True)
+            self._restore(before)
             return worst, where, None
         self._load([_whole(variable, value) for variable, value in zip(self.variables, values.tolist(), strict=True)])
         if self._worst()[0] > TOLERANCE:
             self._load(values.tolist())
         return worst, where, float(pyo.value(objective_of(self.model)))
+
+    def is_only_fractional(self, values: Array) -> bool:
+        """Return True if the point keeps the model, and only its whole numbers are fractions."""
+        before = self._values()
+        fill_the_unused(self.model)
+        self._load(values.tolist())
+        worst, relaxed = self._worst()[0], self._worst(relaxed=True)[0]
+        self._restore(before)
+        return worst > TOLERANCE >= relaxed
+
+    def _values(self) -> list[tuple[Any, Any]]:
+        return [(each, each.value) for each in self.model.component_data_objects(pyo.Var, descend_into=True)]
+
+    def _restore(self, before: list[tuple[Any, Any]]) -> None:
+        for variable, value in before:
+            variable.set_value(value, skip_validation=True)
 
     def natural_scale(self) -> float:
         """The power of two by which the goal's largest linear coefficient comes to its natural size, as in a linear
@@ -79,12 +93,12 @@ class NonlinearModel:
         for variable, value in zip(self.variables, values, strict=True):
             variable.set_value(value, skip_validation=True)
 
-    def _worst(self) -> tuple[float, str | None]:
+    def _worst(self, relaxed: bool = False) -> tuple[float, str | None]:
         worst, where = 0.0, None
         for variable in self.variables:
             low, high = variable.bounds
             violation = _beyond(variable.value, low, high)
-            if variable.is_integer():
+            if variable.is_integer() and not relaxed:
                 violation = max(violation, abs(variable.value - round(variable.value)) * TOLERANCE / INTEGRALITY)
             if violation > worst:
                 worst, where = violation, variable.name

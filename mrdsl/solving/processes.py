@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 from mrdsl.core.guarded import forget_group, guarded, share_guard, watch_group
 
+MARK = "MRDSL_PROGRAM"
+"""The variable by which a program's children are known, whatever session they are in."""
+MOST_ROUNDS = 50
+PAUSE = 0.01
 _SET_PARENT_DEATH_SIGNAL = 1
 _DEFERRED = tuple(
     getattr(signal, name)
@@ -75,17 +82,19 @@ def start(
     elif _LIBC is not None:  # a function between fork and exec is not safe beside other threads
         started = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(parent), str(guard), *line]
         passed = (guard,)
+    mark = f"{os.getpid()}-{secrets.token_hex(16)}"
     process = _Program(
         started,
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**os.environ, **environment, MARK: mark},
         start_new_session=True,
         preexec_fn=prepare,
         pass_fds=passed,
     )
+    process.mark = mark
     watch_group(process.pid)
     return process
 
@@ -94,6 +103,7 @@ class _Program(subprocess.Popen[bytes]):
     """A program that tells the guard of itself before it runs, so that no moment of this process's end loses it."""
 
     pid = 0
+    mark = ""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         try:
@@ -107,9 +117,37 @@ class _Program(subprocess.Popen[bytes]):
 def end(process: subprocess.Popen[bytes]) -> int:
     """Ends a program that :func:`start` started, with all its children; its exit code."""
     end_group(process.pid)
+    if isinstance(process, _Program):
+        _end_marked(process.mark)
     code = process.wait()
     forget_group(process.pid)
     return code
+
+
+def _end_marked(mark: str) -> None:
+    """End what a program started in sessions of its own, which its group does not hold (Linux only).
+
+    Children inherit the environment: whoever has the mark was started by the program. One that is ended may have
+    started another meanwhile, so they are sought until there are none.
+    """
+    for _ in range(MOST_ROUNDS if mark and sys.platform == "linux" else 0):
+        found = list(_marked(f"{MARK}={mark}".encode()))
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(PAUSE)
+
+
+def _marked(wanted: bytes) -> Iterator[int]:
+    """Processes that run with a word in their environment; one that has ended has none."""
+    for entry in os.scandir("/proc"):
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                words = Path(entry.path, "environ").read_bytes().split(b"\0")
+                if wanted in words:
+                    yield int(entry.name)
 
 
 def end_group(leader: int) -> None:

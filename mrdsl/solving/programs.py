@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil, inf
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from mrdsl.core import watching
 from mrdsl.core.answer import Reply
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.guarded import scratch_folder
-from mrdsl.core.linear_program import Array, LinearProgram
-from mrdsl.core.result import Limits, Termination
+from mrdsl.core.linear_program import WORST, Array, LinearProgram
+from mrdsl.core.result import CUT_SHORT, Limits, Termination
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import registry
 from mrdsl.solving.backends.program import solve_with_command
@@ -99,7 +99,7 @@ def _optimum(program: LinearProgram, reply: Reply) -> Optimum | None:
     if reply.termination is not Termination.OPTIMAL or reply.values is None or reply.value is None:
         raise UnsolvedError("; ".join(filter(None, [str(reply.termination), reply.message])))
     worst, _ = program.violation(reply.values)
-    if worst > FEASIBILITY * 10:
+    if worst > WORST:
         raise UnsolvedError(f"its solution violates the program by {worst:.2g} (relative)")
     return Optimum(reply.values, reply.value)
 
@@ -123,12 +123,37 @@ def solve_program(
     factor = program.natural_scale()
     asked = program.without_fixed().minimized().scaled(factor)
     own = (-1.0 if program.maximize else 1.0) / factor
+    begun = time.monotonic()
     with watching.times(own, program.fixed):
         reply = _ask(solver, asked, limits, want_duals, start)
-    reply = _decided(reply)
+    reply = _decided(without_relaxed_point(reply, asked, _is_late(begun, limits)))
     if reply.undecided:
         reply = _settle(solver, asked, limits)
     return reply.times(own).plus(program.fixed)
+
+
+class Model(Protocol):
+    """A model that can tell the points of its relaxation."""
+
+    def is_only_fractional(self, x: Array) -> bool: ...
+
+
+def without_relaxed_point(reply: Reply, model: Model, late: bool = False) -> Reply:
+    """Take the point of the relaxation out of the reply of a search that was cut short.
+
+    CBC that its limit stops before it branches writes such a point, and calls it optimal.
+
+    Args:
+        late: True if the time limit has passed, whatever the solver says of it.
+    """
+    claimed = late and reply.termination in (Termination.OPTIMAL, Termination.COMPLETED)
+    if reply.values is None or not (claimed or reply.termination in CUT_SHORT):
+        return reply
+    if not model.is_only_fractional(reply.values):
+        return reply
+    if claimed:
+        return Reply(Termination.TIME_LIMIT)
+    return replace(reply, values=None, value=None)
 
 
 def _decided(reply: Reply) -> Reply:
@@ -206,7 +231,10 @@ def through_pyomo(solver: SolverFile, limits: Limits, **what: Any) -> Reply:
     with scratch_folder() as folder:
         request = Request(factory=solver.pyomo.factory, options=options_of(solver, limits), folder=str(folder), **what)
         reply = run_in_worker(solve, request, limits.time)
-    late = limits.time is not None and time.monotonic() - begun >= _NEARLY * limits.time
-    if late and reply.termination in (Termination.COMPLETED, Termination.NODE_LIMIT):
+    if _is_late(begun, limits) and reply.termination in (Termination.COMPLETED, Termination.NODE_LIMIT):
         return replace(reply, termination=Termination.TIME_LIMIT)
     return reply
+
+
+def _is_late(begun: float, limits: Limits) -> bool:
+    return limits.time is not None and time.monotonic() - begun >= _NEARLY * limits.time

@@ -1,25 +1,18 @@
-"""``"package.module:name"``, as solver files name functions; nothing else in mrdsl refers to code by a string."""
+"""Functions that solver files name: ``"package.module:name"``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.lazy import function_named
 from mrdsl.solving.declaration import SolverFile
 
 if TYPE_CHECKING:
     from mrdsl.core.plugins import Plugin
     from mrdsl.core.source import Span
-
-
-def function_named(reference: str) -> Callable[..., Any]:
-    """The function behind ``"package.module:name"``. Raises ImportError or AttributeError where there is none."""
-    module, _, name = reference.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
 
 
 def loaded(solver: SolverFile, reference: str) -> tuple[Callable[..., Any], Plugin | None]:

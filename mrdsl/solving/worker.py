@@ -271,6 +271,7 @@ def _fork(call: Call, output: int) -> _Started:
     sys.stdout.flush()
     sys.stderr.flush()
     parent = os.getpid()
+    _end_threads_of_highs()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
@@ -294,6 +295,13 @@ def _fork(call: Call, output: int) -> _Started:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
     return child, Connection(to_child, readable=False), Connection(from_child, writable=False), reap
+
+
+def _end_threads_of_highs() -> None:
+    """End the threads that HiGHS keeps once it ran in this process: in a fork, HiGHS would wait for them for ever."""
+    highspy = sys.modules.get("highspy")
+    if highspy is not None:
+        highspy.Highs.resetGlobalScheduler(True)
 
 
 def _spawn(call: Call, output: int) -> _Started:

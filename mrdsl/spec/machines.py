@@ -36,7 +36,7 @@ class Resources(Node):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Container(Node):
-    """What tasks take of a VM, from which the slots of every VM type follow by the scarcer resource."""
+    """What tasks take of a VM, from which the slots of every VM type follow, by cores and by memory."""
 
     map: Resources | None = block(Resources, "one map task")
     reduce: Resources | None = block(Resources, "one reduce task")

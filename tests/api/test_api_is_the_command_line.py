@@ -13,8 +13,8 @@ from mrdsl.core.resources import resource
 from tests.command_lines import run_here
 
 MODELS = Path(str(resource("models")))
-OF_A_TERMINAL = {"new", "lsp", "show", "schema", "solvers"}
-"""Commands that print what the package holds, or serve an editor."""
+OF_A_TERMINAL = {"new", "lsp", "show", "schema", "solvers", "experiment"}
+"""Commands that print what the package holds, serve an editor, or say where something moved."""
 TOO_TIGHT = """problem capacity "too tight"
 vm m5 { on_demand { price = 0.2 USD/h } }
 class a { coefficients { A = 100 s, B = 50 s, C = 5 s }, slots { map = 2, reduce = 1 }, jobs = 2, deadline = 1 min,
@@ -92,16 +92,6 @@ def test_a_solution_file_is_read(tmp_path: Path) -> None:
     read = mrdsl.read(spec, tmp_path / "solution.sol")
     assert read.value == pytest.approx(result.value)
     assert read.bound is None
-
-
-def test_studies_are_listed_and_run(tmp_path: Path) -> None:
-    studies = {study.name: study for study in mrdsl.experiments()}
-    assert "capacity-cases" in studies
-    with pytest.raises(mrdsl.MrdslError, match="there is no study"):
-        mrdsl.experiment("capacity-case", tmp_path / "out")
-    with pytest.raises(mrdsl.MrdslError, match="has no option"):
-        mrdsl.experiment("capacity-cases", tmp_path / "out", nothing=1)
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_code_is_explained() -> None:

@@ -47,23 +47,23 @@ def test_a_solver_does_not_outlive_its_user(stop: signal.Signals, tmp_path: Path
         assert "Traceback" not in err
 
 
-def test_an_experiment_of_many_solves_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A solve makes a result of KeyboardInterrupt; an experiment must not go on with the next one."""
-    from mrdsl.cli import cli
+def test_a_study_of_many_solves_ends_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A solve makes a result of KeyboardInterrupt; a study of many solves must not go on with the next one."""
     from mrdsl.cli.boundary import run
-    from mrdsl.contracts.family import Experiment
+    from studies.__main__ import studies
+    from studies.catalogue import Study
 
-    def study(folder: Path, bench: object, **options: object) -> list[object]:
+    def study(folder: Path, **options: object) -> list[object]:
         with contextlib.suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         raise AssertionError("goes on")
 
     before = signal.getsignal(signal.SIGINT)
-    many = Experiment("many", "a study that is interrupted", study)
-    monkeypatch.setattr("mrdsl.planning.studies.known_studies", lambda tell: {"many": many})
-    monkeypatch.setattr(sys, "argv", ["mrdsl", "experiment", "many", "-o", str(tmp_path)])
+    many = Study("many", "a study that is interrupted", study)
+    monkeypatch.setattr("studies.running.STUDIES", {"many": many})
+    monkeypatch.setattr(sys, "argv", ["studies", "many", "-o", str(tmp_path)])
     try:
-        assert run(cli) == 4
+        assert run(studies) == 4
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -118,7 +118,7 @@ def test_a_user_without_name_and_home(command: list[str]) -> None:
 
 def test_a_study_gives_the_handler_of_ctrl_c_back() -> None:
     from mrdsl.cli.boundary import StoppedError
-    from mrdsl.cli.experiment import _stopped_as_a_whole
+    from studies.__main__ import _stopped_as_a_whole
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(StoppedError), _stopped_as_a_whole():

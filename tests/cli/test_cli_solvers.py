@@ -67,7 +67,7 @@ def test_compile_solve_elsewhere_read_back(ending: str, tmp_path: Path) -> None:
 
     model = tmp_path / f"x.{ending}"
     done = mrdsl("compile", REFERENCE, "-o", model)
-    assert (done.returncode, done.stdout.split()) == (0, [str(model), str(tmp_path / "x.names.json")])
+    assert (done.returncode, done.stdout.split()) == (0, [str(model), str(tmp_path / f"{model.name}.names.json")])
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     solver.readModel(str(model))
@@ -129,7 +129,7 @@ def test_what_is_wrong_is_told_in_one_message(case: str) -> None:
 
 def test_names_lead_to_the_lines_of_the_spec(tmp_path: Path) -> None:
     mrdsl("compile", REFERENCE, "-o", tmp_path / "x.lp")
-    names = json.loads((tmp_path / "x.names.json").read_text(encoding="utf-8"))
+    names = json.loads((tmp_path / "x.lp.names.json").read_text(encoding="utf-8"))
     lines = REFERENCE.read_text(encoding="utf-8").splitlines()
     for name, entry in names["columns"].items():
         if name.startswith("admitted."):

@@ -62,7 +62,6 @@ THERE = {
     "compile": "compile q.mrspec -o there.lp",
     "sweep": "sweep q.mrspec --seeds 1..2 -o there.csv",
     "new": "new capacity -o there",
-    "experiment": "experiment joint-sizes -o .",
 }
 
 
@@ -74,10 +73,25 @@ def test_a_file_that_is_there_is_kept(case: str, monkeypatch: pytest.MonkeyPatch
     assert files() == before
 
 
+def test_a_model_in_two_formats_has_the_names_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    for ending in ("lp", "mps", "nl", "gms"):
+        assert mrdsl(monkeypatch, "compile", "q.mrspec", "-o", f"m.{ending}") == 0
+        assert Path(f"m.{ending}.names.json").is_file()
+
+
+def test_no_command_prints_the_help_line_by_line(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    assert mrdsl(monkeypatch) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("Usage: mrdsl [OPTIONS] COMMAND [ARGS]...\n\n")
+    assert "\n  solve " in shown.err
+    assert "\\n" not in shown.err
+
+
 def test_names_beside_a_model_are_kept_too(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
-    Path("m.names.json").write_text("precious", encoding="utf-8")
+    Path("m.lp.names.json").write_text("precious", encoding="utf-8")
     assert mrdsl(monkeypatch, "compile", "q.mrspec", "-o", "m.lp") == 2
-    assert "`m.names.json` is there already" in capsys.readouterr().err
+    assert "`m.lp.names.json` is there already" in capsys.readouterr().err
     assert not Path("m.lp").exists()
 
 
@@ -119,7 +133,6 @@ INPUTS = {
     "a solution": "read q.mrspec --solution x.sol -o x.sol",
     "a trace": "simulate bounds.mrspec --runs 1 --trace bounds.mrspec",
     "one of two": "compare q.mrspec main.mrspec -o main.mrspec",
-    "a study's": "experiment schedule-run -o folder --set spec=folder/in.mrspec",
     "a sweep's": "sweep in.csv --seeds 1..2 -o in.csv",
     "a sweep's journal": "sweep x.csv.part --seeds 1..2 -o x.csv",
 }
@@ -190,9 +203,9 @@ def test_one_file_takes_one_output(monkeypatch: pytest.MonkeyPatch, capsys: Show
 
 def test_a_hyphen_is_standard_output(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     for command, version in (
-        ("solve q.mrspec", 2),
+        ("solve q.mrspec", 3),
         ("compare q.mrspec q.mrspec", 1),
-        ("simulate bounds.mrspec --runs 1", 2),
+        ("simulate bounds.mrspec --runs 1", 3),
     ):
         assert mrdsl(monkeypatch, *command.split(), "-o", "-") == 0
         assert json.loads(capsys.readouterr().out)["format"] == version

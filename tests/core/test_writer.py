@@ -305,3 +305,37 @@ def test_a_folder_is_filled_by_one_run(tmp_path: Path) -> None:
     assert names(tmp_path / "study") == []
     with claimed(tmp_path / "study"):
         pass
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_that_nobody_reads_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a thread: to open such a pipe to write waits for ever."""
+    monkeypatch.setattr(files, "READER_SECONDS", 0.1)
+    os.mkfifo(tmp_path / "pipe")
+    told: list[MrdslError] = []
+
+    def write() -> None:
+        try:
+            write_text(tmp_path / "pipe", "unread")
+        except MrdslError as refused:
+            told.append(refused)
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    writer.join(30)
+    assert not writer.is_alive()
+    (diagnostic,) = told[0].diagnostics
+    assert diagnostic.code == "unwritable-file"
+    assert "no program reads this pipe" in diagnostic.message
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_takes_more_than_it_holds(tmp_path: Path) -> None:
+    """A pipe holds 64 kB: what is written waits for the reader then, and is not lost."""
+    os.mkfifo(tmp_path / "pipe")
+    said: list[bytes] = []
+    reader = threading.Thread(target=lambda: said.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    write_text(tmp_path / "pipe", "x" * 1_000_000)
+    reader.join(30)
+    assert [len(each) for each in said] == [1_000_000]

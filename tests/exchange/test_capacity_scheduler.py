@@ -19,9 +19,9 @@ from mrdsl.exchange.capacity_scheduler_writer import capacity_scheduler
 from mrdsl.exchange.queue_tree import Queue, mistakes, percentages
 from mrdsl.exchange.targets.deployment import Wishes
 from mrdsl.exchange.targets.naming import queue_names
-from mrdsl.families.joint.studies.instances import instance
 from mrdsl.planning.exporting import export
 from mrdsl.planning.solve_spec import solve
+from studies.joint_instances import instance
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))

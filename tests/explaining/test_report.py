@@ -23,6 +23,7 @@ from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.markdown import markdown
 from mrdsl.reporting.report import Listing, Part, Report
 from mrdsl.simulation.settings import Settings
+from studies.__main__ import studies
 from tests.families.capacity.type_specs import random_types
 from tests.families.foreign.installing import SHOP, install
 from tests.families.foreign.shop import REFERENCE as REFERENCE_OF_SHOP
@@ -247,8 +248,8 @@ def test_a_run_stands_beside_the_estimates() -> None:
 
 def test_a_study_has_a_report(tmp_path: Path) -> None:
     page = tmp_path / "study.md"
-    words = ["experiment", "joint-instances", "-o", str(tmp_path / "study"), "--report", str(page)]
-    done = CliRunner().invoke(cli, words, standalone_mode=False, catch_exceptions=False)
+    words = ["joint-instances", "-o", str(tmp_path / "study"), "--report", str(page)]
+    done = CliRunner().invoke(studies, words, standalone_mode=False, catch_exceptions=False)
     assert done.return_value is None
     text = page.read_text(encoding="utf-8")
     assert text.startswith("# Study joint-instances")

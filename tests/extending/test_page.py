@@ -107,7 +107,7 @@ def test_every_hook_of_a_family_is_there() -> None:
     named = words(rows("hook")) - DATA - {"subject to"}
     assert named == hooks
     guarded = guarded_family.RETURNS.keys() | guarded_family.OF_FORMULATIONS.keys()
-    assert hooks - guarded == {"experiments", "exports"}  # guarded one by one
+    assert hooks - guarded == {"exports"}  # guarded one by one
 
 
 def test_kinds_and_groups_are_there() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.contracts.family import Experiment, Family, GoalKind, Promise
+from mrdsl.contracts.family import Family, GoalKind, Promise
 from mrdsl.core.result import Plan
 from mrdsl.extending import families as contract
 from mrdsl.families import SHIPPED, family
@@ -93,11 +93,6 @@ BROKEN: dict[str, tuple[contract.Declares, dict[str, Any], str]] = {
         {"measure": lambda spec: 0.0},
         "`measure` does not take 2 values",
     ),
-    "a study that leaves its cases to nobody": (
-        contract.its_studies_take_their_options,
-        {"experiments": (Experiment("cases", "a study", lambda output, bench: (), by_cases=True),)},
-        "the study cases goes by cases, but takes no `mapper`",
-    ),
     "a method that is not there": (contract.a_method_of_its_own_serves_it, {"method": "greedy"}, "no pipeline that"),
 }
 
@@ -110,9 +105,7 @@ def test_what_a_family_does_not_keep_is_found(fault: str) -> None:
     assert "the family `shop`" in told.message
 
 
-def test_studies_and_exports_have_names_of_their_own() -> None:
-    studies = [experiment.name for name in FAMILIES for experiment in _family(name).experiments]
-    assert len(studies) == len(set(studies))
+def test_exports_have_names_of_their_own() -> None:
     for name in FAMILIES:
         targets = _family(name).targets
         exports = [own.name for own in _family(name).exports]

@@ -15,12 +15,12 @@ import pytest
 
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.lazy import function_named
 from mrdsl.extending import pipelines as contract
 from mrdsl.families import SHIPPED
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SHIPPED as COMES_WITH_MRDSL
 from mrdsl.solving.declaration import Pipeline
-from mrdsl.solving.references import function_named
 
 ROOT = Path(__file__).resolve().parents[2]
 FROM_A_FILE = (int, float, str, bool, type(None))

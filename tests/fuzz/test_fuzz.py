@@ -76,8 +76,8 @@ def solved(data: bytes, name: str) -> list[str]:
     """A solve with a short limit, and the model as a file."""
     Path("s.mrspec").write_bytes(data)
     found = faults(["solve", "s.mrspec", "--json", "--time-limit", "1", "-o", "out.json"], ("out.json",))
-    found += faults(["compile", "s.mrspec", "-o", "m.lp"], ("m.lp", "m.names.json"))
-    for left in ("out.json", "m.lp", "m.names.json"):
+    found += faults(["compile", "s.mrspec", "-o", "m.lp"], ("m.lp", "m.lp.names.json"))
+    for left in ("out.json", "m.lp", "m.lp.names.json"):
         Path(left).unlink(missing_ok=True)
     return found
 

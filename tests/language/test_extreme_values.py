@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+import mrdsl
 from mrdsl.cli.inputs import parameters
+from mrdsl.core import budgets
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.language.evaluate import FUNCTIONS
 from mrdsl.language.loading import load_text
+from mrdsl.reporting.text import result_text
 from mrdsl.spec.distributions import DISTRIBUTIONS
 
 HEAD = "problem capacity\nseed = 1\nparam n = 1\nvm m5 { on_demand { price = 0.192 USD/h } }\nminimize cost\n"
@@ -190,3 +193,43 @@ def test_a_data_file_holds_numbers_or_is_refused(content: str, tmp_path: Path) -
         told = load_text(HEAD + CLASS, given).diagnostics
     assert {d.code for d in told} & {"unreadable-file", "wrong-value", "not-a-number", "number-too-large"}
     assert all(len(d.message) <= 400 for d in told)
+
+
+def extending(bases: dict[str, str]) -> str:
+    blocks = "".join(f"class {name} extends {base} {{ }}\n" for name, base in bases.items())
+    return f"problem capacity\nvm m5 {{ on_demand {{ price = 0.192 USD/h }} }}\n{blocks}minimize cost\n"
+
+
+@pytest.mark.parametrize("blocks", [65, 66, 200, 3000])
+def test_a_chain_of_blocks_that_is_too_deep_is_one_short_message(blocks: int) -> None:
+    chain = {f"a{number}": f"a{number - 1}" for number in range(1, blocks)}
+    base = "class a0 { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }\n"
+    whole = extending(chain).replace("minimize", base + "jobs = 2..2, deadline = 10 min, penalty = 20 USD }\nminimize")
+    found = [each for each in load_text(whole).diagnostics if each.severity == "error"]
+    assert [each.code for each in found] == ([] if blocks <= budgets.EXTENDS_DEPTH + 1 else ["nested-too-deeply"])
+
+
+@pytest.mark.parametrize(("blocks", "code"), [(1, "cycle"), (2, "cycle"), (9, "cycle"), (60, "cycle"), (3000, "deep")])
+def test_a_cycle_of_blocks_is_one_short_message(blocks: int, code: str) -> None:
+    """Of a cycle, of a block that leads into it, and of a second cycle: a message for each cycle."""
+    names = [f"{'x' * 50}{number}" for number in range(blocks)]
+    cycle = {name: names[(number + 1) % blocks] for number, name in enumerate(names)}
+    found = load_text(extending({**cycle, "into": names[0]})).diagnostics
+    assert [each.code for each in found] == ["extends-cycle" if code == "cycle" else "nested-too-deeply"]
+    assert len(found[0].message) < 600
+    found = load_text(extending({**cycle, "other": "other"})).diagnostics
+    assert len(found) == 2
+
+
+def test_a_title_of_megabytes_is_shown_in_short() -> None:
+    spec = mrdsl.loads(f'problem capacity "{"x" * 2_000_000}"\n{BODY}')
+    result = mrdsl.solve(spec)
+    assert result.title == "x" * 2_000_000
+    assert len(result_text(result)) < 10_000
+
+
+BODY = """vm m5 { on_demand { price = 0.192 USD/h } }
+class a { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }
+  jobs = 2..2, deadline = 10 min, penalty = 20 USD }
+minimize cost
+"""

@@ -245,7 +245,8 @@ def test_the_commands_exit_code_is_for_a_nightly_job(tmp_path: Path) -> None:
     assert "rent 5 m5 on demand (10 to 15)\n" in more.output
     document = json.loads((tmp_path / "todo.json").read_text())
     assert [one["text"] for one in document["changes"]] == PAIRS["more jobs"][2]
-    assert document["objective"] == {"quantity": "cost", "unit": "USD", "before": 20.0, "after": 30.0}
+    objective = {"quantity": "cost", "unit": "USD", "before": 20.0, "after": 30.0, "period": 3600.0}
+    assert document["objective"] == objective
     assert document["changes"][1] | {"text": ""} == {
         "action": "rent",
         "what": "m5 on demand",

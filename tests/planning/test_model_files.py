@@ -154,7 +154,7 @@ def test_names_lead_back_to_the_lines_of_the_spec(ending: str, tmp_path: Path) -
     model.room = pyo.Constraint(expr=(1, model.x["a"] + model.x["b"], 7))
     model.spans = {"x": Span("s.mrspec", 3, 1, 3, 9), ("enough", "b"): Span("s.mrspec", 8, 3, 8, 9)}
     path = write_model(model, tmp_path / f"x.{ending}")[0]
-    names = json.loads((tmp_path / "x.names.json").read_text(encoding="utf-8"))
+    names = json.loads((tmp_path / f"x.{ending}.names.json").read_text(encoding="utf-8"))
     text = path.with_suffix(".col").read_text(encoding="utf-8") if ending == "nl" else path.read_text(encoding="utf-8")
     assert {entry["component"] for entry in names["columns"].values()} == {"x[a]", "x[b]"}
     assert all(name in text for name in names["columns"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -16,8 +18,10 @@ import pytest
 import mrdsl
 from mrdsl.core.resources import resource
 from mrdsl.planning import migrations
+from mrdsl.planning.opening import read_file
 from mrdsl.planning.saved_plans import fingerprint, read_saved
 from mrdsl.planning.verified_plans import verify
+from tests.command_lines import run_here
 
 MODELS = Path(str(resource("models")))
 
@@ -341,3 +345,83 @@ def test_a_joint_plan_of_the_first_version_is_one_of_fractions_too() -> None:
     assert found.result.spec.facts.whole == "no"
     assert mrdsl.solve(found.result.spec).value == pytest.approx(fractions.value)
     assert mrdsl.solve(spec).value == slots.value > fractions.value
+
+
+STAGES = """problem capacity "recorded"
+vm m5 { on_demand { price = 0.192 USD/h } }
+class a {
+  stage "in" { tasks = 8, avg = 20 s, max = 30 s, samples = "times.txt" }
+  stage out { tasks = 4, avg = 10 s, max = 12 s, after = ["in"] }
+  slots { task = 4 }, jobs = 1..2, deadline = 10 min, penalty = 20 USD
+}
+minimize cost
+"""
+
+
+def with_samples(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "times.txt").write_text("".join(f"{time}\n" for time in (18, 19, 20, 21, 22, 30)))
+    (folder / "night.mrspec").write_text(STAGES)
+    return folder / "night.mrspec"
+
+
+def test_a_plan_of_stages_with_samples_is_read_back(tmp_path: Path) -> None:
+    """Its plan holds the stages, and these name the file of their times."""
+    result = mrdsl.solve(mrdsl.load(with_samples(tmp_path)))
+    text = result.to_json()
+    back = mrdsl.Result.from_json(text)
+    assert back == result
+    assert back.to_json() == text
+    assert verify(read_saved(text)).found == ()
+    assert mrdsl.simulate(back) == mrdsl.simulate(result)
+
+
+def all_texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in all_texts(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in all_texts(item)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("plan", ["plan.json", "plans/night/plan.json", "../plan.json"])
+def test_a_saved_plan_names_its_files_as_seen_from_its_own(plan: str, tmp_path: Path) -> None:
+    """The folder of spec and plan moves, and the plan neither changes nor loses its files."""
+    texts = []
+    for machine in ("one", "two"):
+        home = tmp_path / machine
+        with_samples(home / "repo")
+        target = home / "repo" / plan
+        target.parent.mkdir(parents=True, exist_ok=True)
+        assert run_here(("solve", "night.mrspec", "-o", plan), home / "repo").exit_code == 0
+        document = json.loads(target.read_text())
+        assert not [text for text in all_texts(document) if str(tmp_path) in text]
+        texts.append({key: value for key, value in document.items() if key != "seconds"})
+    assert texts[0] == texts[1]
+    (tmp_path / "one").rename(tmp_path / "three")
+    saved = read_file(tmp_path / "three" / "repo" / plan)
+    assert {file.state() for file in saved.files} == {"same"}
+    assert {Path(file.path).parent for file in saved.files} == {tmp_path / "three" / "repo"}
+
+
+def test_a_plan_behind_a_link_or_a_pipe_names_files_that_are_found(tmp_path: Path) -> None:
+    """Read by the link, by its target, and from another folder than the one of /dev/stdout."""
+    with_samples(tmp_path / "repo")
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "repo" / "plan.json").symlink_to("../plans/real.json")
+    assert run_here(("solve", "night.mrspec", "-o", "plan.json"), tmp_path / "repo").exit_code == 0
+    for place in (tmp_path / "repo" / "plan.json", tmp_path / "plans" / "real.json"):
+        assert {file.state() for file in read_file(place).files} == {"same"}
+    command = [sys.executable, "-m", "mrdsl", "solve", "night.mrspec", "-o", "/dev/stdout"]
+    done = subprocess.run(command, cwd=tmp_path / "repo", capture_output=True, text=True, check=True)
+    (tmp_path / "plan.json").write_text(done.stdout)
+    assert {file.state() for file in read_file(tmp_path / "plan.json").files} == {"same"}
+
+
+def test_absolute_names_of_files_are_read_too(tmp_path: Path) -> None:
+    spec = mrdsl.load(with_samples(tmp_path / "a"))
+    text = mrdsl.solve(spec).to_json()
+    assert str(tmp_path) in text
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "plan.json").write_text(text)
+    assert {file.state() for file in read_file(tmp_path / "b" / "plan.json").files} == {"same"}

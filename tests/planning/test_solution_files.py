@@ -79,3 +79,82 @@ def test_fractional_points_of_cbc_are_no_plan(tmp_path: Path) -> None:
     )
     result = read_solution(mrdsl.load(REFERENCE), path)
     assert (result.termination, result.solution, result.plan) == (Termination.TIME_LIMIT, SolutionStatus.NONE, None)
+
+
+INFEASIBLE = {
+    "cbc": "Infeasible - objective value 3.0\n",
+    "glpk": "c Status: INTEGER EMPTY\ns mip 1 1 n 0\ni 1 0\nj 1 0\ne o f\n",
+    "glpk, relaxed": "s bas 1 1 n n 0\ni 1 b 0 0\nj 1 b 0 0\ne o f\n",
+    "highs": "Model status\nInfeasible\n\n# Primal solution values\nNone\n",
+    "scip": "solution status: infeasible\nno solution available\n",
+}
+STOPPED = "c Status: UNDEFINED\ns bas 1 1 i f 0\ni 1 b 0 0\nj 1 b 0 0\ne o f\n"
+"""What glpsol writes at the end of its time: the basis is infeasible, not the problem."""
+LATE = """problem capacity
+vm m5 { on_demand { price = 0.192 USD/h }, available = 1 }
+class a { coefficients { A = 5400 s, B = 1250 s, C = 95 s }, slots { map = 4, reduce = 2 }
+  jobs = 4..6, deadline = 10 min, penalty = 20 USD }
+minimize cost
+"""
+ENERGY = resource("models") / "energy" / "reference.mrspec"
+
+
+def read_again(spec: mrdsl.Spec, text: str, folder: Path, with_names: bool = True) -> mrdsl.Result:
+    path = folder / "x.sol"
+    path.write_text(text, encoding="utf-8")
+    _, names = write_model(build_model(spec), folder / "x.mps")
+    return read_solution(spec, path, proof=Proof(names if with_names else None))
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("solver", INFEASIBLE)
+def test_infeasible_is_refused_where_a_plan_is_known(solver: str, named: bool, tmp_path: Path) -> None:
+    result = read_again(mrdsl.load(REFERENCE), INFEASIBLE[solver], tmp_path, named)
+    assert (result.termination, result.plan) == (Termination.ERROR, None)
+    assert [each.code for each in result.diagnostics] == ["solver-failed"]
+    assert "it claims that there is no plan, but direct has one worth" in result.diagnostics[0].message
+
+
+@pytest.mark.parametrize("solver", INFEASIBLE)
+def test_infeasible_that_nothing_refutes_is_a_claim_and_no_proof(solver: str, tmp_path: Path) -> None:
+    result = read_again(mrdsl.load(ENERGY), INFEASIBLE[solver], tmp_path)
+    assert (result.termination, result.solution) == (Termination.COMPLETED, SolutionStatus.NONE)
+    assert [each.code for each in result.diagnostics] == ["unproven-solution"]
+    assert "its claim that no plan exists was not checked" in result.diagnostics[0].message
+
+
+def test_infeasible_is_a_proof_where_closed_forms_prove_it_too(tmp_path: Path) -> None:
+    """One VM cannot hold four jobs that need more: fewest slots are 4 * 5400 s / 505 s, on 6 a VM."""
+    result = read_again(mrdsl.loads(LATE), INFEASIBLE["scip"], tmp_path)
+    assert (result.termination, result.plan) == (Termination.INFEASIBLE, None)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_infeasible_basis_of_a_stopped_glpsol_is_no_claim(named: bool, tmp_path: Path) -> None:
+    for number, spec in enumerate((mrdsl.load(REFERENCE), mrdsl.load(ENERGY), mrdsl.loads(LATE))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        result = read_again(spec, STOPPED, folder, named)
+        assert (result.termination, result.solution) == (Termination.COMPLETED, SolutionStatus.NONE)
+        assert not result.diagnostics
+
+
+@pytest.mark.parametrize(
+    "header", ["s bas 1 1 x f 0", "s bas 1 1 f y 0", "s mip 1 1 i 0", "s bas 1 1", "s ipt 1 1 o 0", "s bas 1 1 fi n 0"]
+)
+def test_an_unknown_letter_of_glpk_is_an_error_at_its_line(header: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.sol"
+    path.write_text(f"c a comment\n{header}\ne o f\n", encoding="utf-8")
+    with pytest.raises(MrdslError) as caught:
+        read_solution(mrdsl.load(REFERENCE), path)
+    (told,) = caught.value.diagnostics
+    assert (told.code, told.span and told.span.line) == ("unreadable-solution", 2)
+
+
+def test_a_bound_that_a_known_plan_contradicts_is_withdrawn(tmp_path: Path) -> None:
+    spec = mrdsl.load(REFERENCE)
+    model, names = write_model(build_model(spec), tmp_path / "x.mps")
+    _, solution = run_outside("highs", model)
+    own = mrdsl.solve(spec, "direct").objective.value or 0.0
+    result = read_solution(spec, solution, proof=Proof(names, bound=own * 1.5))
+    assert result.solution is not SolutionStatus.OPTIMAL or (result.objective.bound or 0.0) <= own * (1.0 + 1e-6)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import mrdsl
 from mrdsl import api
 from mrdsl.cli import cli
+from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.resources import resource
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
 from mrdsl.exchange.logs.records import MapReduceJob
@@ -27,6 +28,7 @@ from mrdsl.profiling.phases import Durations, phases_of
 from mrdsl.profiling.price import parse_price
 from mrdsl.profiling.report import report
 from mrdsl.profiling.running import Running
+from mrdsl.profiling.samples import sample_files
 
 from ..exchange.logs.making import BEGIN, as_json, job_events
 
@@ -311,3 +313,48 @@ def test_a_bar_is_drawn_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, caps
         assert told is not None
         told(5)
     assert "5/10 bytes" in capsys.readouterr().err
+
+
+STRANGE = [
+    "",
+    " ",
+    "x" * 5000,
+    "x" * 5000 + "y",
+    "a\x07b",
+    'a"\\b',
+    "é" * 3000,
+    "a\nb",
+    "name",
+    "\u202e",
+    "vm {",
+    "from",
+]
+
+
+@pytest.mark.parametrize("by", ["name", "user", "queue", ".*", "^", r"(?s)(.+)"])
+def test_strange_names_of_jobs_give_a_spec_that_check_accepts(by: str, tmp_path: Path) -> None:
+    """Empty, 5,000 characters long, with control characters; two long ones that differ stay two classes."""
+    task = {"container.start.ms": 0, "container.end.ms": 5000}
+    tasks = [{**task, "container.type": kind} for kind in ("map", "reduce")]
+    jobs = [
+        {
+            "job.id": each,
+            "job.user": each,
+            "job.queue.name": each,
+            "job.start.ms": 0,
+            "job.end.ms": 5,
+            "job.tasks": tasks,
+        }
+        for each in STRANGE
+    ]
+    (tmp_path / "log").write_text("\n".join(map(json.dumps, jobs)), encoding="utf-8")
+    found = api.profile([tmp_path / "log"], by=by, price="0.2 USD/h")
+    names = [each.name for each in found.classes]
+    assert len(set(names)) == len(names)
+    assert all(0 < len(each) <= 60 for each in names)
+    if by == "user":
+        assert len([each for each in names if each.startswith("xxx")]) == 2
+    for family in ("capacity", "energy", "bounds", "joint", "makespan"):
+        assert not has_errors(mrdsl.check(found.to_spec(family)))
+    for name, text in sample_files(found.gathered).items():
+        (tmp_path / name).write_text(text, encoding="utf-8")

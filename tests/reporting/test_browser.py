@@ -122,7 +122,7 @@ def test_sweeps_and_studies_have_pages_too(driver: Any, folder: Path) -> None:
     sweep = sweep_report(rows, ["peak"], "night.mrspec", "mrdsl sweep night.mrspec")
     charts = [part for part in sweep.sections[0].parts if not isinstance(part, str)]
     tables = [part for part in sweep.sections[1].parts if isinstance(part, Table)]
-    study = study_report("small", "what is studied", charts, tables, {"points": 2}, "mrdsl experiment small")
+    study = study_report("small", "what is studied", charts, tables, {"points": 2}, "python -m studies small")
     for name, whole in (("sweep", sweep), ("study", study)):
         path = folder / f"{name}.html"
         path.write_text(page(whole), encoding="utf-8")

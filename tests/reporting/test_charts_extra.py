@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.families import SHIPPED, family
-from mrdsl.families.capacity.studies import promised
-from mrdsl.families.energy.studies import random_plans
+from studies import capacity_promised, energy_random
+from studies.__main__ import studies
+from studies.catalogue import STUDIES
 
 ROOT = Path(__file__).resolve().parents[2]
 MAKESPAN = str(ROOT / "models" / "makespan" / "reference.mrspec")
@@ -55,17 +55,12 @@ def test_an_ending_that_says_nothing_is_refused(tmp_path: Path) -> None:
         )
 
 
-STUDIES = {study.name: study for name in SHIPPED for study in (family(name) or pytest.fail(name)).experiments}
-
-
 @pytest.mark.parametrize("name", [name for name, study in STUDIES.items() if study.draws])
 def test_a_study_that_draws_asks_before_it_begins(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    monkeypatch.setattr("mrdsl.planning.studies.run_study", None)
+    monkeypatch.setattr("studies.__main__.run_study", None)
     with pytest.raises(MrdslError, match="charts and reports need altair"):
-        CliRunner().invoke(
-            cli, ["experiment", name, "-o", str(tmp_path / "out")], standalone_mode=False, catch_exceptions=False
-        )
+        CliRunner().invoke(studies, [name, "-o", str(tmp_path / "out")], standalone_mode=False, catch_exceptions=False)
     assert not (tmp_path / "out").exists()
 
 
@@ -79,9 +74,9 @@ QUICK = {
 }
 """Studies that draw nothing, in small."""
 SLOW = {
-    "capacity-honesty": promised,
-    "capacity-saving": promised,
-    "energy-random": random_plans,
+    "capacity-honesty": capacity_promised,
+    "capacity-saving": capacity_promised,
+    "energy-random": energy_random,
 }
 """The others, which take seconds even so: their modules."""
 
@@ -97,8 +92,8 @@ def test_a_study_that_draws_nothing_needs_no_extra(name: str, tmp_path: Path, mo
         monkeypatch.setitem(sys.modules, library, None)
     settings = [word for setting in QUICK[name].split() for word in ("--set", setting)]
     CliRunner().invoke(
-        cli,
-        ["experiment", name, "-o", str(tmp_path / "out"), *settings],
+        studies,
+        [name, "-o", str(tmp_path / "out"), *settings],
         standalone_mode=False,
         catch_exceptions=False,
     )

@@ -200,7 +200,7 @@ def test_what_if_is_said_in_python_as_on_the_command_line(tmp_path: Path) -> Non
     ran = run_here(("simulate", "plan.json", *options.split()), tmp_path)
     assert said.plan is not None
     assert json.loads(ran.output)["plan"]["classes"] == said.plan.document()["classes"]
-    with pytest.raises(MrdslError, match="no pair"):
+    with pytest.raises(MrdslError, match="must be a pair"):
         mrdsl.simulate(plan, stragglers=0.1)  # type: ignore[arg-type]
 
 

@@ -15,10 +15,12 @@ from mrdsl.families import family
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.schedule.facts import Spot
 from mrdsl.spec import Columns, Goal, Method
-from mrdsl.spec.blocks import Coefficients, OnDemand, Slots
+from mrdsl.spec.blocks import Coefficients, MapPhase, OnDemand, Reserved, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.machines import Spot as SpotVms
 from mrdsl.spec.schema import Distribution, Range, declarations
 from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.stages import Stage
 from mrdsl.spec.validation import validate
 
 MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*/*.mrspec"))
@@ -196,3 +198,53 @@ def test_a_simulation_is_asked_for_in_numbers_that_can_be(given: dict[str, Any])
     with pytest.raises(mrdsl.MrdslError) as refused:
         mrdsl.simulate(spec, **given)
     assert refused.value.diagnostics[0].path == next(iter(given))
+
+
+def codes(spec: Spec) -> list[tuple[str, str]]:
+    return [(each.code, each.path) for each in mrdsl.check(spec)]
+
+
+@pytest.mark.parametrize("block", ["on_demand", "reserved", "spot"])
+@pytest.mark.parametrize(
+    ("hourly", "cores", "told"),
+    [(407.0, None, False), (500.0, None, False), (500.1, None, True), (5.0, 1.0, False), (5.01, 1.0, True)],
+)
+def test_a_price_above_any_on_sale_is_a_warning(block: str, hourly: float, cores: float | None, told: bool) -> None:
+    price = hourly / 3600.0
+    given = {
+        "on_demand": OnDemand(price=price),
+        "reserved": Reserved(price=price, available=3),
+        "spot": SpotVms(price=price, interruptions=0.0),
+    }
+    vm = VmType(**{"name": "m5", "cores": cores, "on_demand": OnDemand(price=0.0), block: given[block]})
+    found = codes(replace(RIGHT, facts=replace(RIGHT.facts, vms=(vm,))))
+    assert (("implausible-price", f"vms[0].{block}.price") in found) == told
+
+
+def test_a_price_per_hour_that_was_given_as_a_number_is_a_warning() -> None:
+    assert ("implausible-price", "vms[0].on_demand.price") in codes(with_vm(on_demand=OnDemand(price=0.192)))
+    assert not [code for code, _ in codes(RIGHT) if code == "implausible-price"]
+
+
+@pytest.mark.parametrize(("currency", "told"), [("JPY", False), ("USD", True), ("EUR", True), ("INR", False)])
+def test_a_price_of_1500_an_hour_is_dear_in_dollars_alone(currency: str, told: bool) -> None:
+    spec = replace(with_vm(on_demand=OnDemand(price=1500.0 / 3600.0)), currency=currency)
+    assert ("implausible-price" in [code for code, _ in codes(spec)]) == told
+
+
+@pytest.mark.parametrize("many", [1, 500])
+@pytest.mark.parametrize(
+    ("average", "longest", "told"), [(1.0, 99.0, False), (1.0, 100.0, True), (0.03, 40.0, True), (30.0, 30.0, False)]
+)
+def test_a_longest_time_of_100_averages_is_a_warning(average: float, longest: float, told: bool, many: int) -> None:
+    phase = MapPhase(tasks=1000, avg=average, max=longest)
+    one = JobClass(name="a", map=phase, slots=SORT.slots, jobs=SORT.jobs, deadline=1e6, penalty=20.0)
+    classes = tuple(replace(one, name=f"a{number}") for number in range(many))
+    found = [code for code, _ in codes(replace(RIGHT, facts=replace(RIGHT.facts, classes=classes)))]
+    assert ("max-far-above-avg" in found) == told
+
+
+def test_a_longest_time_of_a_stage_of_100_averages_is_a_warning() -> None:
+    stages = (Stage(name="s", tasks=1000, avg=0.03, max=40.0), Stage(name="t", tasks=1000, avg=1.0, max=9.0))
+    found = codes(with_class(coefficients=None, stages=stages, slots=Slots(map=4, reduce=2, task=2), deadline=1e6))
+    assert [path for code, path in found if code == "max-far-above-avg"] == ["classes[1].stages[0].max"]

@@ -12,7 +12,6 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
-from mrdsl.planning.studies import study_files
 from mrdsl.reporting.study_report import study_report
 from mrdsl.sweeping.axes import Axis
 from mrdsl.sweeping.study.declaration import Study
@@ -20,6 +19,7 @@ from mrdsl.sweeping.study.planned import planned
 from mrdsl.sweeping.study.reader import read_study
 from mrdsl.sweeping.study.shipped import filled_folder, shipped_studies, study_file
 from mrdsl.sweeping.study.study import Studied, Way, run_study
+from studies.running import reproduce, study_files
 
 SHIPPED = study_files()
 RUNS = {"energy-sensitivity": 8 * 3 + 2 * 8 * 16 * 4, "hybrid-weights": (7 + 5) * 4 * 3, "makespan-quality": 50 * 10}
@@ -84,7 +84,7 @@ def test_a_study_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(MrdslError, match="no study file `hybrid-wieghts`"):
         study_file("hybrid-wieghts")
     with pytest.raises(MrdslError) as failure:
-        mrdsl.experiment("hybrid-weights")
+        reproduce("hybrid-weights")
     assert failure.value.diagnostics[0].hint == "it is a file: mrdsl study hybrid-weights"
 
 

@@ -23,6 +23,7 @@ def row(instance: int, method: str, value: float | None, **more: Any) -> Row:
         "value": value,
         "sense": "minimize",
         "termination": "completed",
+        "solution": "none" if value is None else "feasible",
         "relax": False,
         "unit": "USD",
         **more,
@@ -170,3 +171,43 @@ def test_a_profile_is_drawn_in_steps() -> None:
     third = 100 / 3
     assert drawn["quick"] == pytest.approx([0.0, 2.1, 2 * third, 2 * third])
     assert drawn["exact"] == pytest.approx([0.0, 2.0, 2.1, third, 100.0, 100.0])
+
+
+def nothing(instance: int, method: str, **more: Any) -> Row:
+    """A run that ended without a plan."""
+    return row(instance, method, None, **more)
+
+
+NOTHING_FOUND = [
+    row(1, "mvps", 20.0, cpu_seconds=5.0, seconds=5.0),
+    nothing(1, "em", cpu_seconds=0.1, seconds=0.1),
+    row(2, "mvps", 20.0, cpu_seconds=5.0, seconds=5.0),
+    row(2, "em", 19.0, cpu_seconds=1.0, seconds=1.0),
+]
+
+
+@pytest.mark.parametrize("measure", ["cpu_seconds", "seconds", "value"])
+def test_who_found_no_plan_wins_no_profile(measure: str) -> None:
+    assert shares(Profile(measure), NOTHING_FOUND) == {"mvps": (50.0, 100.0, 2), "em": (50.0, 50.0, 2)}
+    assert shares(Profile(measure, within=0.1), NOTHING_FOUND) == {"mvps": (50.0, 100.0, 2), "em": (50.0, 50.0, 2)}
+
+
+def test_an_instance_that_nobody_solves_is_left_out_of_profiles_of_time_too() -> None:
+    rows = [*NOTHING_FOUND, nothing(3, "em", cpu_seconds=1.0), nothing(3, "mvps", cpu_seconds=2.0)]
+    assert shares(Profile("cpu_seconds"), rows) == shares(Profile("cpu_seconds"), NOTHING_FOUND)
+
+
+def test_a_proof_that_there_is_no_plan_solves_an_instance_unless_a_plan_refutes_it() -> None:
+    proven = [nothing(1, name, cpu_seconds=s, termination="infeasible") for name, s in (("em", 1.0), ("mvps", 2.0))]
+    assert shares(Profile("cpu_seconds"), proven) == {"em": (100.0, 100.0, 1), "mvps": (0.0, 100.0, 1)}
+    refuted = [proven[0], row(1, "mvps", 20.0, cpu_seconds=2.0)]
+    assert shares(Profile("cpu_seconds"), refuted) == {"em": (0.0, 0.0, 1), "mvps": (100.0, 100.0, 1)}
+    fractions = [proven[0], row(1, "mvps", 20.0, cpu_seconds=2.0, relax=True)]
+    assert shares(Profile("cpu_seconds"), fractions)["em"] == (100.0, 100.0, 1), "fractions may do where no plan does"
+    of_fractions = [{**proven[0], "relax": True}, row(1, "mvps", 20.0, cpu_seconds=2.0)]
+    assert shares(Profile("cpu_seconds"), of_fractions)["em"] == (0.0, 0.0, 1), "a whole plan is one of fractions"
+
+
+def test_the_least_time_that_others_are_above_is_that_of_a_run_with_a_plan() -> None:
+    table, _ = pivoted(Pivot("seconds", "load", above="best"), NOTHING_FOUND)
+    assert table.rows[0] == (1, 0.0, -98.0)

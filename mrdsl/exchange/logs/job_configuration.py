@@ -9,6 +9,7 @@ from pathlib import Path
 from sys import intern
 from xml.etree import ElementTree
 
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.exchange.logs.telling import Telling
 
 LARGEST = 32 * 2**20
@@ -48,12 +49,14 @@ def configuration_beside(history: str, job: str, telling: Telling) -> Mapping[st
             return {}
         if path.stat().st_size > LARGEST:
             return _unused(path, f"it is larger than {LARGEST:,} bytes", telling)
-        text = path.read_bytes()
+        text = read_bytes(path, LARGEST)
         if b"\x00" in text:
             return _unused(path, "it is no text of UTF-8", telling)
         if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
             return _unused(path, "it declares entities", telling)
         return _settings(text)
+    except UnreadableError as cause:
+        return _unused(path, str(cause), telling)
     except OSError as cause:
         return _unused(path, cause.strerror or "the system refuses", telling)
     except ElementTree.ParseError as cause:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from mrdsl.core.regular_files import kind_of
 from mrdsl.exchange.logs.ahead import ahead
 from mrdsl.exchange.logs.expanding import Piece, UnreadableLogError, expander
 
@@ -26,9 +26,10 @@ class Readable(Protocol):
 def open_log(path: str | Path) -> BinaryIO:
     """The file as it lies there. Raises OSError, also for what is no regular file."""
     opened = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+    kind = kind_of(os.fstat(opened.fileno()))
+    if kind:
         opened.close()
-        raise OSError("it is no regular file")
+        raise OSError(kind)
     return opened
 
 

@@ -6,7 +6,8 @@ A container's start and end are all that they tell, so a reduce's shuffle cannot
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any
 
 from mrdsl.exchange.logs.attempts import Attempt, AttemptEnd, TaskKind
@@ -16,11 +17,27 @@ from mrdsl.exchange.logs.records import MapReduceJob, machine, moment
 from mrdsl.exchange.logs.telling import Telling
 
 MOST_ALIKE = 100_000
-"""Of jobs or containers that one entry stands for; what says more is mistaken."""
+"""Jobs or containers that one entry stands for at most; a larger count is a mistake."""
+MOST_REPEATED = 1_000_000
+"""Containers of a file that no entry of their own has: those of repeated jobs, and repeated ones."""
+
+
+@dataclass
+class _Repeats:
+    """The containers that counts may still add to a file."""
+
+    left: int = MOST_REPEATED
+
+    def granted(self, count: int, containers: int) -> int:
+        """Return how many of ``count`` alike, with as many containers each, are used; take them off what is left."""
+        used = max(1, min(count, MOST_ALIKE, 1 + self.left // max(containers, 1)))
+        self.left -= (used - 1) * containers
+        return used
 
 
 def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduceJob]:
     """Every job of the file; ``job.count`` repeats one under other ids, ``count`` a container."""
+    repeats = _Repeats()
     for number, (line, document) in enumerate(objects(chunks, source, telling), 1):
         if not isinstance(document, dict) or not isinstance(document.get("job.tasks"), list):
             telling.warn("broken-log", "this object is no job of SLS", source, line)
@@ -36,17 +53,18 @@ def read_sls(chunks: Pieces, source: str, telling: Telling) -> Iterator[MapReduc
             _known(document.get("job.start.ms")),
             None,
             _known(document.get("job.end.ms")),
-            attempts=tuple(_attempts(document["job.tasks"], line, source, telling)),
+            attempts=tuple(_attempts(document["job.tasks"], line, source, telling, repeats)),
             phases_known=False,
         )
         yield job
         count = _known(document.get("job.count")) or 1
-        if count > MOST_ALIKE:
-            telling.warn("broken-log", f"{name} is there {count:,} times", source, line, f"{MOST_ALIKE:,} are used")
-        yield from (replace(job, job=f"{name}_{again}") for again in range(2, min(count, MOST_ALIKE) + 1))
+        used = repeats.granted(count, len(job.attempts))
+        if count > used:
+            telling.warn("broken-log", f"{name} is there {count:,} times", source, line, f"{used:,} are used")
+        yield from (replace(job, job=f"{name}_{again}") for again in range(2, used + 1))
 
 
-def _attempts(tasks: list[Any], line: int, source: str, telling: Telling) -> Iterator[Attempt]:
+def _attempts(tasks: list[Any], line: int, source: str, telling: Telling, repeats: _Repeats) -> Iterator[Attempt]:
     for position, task in enumerate(tasks):
         kind = task.get("container.type") if isinstance(task, dict) else None
         if kind not in ("map", "reduce"):
@@ -57,17 +75,12 @@ def _attempts(tasks: list[Any], line: int, source: str, telling: Telling) -> Ite
         if start is None or finish is None:
             start, finish = (0, duration) if duration is not None else (start, finish)
         count = _known(task.get("count")) or 1
-        if count > MOST_ALIKE:
+        used = repeats.granted(count, 1)
+        if count > used:
             message = f"container {position + 1} is there {count:,} times"
-            telling.warn("broken-log", message, source, line, f"{MOST_ALIKE:,} are used")
-        for _ in range(min(count, MOST_ALIKE)):
-            yield Attempt(
-                TaskKind(kind),
-                AttemptEnd.SUCCEEDED,
-                start,
-                finish,
-                host=machine(task.get("container.host")),
-            )
+            telling.warn("broken-log", message, source, line, f"{used:,} are used")
+        host = machine(task.get("container.host"))
+        yield from repeat(Attempt(TaskKind(kind), AttemptEnd.SUCCEEDED, start, finish, host=host), used)
 
 
 def _known(value: Any) -> int | None:

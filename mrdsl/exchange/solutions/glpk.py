@@ -23,9 +23,9 @@ _PRINTED = (
     ("RELATIVE MIP GAP TOLERANCE REACHED", Termination.OPTIMAL, False),
     ("TIME LIMIT EXCEEDED", Termination.TIME_LIMIT, False),
 )
-_BASIC = MappingProxyType(
-    {"f": Termination.OPTIMAL, "i": Termination.INFEASIBLE, "n": Termination.INFEASIBLE, "u": Termination.ERROR}
-)
+_LETTERS = MappingProxyType({"bas": (4, 5), "mip": (4,)})
+"""Where the header of a basic and of an integer solution holds letters of status."""
+_MEANT = MappingProxyType({"bas": "finu", "mip": "ofnu"})
 _BOUND = re.compile(r"^\+\s*\d+: (?:mip =|>>>>>)\s+\S.*?>=\s+(\S+|tree is empty)", re.MULTILINE)
 
 
@@ -35,10 +35,23 @@ def read(text: str, printed: str = "") -> Reply:
     if not lines or not lines[0].startswith("s ") or lines[-1].split() != ["e", "o", "f"]:
         raise FormatError("no GLPK solution file: it has no line `s …` at its start or no `e o f` at its end")
     header = lines[0].split()
+    _check_letters(header, 1 + text.splitlines().index(lines[0]))
     try:
         return _read_integer(header, lines, printed) if header[1] == "mip" else _read_basic(header, lines, printed)
     except (IndexError, ValueError) as cause:
         raise FormatError(f"a damaged GLPK solution file: {cause}") from None
+
+
+def _check_letters(header: list[str], line: int) -> None:
+    """Raise FormatError for a kind of solution, or a letter of status, that is not read."""
+    kind = header[1]
+    if kind not in _LETTERS:
+        raise FormatError(f"`s {kind}` is not read", "write a basic or an integer solution", line)
+    for position in _LETTERS[kind]:
+        letter = header[position] if position < len(header) else ""
+        if letter not in tuple(_MEANT[kind]):
+            known = ", ".join(f"`{each}`" for each in _MEANT[kind])
+            raise FormatError(f"the status is `{letter[:20]}`, but must be one of {known}", "", line)
 
 
 def _read_integer(header: list[str], lines: list[str], printed: str) -> Reply:
@@ -82,7 +95,9 @@ def _read_basic(header: list[str], lines: list[str], printed: str) -> Reply:
         return Reply(Termination.UNBOUNDED)
     if primal == "n":
         return Reply(Termination.INFEASIBLE)
-    return Reply(_BASIC[primal] if primal != "f" else Termination.ERROR, message="glpsol left the problem undecided")
+    if primal == "i":  # the basis that it stopped at is infeasible: not the problem
+        return Reply(Termination.COMPLETED)
+    return Reply(Termination.ERROR, message="glpsol left the problem undecided")
 
 
 def _told(printed: str) -> tuple[Termination, bool] | None:

@@ -17,7 +17,7 @@ from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError,
 from mrdsl.exchange.targets.emr import RELEASE
 from mrdsl.exchange.targets.emr_serverless_rules import DISK_LEAST, NAME_LENGTH, WORKERS, mistakes
 from mrdsl.exchange.targets.labels import tags
-from mrdsl.exchange.targets.naming import queue_names
+from mrdsl.exchange.targets.naming import distinct, file_words
 from mrdsl.exchange.targets.sizes import Size
 from mrdsl.exchange.targets.spark import TASKS_OF_EXECUTOR, Executors, executors_of, refuse, running, split
 
@@ -39,12 +39,13 @@ class Worker:
 def emr_serverless(deployment: Deployment, _: Wishes) -> Exported:
     """A file per class. Raises TargetError where the service has no worker for its tasks."""
     loads = running(deployment)
-    names = queue_names([load.name for load in loads])
+    names = [load.name for load in loads]
+    applications = distinct(names, _application_name, "-", NAME_LENGTH)
     notes = (*deployment.notes, *_of_bill(deployment))
     files = {}
-    for name, load in zip(names, loads, strict=True):
+    for name, application, load in zip(file_words(names), applications, loads, strict=True):
         executors = executors_of(deployment, load)
-        document = _application(deployment, name, load, executors, notes)
+        document = _application(deployment, application, load, executors, notes)
         wrong = mistakes(document)
         if wrong:
             raise TargetError("; ".join(wrong))
@@ -92,10 +93,10 @@ def _application(
     count = executors.every * executors.tasks // worker.tasks
     workers = load.jobs + count
     return {
-        "name": f"mrdsl-{re.sub('[^A-Za-z0-9._-]', '-', name)}"[:NAME_LENGTH],
+        "name": name,
         "releaseLabel": RELEASE,
         "type": "SPARK",
-        "clientToken": _token(deployment.origin.plan, name),
+        "clientToken": _token(deployment.origin.plan, load.name),
         "initialCapacity": {
             "Driver": {"workerCount": load.jobs, "workerConfiguration": _size(*DRIVER)},
             "Executor": {"workerCount": count, "workerConfiguration": _size(worker.cpu, worker.memory)},
@@ -110,6 +111,10 @@ def _application(
         ],
         "tags": tags(deployment.origin, notes),
     }
+
+
+def _application_name(name: str) -> str:
+    return f"mrdsl-{re.sub('[^A-Za-z0-9._-]', '-', name)}"
 
 
 def _token(plan: str, name: str) -> str:

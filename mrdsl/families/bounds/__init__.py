@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.families.bounds import hooks
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.core.lazy import lazily
 from mrdsl.families.bounds.checks import check, find_impossible
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.spec.spec import Spec
@@ -13,6 +13,7 @@ def _nonlinear(_: Spec, relax: bool) -> Needs:
     return Needs("NLP")
 
 
+hook = lazily(__name__)
 FAMILY = Family(
     name="bounds",
     summary="how long jobs of every class take on a shared cluster, and how many slots meet their deadlines",
@@ -28,8 +29,8 @@ FAMILY = Family(
             "slots",
             "least slots as a convex nonlinear model, for `minimize slots`",
             _nonlinear,
-            build=hooks.build_slots,
-            decode=hooks.decode_slots,
+            build=hook("models.slots", "build"),
+            decode=hook("models.slots", "decode"),
         ),
     ),
     promises=(Promise("classes.deadline", 1),),
@@ -39,41 +40,12 @@ FAMILY = Family(
     ),
     check=check,
     impossible=find_impossible,
-    choose=hooks.choose,
-    report=hooks.report,
-    verify=hooks.verify,
-    measure=hooks.measure,
-    quantity=hooks.quantity,
-    simulate_plan=hooks.simulate_plan,
-    experiments=(
-        Experiment(
-            "bounds-tables",
-            "Tables 3 to 6 of paper 000 again: bounds against simulated times",
-            hooks.study_tables,
-            {
-                "jobs": (10, "jobs per user of the slowest class in a trace"),
-                "repeats": (5, "runs that a mean is taken of"),
-                "rows": (10, "rows of each table"),
-                "think": (0.1, "mean think time relative to the estimate"),
-            },
-        ),
-        Experiment(
-            "bounds-profiles",
-            "Tables 3.1 and 3.2, Figures 3.3 to 3.8 of 003 again: waves predicted and drawn",
-            hooks.study_profiles,
-            {"jobs": (10, "drawn jobs of each kind"), "seed": (1, "of the draws")},
-        ),
-        Experiment(
-            "bounds-accuracy",
-            "when to trust which estimate: random scenarios in ever looser settings",
-            hooks.study_accuracy,
-            {
-                "scenarios": (30, "random scenarios"),
-                "jobs": (10, "completed jobs per user"),
-                "seed": (1, "of the scenarios"),
-            },
-        ),
-    ),
-    plans=hooks.plans,
-    operated=hooks.operated,
+    choose=hook("choice", "choose"),
+    report=hook("report", "report"),
+    verify=hook("plan_warnings", "verify"),
+    measure=hook("verify", "measure"),
+    quantity=hook("verify", "quantity"),
+    simulate_plan=hook("simulate", "simulate_plan"),
+    plans=hook("plan", "plans"),
+    operated=hook("operated", "operated"),
 )

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, has_own_slots, is_common, is_fifo, sizes_of
 from mrdsl.formulas import mapreduce, scaling, wave_estimates
-from mrdsl.formulas.estimates import LEAST_LENT, stage_counts
+from mrdsl.formulas.estimates import LEAST_LENT, is_even, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.wave_estimates import WaveTimes
-from mrdsl.spec.columns import column, words
+from mrdsl.spec.columns import Columns, column, parts_of, words
 from mrdsl.spec.stages import any_stages, stages_of
 
 
@@ -134,32 +135,71 @@ def slots_of_one_job(facts: BoundsFacts) -> tuple[Floats, Floats]:
     return part * maps, np.where(stage_counts(facts.classes) > 0, 0.0, part * reduces)
 
 
-def upper_is_bound(facts: BoundsFacts, profile: Profile, map_slots: Floats, reduce_slots: Floats) -> NDArray[np.bool_]:
+def slots_that_run(facts: BoundsFacts, sized: bool, map_slots: Floats, reduce_slots: Floats) -> tuple[float, float]:
+    """The map and the reduce slots that jobs run on: the cluster's, or those of a ``sized`` plan, rounded up."""
+    slots = facts.cluster.slots if facts.cluster is not None else None
+    if slots is not None and not sized:
+        return sizes_of(slots)
+    jobs = column(facts.classes, "jobs")
+    maps, reduces = (max(1.0, float(ceiling(each * jobs).sum())) for each in (map_slots, reduce_slots))
+    return maps, reduces
+
+
+def upper_is_bound(
+    facts: BoundsFacts, profile: Profile, map_slots: Floats, reduce_slots: Floats, sizes: tuple[float, float]
+) -> NDArray[np.bool_]:
     """For which classes the spec keeps the premises of the upper estimate, as far as it tells.
 
-    Slots of a job's own, or one job in all. Elsewhere slots are lent: no class has two phases in one pool, the tasks of
-    other classes in a pool are no longer than the class's own longest, and jobs are as many as ``jobs`` says at most.
-    A job has at least two slots of each kind; with less it has none at times. Whole slots, and jobs that fill their
-    shares, are premises of the run.
+    ``map_slots`` and ``reduce_slots``: those of one job in the formula. ``sizes``: the slots of the cluster that jobs
+    run on. Each job has whole slots, no fewer than the formula's: its own, all of them as the only job, or lent ones.
+    Where slots are lent, no class has two phases in one pool, the tasks of other classes in a pool are no longer than
+    the class's own longest, jobs are as many as ``jobs`` says at most, and a job has at least two slots of each kind;
+    with less it has none at times. Jobs that fill their shares are a premise of the run. No upper estimate is a bound
+    where masters hold slots, tasks are killed for others, or jobs come at moments of their own.
     """
-    classes, p = facts.classes, profile
-    arriving = ~np.isnan(column(classes, "arrivals"))
-    if arriving.any():
+    classes, p, cluster = facts.classes, profile, facts.cluster or Cluster()
+    if cluster.masters == "yes" or _come_by_themselves(classes):
         return np.zeros(len(classes), dtype=bool)
-    if has_own_slots(facts) or column(classes, "jobs").sum() <= 1.0:
+    jobs, reducing = column(classes, "jobs"), ~p.map_only
+    kinds = ((map_slots, sizes[0], p.map_tasks > 0.0), (reduce_slots, sizes[1], reducing))
+    if has_own_slots(facts):
+        own = [_has_own(facts, slots, size, used) for slots, size, used in kinds]
+        return np.asarray(own[0] & own[1])
+    if jobs.sum() <= 1.0:
         return np.ones(len(classes), dtype=bool)
     if is_fifo(facts):
         return np.zeros(len(classes), dtype=bool)
-    reducing = ~p.map_only
+    whole = np.ones(len(classes), dtype=bool)
+    for slots, size, used in kinds:
+        whole &= ~used | (is_even(slots * jobs, jobs, shares_of(facts) * size) & (slots >= LEAST_LENT * (1 - SAME_SUM)))
+    lent = whole & (cluster.preemption is None) & ((cluster.scheduler != "capacity") | (jobs <= 1.0))
     reduce_max = np.where(reducing, np.fmax(p.shuffle_max, p.shuffle_first_max) + p.reduce_max, 0.0)
-    longest = longest_tasks(classes), np.nan_to_num(reduce_max)
-    maps, reduces = longest
-    enough = LEAST_LENT * (1.0 - SAME_SUM)
-    lent = (map_slots >= enough) & (~reducing | (reduce_slots >= enough))
-    if is_common(facts.cluster or Cluster()):
+    maps, reduces = longest_tasks(classes), np.nan_to_num(reduce_max)
+    if is_common(cluster):
         return np.asarray(lent & (stage_counts(classes) <= 1).all() & ~reducing.any() & (maps >= maps.max()))
     alone_in_each = (maps >= maps.max()) & (~reducing | (reduces >= reduces.max()))
     return np.asarray(lent & (stage_counts(classes) <= 1) & alone_in_each)
+
+
+def _come_by_themselves(classes: Sequence[Any]) -> bool:
+    """Return whether jobs of some class arrive at random or at recorded moments, however many are there."""
+    if not np.isnan(column(classes, "arrivals")).all():
+        return True
+    return any(
+        "submissions" in part.values if isinstance(part, Columns) else any(node.submissions for node in part)
+        for part in parts_of(classes)
+    )
+
+
+def _has_own(facts: BoundsFacts, slots: Floats, size: float, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which classes' jobs keep as many whole slots of a kind as the formula has, or need none of it.
+
+    Each class has at least one slot: where that is more than its share, it is another's.
+    """
+    of_class = shares_of(facts) * size
+    own = floor(floor(of_class) / column(facts.classes, "jobs"))
+    fits = bool((of_class[used] >= 1.0 - SAME_SUM).all())
+    return ~used | (fits & (own >= 1.0) & (own >= slots * (1.0 - SAME_SUM)))
 
 
 def longest_tasks(classes: Sequence[Any]) -> Floats:

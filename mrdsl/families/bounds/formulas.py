@@ -11,6 +11,7 @@ from mrdsl.families.bounds.estimates import (
     estimates_of,
     guaranteed,
     slots_of_one_job,
+    slots_that_run,
     upper_is_bound,
 )
 from mrdsl.families.bounds.facts import BoundsFacts
@@ -34,7 +35,8 @@ def plan_of(spec: Spec) -> BoundsPlan:
 
 def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: Floats) -> BoundsPlan:
     """The plan in which every job of a class has so many slots."""
-    classes = spec.facts.classes
+    classes, sized = spec.facts.classes, minimizes_slots(spec)
+    there = slots_that_run(spec.facts, sized, map_slots, reduce_slots)
     return BoundsPlan(
         names=names_of(classes),
         jobs=column(classes, "jobs"),
@@ -42,11 +44,11 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
         reduce_slots=reduce_slots,
         completion=completions(estimates, map_slots, reduce_slots),
         deadline=column(classes, "deadline"),
-        sizes=minimizes_slots(spec),
+        sizes=sized,
         stages=stage_counts(classes),
         dags=dags_of(classes),
-        upper_is_bound=upper_is_bound(spec.facts, estimates.profile, map_slots, reduce_slots),
-        two_jobs=None if minimizes_slots(spec) else two_jobs_of(spec.facts, estimates.profile, map_slots),
+        upper_is_bound=upper_is_bound(spec.facts, estimates.profile, map_slots, reduce_slots, there),
+        two_jobs=None if sized else two_jobs_of(spec.facts, estimates.profile, map_slots),
     )
 
 

@@ -212,3 +212,8 @@ class BoundsPlan(Plan):
 def whole(slots: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Slots as a scheduler takes them: rounded up."""
     return ceiling(slots).astype(np.int64)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (BoundsPlan,)

@@ -13,8 +13,8 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.source import Span
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
-from mrdsl.families.bounds.estimates import growth_of, shares_of
-from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, is_common, is_fifo, sizes_of
+from mrdsl.families.bounds.estimates import growth_of, shares_of, slots_that_run
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, is_common, is_fifo
 from mrdsl.families.bounds.plan import BoundsPlan, TaskRun
 from mrdsl.simulation.described import asked, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import QueueRule, Scenario, attempts_of
@@ -98,7 +98,8 @@ def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:
     """What the spec says of cluster and classes, for a plan's estimates and slots."""
     facts: BoundsFacts = spec.facts
     cluster, rules = facts.cluster or Cluster(), asked(facts.simulation or Run(), settings.what_if)
-    sizes = _slots(spec, plan, cluster)
+    there = slots_that_run(facts, minimizes_slots(spec), plan.map_slots, plan.reduce_slots)
+    sizes = int(there[0]), int(there[1])
     per_user = settings.jobs or rules.jobs_per_user
     pools = (0, 0) if is_common(cluster) else (0, 1)
     limits = _limits_per_job(facts, cluster, sizes)
@@ -163,13 +164,6 @@ class _Replay:
                 each.end,
                 each.outcome,
             )
-
-
-def _slots(spec: Spec, plan: BoundsPlan, cluster: Cluster) -> tuple[int, int]:
-    if minimizes_slots(spec) or cluster.slots is None:
-        whole = [ceiling(slots * plan.jobs).sum() for slots in (plan.map_slots, plan.reduce_slots)]
-        return max(1, int(whole[0])), max(1, int(whole[1]))
-    return sizes_of(cluster.slots)
 
 
 def _rules(facts: BoundsFacts, cluster: Cluster, slots: int) -> list[QueueRule]:

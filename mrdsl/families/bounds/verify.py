@@ -1,92 +1,165 @@
-"""A finished bounds plan, checked from the facts alone: equation (4) again, and no closed form for slots."""
+"""A bounds plan against its spec, from the facts as they are written: slots, every estimate, and where one bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, told_of_soft_deadlines
+from mrdsl.checking.work import Floats
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.families.bounds.checks import find_impossible
-from mrdsl.families.bounds.estimates import estimates_of, promised_times
-from mrdsl.families.bounds.facts import BoundsFacts, sizes_of
-from mrdsl.families.bounds.formulas import plan_of
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.bounds.facts import BoundsFacts, Cluster
 from mrdsl.families.bounds.plan import BoundsPlan
-from mrdsl.formulas.mapreduce import Floats
+from mrdsl.families.bounds.verify_range import upper_is_bound
+from mrdsl.families.bounds.verify_times import (
+    Jobs,
+    cluster_slots,
+    estimates_of,
+    jobs_of,
+    promised,
+    slots_of_a_job,
+    waves_of,
+)
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
-MOST_PRICED = 2000
-"""So many classes are sized once more to name the slots of a bound; of more only the deadlines are told."""
+KNOWN = ("lower", "average", "upper", "waves")
 
 
-def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
-    """What the plan breaks: deadlines, tasks that limit slots, slots that the cluster has."""
+def verify(spec: Spec, plan: BoundsPlan, relax: bool = False) -> Iterator[Diagnostic]:
+    """Check classes, slots, estimates, deadlines and what the plan says of its upper estimate."""
     facts: BoundsFacts = spec.facts
+    names = list(names_of(facts.classes))
+    if list(plan.names) != names or plan.sizes != _sizes(spec):
+        yield error("broken-plan", "the plan is of other classes, or of another goal", spec.span)
+        return
+    jobs = jobs_of(facts)
+    count, deadline = column(facts.classes, "jobs"), column(facts.classes, "deadline")
+    yield from _same(spec, plan, {"jobs": (plan.jobs, count), "deadline": (plan.deadline, deadline)})
     if plan.sizes:
-        yield from _deadlines(spec, plan)
-        yield from told_of_soft_deadlines(spec, plan.completion["upper"], plan.stages, partial(_price, spec, plan))
-        return
-    assert facts.cluster is not None
-    assert facts.cluster.slots is not None
-    if facts.cluster.scheduler == "fifo":
-        return
-    maps, reduces = sizes_of(facts.cluster.slots)
-    for kind, slots, there in (("map", plan.map_slots, maps), ("reduce", plan.reduce_slots, reduces)):
-        used = float(slots @ plan.jobs)
-        if used > there * (1.0 + FEASIBILITY):
-            yield error("broken-plan", f"the jobs share {used:g} {kind} slots, and there are {there}", spec.span)
+        yield from _sized(spec, plan, jobs)
+    else:
+        maps, reduces = slots_of_a_job(facts, jobs)
+        yield from _same(
+            spec, plan, {"map slots": (plan.map_slots, maps), "reduce slots": (plan.reduce_slots, reduces)}
+        )
+    yield from _times(spec, plan, jobs)
+    bounded = upper_is_bound(facts, jobs, (plan.map_slots, plan.reduce_slots), _there(spec, plan))
+    yield from _same(spec, plan, {"upper_is_bound": (np.asarray(plan.upper_is_bound, dtype=np.float64), bounded)})
+    yield from _two_jobs(spec, plan, jobs)
 
 
 def measure(spec: Spec, plan: BoundsPlan) -> float | None:
     """The goal's value: slots of all jobs; None for `estimate completion`, which has none."""
-    return plan.slots if plan.sizes else None
+    return _slots(spec, plan) if _sizes(spec) else None
 
 
 def quantity(spec: Spec, plan: BoundsPlan, name: str, argument: str) -> float:
     """``completion(c)`` by the class's guaranteed estimate, and ``slots`` of all jobs."""
     if name == "slots":
-        return plan.slots
+        return _slots(spec, plan)
     if name == "completion":
-        return float(_promised(spec, plan)[list(plan.names).index(argument)])
+        times = promised(spec.facts, jobs_of(spec.facts), plan.map_slots, plan.reduce_slots)
+        return float(times[list(plan.names).index(argument)])
     raise KeyError(name)
 
 
-def _deadlines(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
+def _sizes(spec: Spec) -> bool:
+    return spec.goal is not None and spec.goal.quantity == "slots"
+
+
+def _slots(spec: Spec, plan: BoundsPlan) -> float:
+    return float(((plan.map_slots + plan.reduce_slots) * column(spec.facts.classes, "jobs")).sum())
+
+
+def _same(spec: Spec, plan: BoundsPlan, pairs: Mapping[str, tuple[Floats, Floats]]) -> Iterator[Diagnostic]:
+    """Report the first class for which a column of the plan is not what the facts give."""
+    for what, (said, counted) in pairs.items():
+        near = np.abs(said - counted) <= ROUNDING * np.maximum(1.0, np.abs(counted))
+        wrong = ~(near | (said == counted) | (np.isnan(said) & np.isnan(counted)))
+        if wrong.any():
+            index = int(np.flatnonzero(wrong)[0])
+            yield error(
+                "broken-plan",
+                f"class {plan.names[index]}: the plan states {said[index]:.9g} as {what}, the spec gives "
+                f"{counted[index]:.9g}",
+                spec.facts.classes[index].span,
+            )
+
+
+def _times(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
+    """Compare every completion time that the plan states."""
+    slots = plan.map_slots, plan.reduce_slots
+    times = {name: each.time(*slots) for name, each in estimates_of(spec.facts, jobs).items()} | waves_of(jobs, *slots)
+    for name in KNOWN:
+        if name not in plan.completion:
+            yield error("broken-plan", f"the plan lacks the {name} estimate", spec.span)
+    for name, said in plan.completion.items():
+        if name not in times:
+            yield error("broken-plan", f"the plan states an unknown estimate, {name}", spec.span)
+            continue
+        counted = np.where(jobs.staged, said, times[name]) if name.startswith("waves_") else times[name]
+        yield from _same(spec, plan, {f"{name} estimate": (said, counted)})
+
+
+def _sized(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
+    """Report deadlines that the guaranteed estimate misses, and slots beyond what a job can use or below one."""
     classes = spec.facts.classes
-    profile = estimates_of(spec.facts).profile
-    times, deadline = _promised(spec, plan), column(classes, "deadline")
-    late = times > deadline * (1.0 + FEASIBILITY)
-    many = (plan.map_slots > profile.map_tasks * (1.0 + FEASIBILITY)) | (
-        plan.reduce_slots > profile.reduce_tasks * (1.0 + FEASIBILITY)
-    )
-    for index in map(int, np.flatnonzero(late)):
+    deadline, (map_tasks, reduce_tasks) = column(classes, "deadline"), jobs.tasks
+    times = promised(spec.facts, jobs, plan.map_slots, plan.reduce_slots)
+    for index in np.flatnonzero(~(times <= deadline * (1.0 + FEASIBILITY))).tolist():
         yield error(
             "broken-plan",
-            f"class {names_of(classes)[index]} takes {times[index]:g} s, its deadline is {deadline[index]:g} s",
+            f"class {plan.names[index]} takes {times[index]:g} s, its deadline is {deadline[index]:g} s",
             classes[index].span_of("deadline"),
         )
-    few = (plan.map_slots < 1.0 - FEASIBILITY) | (
-        plan.reduce_slots < np.minimum(profile.reduce_tasks, 1.0) * (1.0 - FEASIBILITY)
-    )
-    for flags, what in ((many, "has more slots than tasks"), (few, "has less than one slot of a kind that it uses")):
-        for index in map(int, np.flatnonzero(flags)):
-            yield error("broken-plan", f"class {names_of(classes)[index]} {what}", classes[index].span)
+    for kind, slots, tasks in (("map", plan.map_slots, map_tasks), ("reduce", plan.reduce_slots, reduce_tasks)):
+        many = ~(slots <= tasks * (1.0 + FEASIBILITY))
+        few = ~(slots >= np.minimum(tasks, 1.0) * (1.0 - FEASIBILITY))
+        if spec.facts.sizing == "fixed_reduce" and kind == "reduce":
+            few |= ~(slots >= tasks * (1.0 - FEASIBILITY))
+        for flags, what in ((many, f"more {kind} slots than tasks"), (few, f"too few {kind} slots for its tasks")):
+            for index in np.flatnonzero(flags).tolist():
+                yield error("broken-plan", f"class {plan.names[index]} has {what}", classes[index].span)
 
 
-def _price(spec: Spec, plan: BoundsPlan, soft: NDArray[np.bool_]) -> str:
-    """The slots that keep the upper estimates of some classes beside those of the plan, in words."""
-    if spec.constraints or len(soft) > MOST_PRICED:
-        return UNPRICED
-    firmer = firm(spec, soft)
-    if list(find_impossible(firmer)):
-        return IMPOSSIBLE
-    return f"would take {plan_of(firmer).slots:.2f} slots instead of {plan.slots:.2f}"
+def _there(spec: Spec, plan: BoundsPlan) -> tuple[float, float]:
+    """Count the slots that all jobs run on: the cluster's, or those of a sized plan, rounded up class by class."""
+    cluster = spec.facts.cluster
+    if cluster is not None and cluster.slots is not None and not plan.sizes:
+        return cluster_slots(spec.facts)
+    jobs = column(spec.facts.classes, "jobs")
+    maps, reduces = (max(1.0, float(ceiling(each * jobs).sum())) for each in (plan.map_slots, plan.reduce_slots))
+    return maps, reduces
 
 
-def _promised(spec: Spec, plan: BoundsPlan) -> Floats:
-    return promised_times(spec.facts, estimates_of(spec.facts), plan.map_slots, plan.reduce_slots)
+def _two_jobs(spec: Spec, plan: BoundsPlan, jobs: Jobs) -> Iterator[Diagnostic]:
+    """Check what the plan says by Propositions 2.2 and 2.3 of two map-only jobs that start together."""
+    facts, said = spec.facts, plan.two_jobs
+    cluster = facts.cluster or Cluster()
+    lends = cluster.work_conserving == "yes" and not jobs.fifo
+    alone = bool((column(facts.classes, "jobs") == 1.0).all()) and not (jobs.reducing.any() or jobs.staged.any())
+    if not (len(facts.classes) == 2 and alone and lends and not plan.sizes):
+        if said is not None:
+            yield error("broken-plan", "the plan states bounds of two jobs, which the spec does not have", spec.span)
+        return
+    d = jobs.described
+    tasks, longest, slots = d["map.tasks"].tolist(), d["map.max"].tolist(), plan.map_slots.tolist()
+    work, total = (d["map.tasks"] * d["map.avg"]).tolist(), sum(plan.map_slots.tolist())
+    upper = []
+    for mine, other in ((0, 1), (1, 0)):
+        rest = work[mine] - longest[mine]
+        ends = rest / slots[mine] if work[other] / slots[other] >= rest / slots[mine] else (work[other] + rest) / total
+        upper.append(ends + longest[mine])
+    full = all(n >= k * (1.0 - ROUNDING) for n, k in zip(tasks, slots, strict=True))
+    first = min(work[0] / slots[0], work[1] / slots[1]) if full else np.nan
+    if said is None:
+        yield error("broken-plan", "the plan lacks the bounds of two jobs that start together", spec.span)
+        return
+    claims = [said.first_lower, said.last_lower, *(said.upper.get(str(name)) for name in plan.names)]
+    for claim, counted in zip(claims, [first, sum(work) / total, *upper], strict=True):
+        stated = np.nan if claim is None else claim
+        if not (abs(stated - counted) <= ROUNDING * abs(counted) or (np.isnan(stated) and np.isnan(counted))):
+            yield error("broken-plan", f"two jobs: the plan states {stated:.9g} s, the spec gives {counted:.9g} s")

@@ -7,6 +7,7 @@ from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.market import market_of
 from mrdsl.families.capacity.promises import is_about_runs
 from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.slot_sizes import has_vectors
 from mrdsl.families.capacity.wholeness import wholeness_of
 from mrdsl.spec.spec import Spec
 
@@ -38,7 +39,8 @@ def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
 
         lanes, pruned = lanes_to_solve(spec)
         few = len(spec.facts.classes) * lanes < (LARGE_OF_A_CATALOGUE if pruned else LARGE)
-        return "highs" if quotas_in(class_bounds_of(spec).others)[1] or (few and not relax) else "direct"
+        exact = relax and not has_vectors(spec.facts)
+        return "highs" if quotas_in(class_bounds_of(spec).others)[1] or (few and not exact) else "direct"
     if class_bounds_of(spec).others:
         return "highs"
     return "direct" if relax or len(spec.facts.classes) >= LARGE else "highs"

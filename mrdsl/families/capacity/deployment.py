@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.exchange.entries import Target
+from mrdsl.exchange.registry import TARGETS
 from mrdsl.exchange.targets.deployment import (
     FIRM,
     SPOT,
@@ -150,3 +152,8 @@ def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:
         told = ", ".join(f"{count:g} of {name}" for name, count in list(turned.items())[:NAMED])
         told += f" and of {len(turned) - NAMED:,} classes more" if len(turned) > NAMED else ""
         yield f"jobs that the plan turns away are kept out by whoever submits them: {told}"
+
+
+def targets() -> tuple[Target, ...]:
+    """Return what plans are exported to."""
+    return TARGETS

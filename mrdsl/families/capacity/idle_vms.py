@@ -63,7 +63,7 @@ def taken_of(market: Market, plan: CapacityPlan, mixture: Mixture, number: int) 
     taken = float(mixture.vms[(mixture.of_vm == lane.vm) & (mixture.spot == lane.spot)].sum())
     if plan.packing is not None:
         holding = (plan.packing.of_vm == lane.vm) & (plan.packing.spot == lane.spot)
-        taken = max(taken, float(plan.packing.count[holding].sum()))
+        taken = float(plan.packing.count[holding].sum())
     return float(ceiling(taken + float(market.masters_of_lane[number])))
 
 

@@ -19,6 +19,7 @@ from mrdsl.families.capacity.shape import contracts
 Floats = NDArray[np.float64]
 
 ON_DEMAND, RESERVED, SPOT = WAYS
+FIRM = "firm"
 
 
 @dataclass(frozen=True)

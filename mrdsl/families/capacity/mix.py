@@ -13,6 +13,7 @@ from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.instance import whole_jobs
 from mrdsl.families.capacity.market import Market, market_of
 from mrdsl.families.capacity.pairs import Floats, Pairs, kept_together, pairs_of
+from mrdsl.families.capacity.slot_sizes import SlotSizes, has_vectors, slot_sizes
 from mrdsl.families.capacity.spot import kept_work
 from mrdsl.families.capacity.wholeness import wholeness_of
 from mrdsl.formulas.estimates import stage_counts
@@ -28,8 +29,9 @@ class Mix:
     ``map_slots``, ``reduce_slots`` and ``gamma`` have the shape (lanes, classes): the slots of one job by Theorem 4.1,
     those for lost work included, and the VMs that they take; infinite where a class cannot run in a lane.
     ``map_kept`` and ``reduce_kept`` are the parts of the slots that do work which is not lost. ``spot_share`` is the
-    part of a class's VM time that may be spot; ``together`` says whose jobs all stay on one type. The rest is as
-    :class:`mrdsl.families.capacity.instance.Instance` has it.
+    part of a class's VM time that may be spot; ``sizes`` are those of slots where some are containers of which cores
+    and memory have to fit: ``gamma`` is then VM time, by how many slots of one kind a VM hosts. ``together`` says whose
+    jobs all stay on one type. The rest is as :class:`mrdsl.families.capacity.instance.Instance` has it.
     """
 
     names: Sequence[str]
@@ -49,6 +51,7 @@ class Mix:
     stages: NDArray[np.int64]
     dags: Mapping[str, tuple[Stage, ...]]
     wholeness: str = NO
+    sizes: SlotSizes | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -57,6 +60,15 @@ class Mix:
     def possible(self) -> NDArray[np.bool_]:
         """The lanes in which each class can run."""
         return np.isfinite(self.gamma)
+
+    def taken(self, maps: Floats, reduces: Floats) -> Floats:
+        """The VMs that slots, (lanes, classes), ask for of each resource, (resources, lanes, classes)."""
+        vms, pairs = self.market.vm_of_lane, self.pairs
+        maps, reduces = np.where(np.isfinite(maps), maps, 0.0), np.where(np.isfinite(reduces), reduces, 0.0)
+        if self.sizes is None:
+            return np.asarray((maps / pairs.map_per_vm[vms] + reduces / pairs.reduce_per_vm[vms])[None])
+        parts = self.sizes.parts[:, :, vms]
+        return np.asarray(maps * parts[0] + reduces * parts[1])
 
     def vm_cost(self, bought: Floats) -> float:
         """What so many VMs of each offer cost for one period."""
@@ -104,6 +116,7 @@ def mix_of(spec: Spec) -> Mix:
         stages=stage_counts(classes),
         dags=dags_of(classes),
         wholeness=wholeness_of(facts),
+        sizes=slot_sizes(facts) if has_vectors(facts) else None,
     )
 
 

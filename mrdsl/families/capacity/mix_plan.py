@@ -5,21 +5,29 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.mixture import ESTIMATES, Bought, Mixture, summed
 from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.spare_slots import SpareSlots
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
 
 
-def mix_plan_of(mix: Mix, bought: Floats, jobs: Floats, relax: bool) -> CapacityPlan:
-    """The plan that runs ``jobs``, of shape (lanes, classes), on VMs of each offer; rounded unless ``relax``."""
+def mix_plan_of(
+    mix: Mix, bought: Floats, jobs: Floats, relax: bool, spare: tuple[Floats, Floats] | None = None
+) -> CapacityPlan:
+    """Make the plan that runs ``jobs``, of shape (lanes, classes), on VMs of each offer; rounded unless ``relax``.
+
+    ``spare`` are map and reduce slots beyond the fewest, by default those that the part of each class on spot asks for.
+    """
     bought, jobs = np.asarray(bought, dtype=np.float64), np.asarray(jobs, dtype=np.float64)
     if not relax:
         bought, jobs = np.rint(bought), np.rint(jobs)
-    mixture = _mixture(mix, bought, jobs)
+    mixture = _mixture(mix, bought, jobs, SpareSlots(mix).of_all(jobs) if spare is None else spare)
     count = len(mix)
 
     def by_class(values: Floats) -> Floats:
@@ -52,22 +60,45 @@ def mix_plan_of(mix: Mix, bought: Floats, jobs: Floats, relax: bool) -> Capacity
     )
 
 
-def rented_plan(mix: Mix, bought: Floats, jobs: Floats, relax: bool) -> CapacityPlan:
+def rented_plan(mix: Mix, bought: Floats, jobs: Floats, relax: bool, spare: tuple[Floats, Floats]) -> CapacityPlan:
     """The plan at a solution; VMs that it lacks within a solver's tolerance are bought, the dearest way."""
     if not relax:
         jobs, bought = np.rint(jobs), np.rint(bought)
-    taken, bought = taken_vms(mix, jobs), bought.copy()
+        spare = _within_room(mix, bought, jobs, spare)
+    taken, bought = taken_vms(mix, jobs, spare), bought.copy()
     for lane in range(len(mix.market.lanes)):
         mine = [number for number, offer in enumerate(mix.market.offers) if offer.lane == lane]
-        needed = float(taken[lane]) if relax else float(ceiling(float(taken[lane])))
+        near = 1.0 if mix.sizes is None else 1.0 - FEASIBILITY
+        needed = float(taken[lane]) if relax else float(ceiling(float(taken[lane] * near)))
         bought[mine[0]] += max(needed - float(bought[mine].sum()), 0.0)
-    return mix_plan_of(mix, bought, jobs, relax)
+    return mix_plan_of(mix, bought, jobs, relax, spare)
 
 
-def taken_vms(mix: Mix, jobs: Floats) -> Floats:
-    """The VMs of each lane that jobs, of shape (lanes, classes), and masters take."""
-    used = np.where(jobs > 0.0, mix.gamma, 0.0) * jobs
+def _within_room(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Leaves out what fractions of spare slots take beyond whole VMs within a solver's tolerance."""
+    if mix.wholeness != NO or mix.sizes is not None:
+        return spare
+    there = np.bincount(mix.market.lane_of_offer, weights=bought, minlength=len(jobs))
+    over, vms = taken_vms(mix, jobs, spare) - there, spare_vms(mix, spare).sum(axis=1)
+    little = (over > 0.0) & (over <= FEASIBILITY * np.maximum(1.0, there)) & (over <= vms)
+    part = np.where(little, 1.0 - over / np.where(little, vms, 1.0), 1.0)[:, None]
+    return spare[0] * part, spare[1] * part
+
+
+def taken_vms(mix: Mix, jobs: Floats, spare: tuple[Floats, Floats]) -> Floats:
+    """The VMs of each lane that jobs, of shape (lanes, classes), their spare slots and masters take."""
+    if mix.sizes is not None:
+        both = zip((mix.map_slots, mix.reduce_slots), spare, strict=True)
+        slots = [np.where(jobs > 0.0, fewest, 0.0) * jobs + more for fewest, more in both]
+        return np.asarray(mix.taken(*slots).sum(axis=2).max(axis=0) + mix.market.masters_of_lane)
+    used = np.where(jobs > 0.0, mix.gamma, 0.0) * jobs + spare_vms(mix, spare)
     return np.asarray(used.sum(axis=1) + mix.market.masters_of_lane)
+
+
+def spare_vms(mix: Mix, spare: tuple[Floats, Floats]) -> Floats:
+    """The VMs, of shape (lanes, classes), that slots beyond the fewest take."""
+    vms, pairs = mix.market.vm_of_lane, mix.pairs
+    return np.asarray(spare[0] / pairs.map_per_vm[vms] + spare[1] / pairs.reduce_per_vm[vms])
 
 
 def places_of(mix: Mix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -76,12 +107,13 @@ def places_of(mix: Mix) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return of_class, of_lane
 
 
-def _mixture(mix: Mix, bought: Floats, jobs: Floats) -> Mixture:
+def _mixture(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats]) -> Mixture:
     """The shares in the order of classes."""
     market = mix.market
     of_class, lanes = (axis.astype(np.int64) for axis in (jobs.T > 0.0).nonzero())
     of_vm, count = market.vm_of_lane[lanes], jobs[lanes, of_class]
-    slots = [count * each[lanes, of_class] for each in (mix.map_slots, mix.reduce_slots)]
+    fewest = mix.map_slots, mix.reduce_slots
+    slots = [count * each[lanes, of_class] + more[lanes, of_class] for each, more in zip(fewest, spare, strict=True)]
     limits = mix.pairs.limits
     useful = [
         np.minimum(each * kept[lanes, of_class], most[of_vm, of_class] * count)
@@ -106,7 +138,9 @@ def _mixture(mix: Mix, bought: Floats, jobs: Floats) -> Mixture:
         jobs=count,
         map_slots=slots[0],
         reduce_slots=slots[1],
-        vms=count * mix.gamma[lanes, of_class],
+        vms=count * mix.gamma[lanes, of_class] + spare_vms(mix, spare)[lanes, of_class]
+        if mix.sizes is None
+        else slots[0] / mix.pairs.map_per_vm[of_vm, of_class] + slots[1] / mix.pairs.reduce_per_vm[of_vm, of_class],
         lower=times[0],
         average=times[1],
         upper=times[2],

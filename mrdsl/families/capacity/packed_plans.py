@@ -17,6 +17,7 @@ from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.tolerances import PROVEN
+from mrdsl.families.capacity.dominated_lanes import leaves_lanes_out, solved_mix
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
 from mrdsl.families.capacity.market import Floats, Market, market_of
@@ -26,6 +27,10 @@ from mrdsl.families.capacity.packing import Held, PackedLane, by_class, joined, 
 from mrdsl.families.capacity.pairs import slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.quantities import quantity
+from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.slot_sizes import slot_sizes
+from mrdsl.families.capacity.slots_by_vector import in_fractions, slots_by_vector
+from mrdsl.families.capacity.spare_slots import is_exact, limited_classes
 from mrdsl.spec.spec import Spec
 
 
@@ -35,6 +40,7 @@ def with_packing(spec: Spec, result: Result, limits: Limits, solve: SolveModel |
     That is the best one by ``solve`` where there is a solver and VMs do not hold slots in too many ways, else the same
     on more VMs; it is not called optimal beyond the gap of the ``limits``.
     """
+    result = _of_any_slots(spec, result, limits, solve)
     plan = result.plan
     if not isinstance(plan, CapacityPlan) or plan.wholeness == NO or plan.packing is not None:
         return result
@@ -62,6 +68,43 @@ def as_packed(spec: Spec, plan: CapacityPlan) -> CapacityPlan:
     lanes = [packed(each) for each in held_by_lane(spec, plan)]
     fitting = _enough(spec, plan, lanes)
     return plan if fitting is None else replace(fitting, packing=joined(lanes))
+
+
+def beyond_quotas(spec: Spec, plan: CapacityPlan) -> Floats:
+    """Return how many VMs of each type the packing of a plan on several types takes beyond what is available."""
+    held, market = held_by_lane(spec, plan), market_of(spec.facts)
+    taken = np.array(market.masters, dtype=np.float64)
+    for each in by_class(held) if plan.wholeness == MACHINES else held:
+        taken[each.vm] += packed(each).vms
+    return np.maximum(taken - market.available, 0.0)
+
+
+def _of_any_slots(spec: Spec, result: Result, limits: Limits, solve: SolveModel | None) -> Result:
+    """The result with a bound on plans of any slots, where the solved model did not know all of them."""
+    if solve is None or is_plain(spec.facts):
+        return result
+    if _knows_all_slots(spec):
+        return result
+    from mrdsl.contracts.subject_to import add_comparisons
+    from mrdsl.families.capacity.models.linear import build
+    from mrdsl.families.capacity.models.patterns import BOUND
+
+    model = build(spec, False, BOUND)
+    add_comparisons(spec, model)
+    answer = solve(model, limits)
+    if result.termination is Termination.INFEASIBLE:
+        same = answer.termination is Termination.INFEASIBLE
+        return result if same else replace(result, termination=Termination.COMPLETED, diagnostics=(_no_room(spec),))
+    return result if result.plan is None else _graded(replace(result, bound=answer.bound), limits.gap)
+
+
+def _knows_all_slots(spec: Spec) -> bool:
+    """Return True if P2 has all slots of jobs, or only fewer that are as good."""
+    mix = solved_mix(spec)
+    limited = len(limited_classes(mix)) > 0 and mix.wholeness != NO
+    if mix.sizes is None:
+        return not limited or (is_exact(mix) and not leaves_lanes_out(spec))
+    return not limited and slots_by_vector(mix, in_fractions(mix, False)).complete
 
 
 def _graded(result: Result, gap: float | None) -> Result:
@@ -111,14 +154,17 @@ def held_by_lane(spec: Spec, plan: CapacityPlan) -> list[Held]:
         per_vm = class_runs_of(spec.facts).per_vm
         every = np.arange(len(plan.names))
         return [_held(0, False, every, per_vm, (plan.map_slots, plan.reduce_slots))]
-    mix, on_types = plan.mix, slots_on_types(spec.facts)
+    mix, on_types, sizes = plan.mix, slots_on_types(spec.facts), slot_sizes(spec.facts)
     found = []
     for vm in range(len(mix.types)):
         for spot in (False, True):
             mine = np.flatnonzero((mix.of_vm == vm) & (mix.spot == spot))
             classes = mix.of_class[mine]
             per_vm = np.maximum(on_types[0][vm, classes], 1.0), np.maximum(on_types[1][vm, classes], 1.0)
-            found.append(_held(vm, spot, classes, per_vm, (mix.map_slots[mine], mix.reduce_slots[mine])))
+            if sizes.vectors:
+                per_vm = sizes.keys[0][vm, classes].astype(float), sizes.keys[1][vm, classes].astype(float)
+            held = _held(vm, spot, classes, per_vm, (mix.map_slots[mine], mix.reduce_slots[mine]))
+            found.append(replace(held, vectors=sizes) if sizes.vectors else held)
     return found
 
 

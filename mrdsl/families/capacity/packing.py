@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import Table
+from mrdsl.families.capacity.slot_sizes import SlotSizes
 from mrdsl.formulas.packing import Packed, pack
+from mrdsl.formulas.pattern_generation import Size, units_of
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -25,7 +27,10 @@ Part = tuple[Places, Places, tuple[Places, Places]]
 
 @dataclass(frozen=True)
 class Held:
-    """The whole slots of one lane's classes, one element per class and kind: of a VM ``per_vm`` host the whole."""
+    """The whole slots of one lane's classes, one element per class and kind: of a VM ``per_vm`` host the whole.
+
+    With ``vectors``, ``per_vm`` are keys of sizes.
+    """
 
     vm: int
     spot: bool
@@ -33,6 +38,11 @@ class Held:
     reduces: Flags
     per_vm: Places
     slots: Places
+    vectors: SlotSizes | None = None
+
+    def size(self, key: int) -> Size:
+        """The size of a slot that a key stands for."""
+        return key if self.vectors is None else self.vectors.of(key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +76,8 @@ class Packing:
         """Up to so many patterns, those of which there are most VMs first."""
         order = np.argsort(-self.count, kind="stable")[:most].tolist()
         held: dict[int, list[str]] = {pattern: [] for pattern in order}
-        for pattern, name, kind, slots in self._entries(names, staged):
-            if pattern in held:
-                held[pattern].append(f"{slots} {kind} of {name}")
+        for pattern, name, kind, slots in self._entries(names, staged, np.isin(self.of_pattern, order)):
+            held[pattern].append(f"{slots} {kind} of {name}")
         rows: list[tuple[Any, ...]] = [
             (int(self.count[p]), types[int(self.of_vm[p])] + (" spot" if self.spot[p] else ""), ", ".join(held[p]))
             for p in order
@@ -90,10 +99,11 @@ class Packing:
             there[maps, reduces] = there.get((maps, reduces), 0) + int(self.count[pattern])
         return {place: tuple((n, *slots) for slots, n in there.items()) for place, there in found.items()}
 
-    def _entries(self, names: Sequence[str], staged: Places) -> Iterator[tuple[int, str, str, int]]:
-        for pattern, index, reduces, slots in zip(
-            self.of_pattern.tolist(), self.of_class.tolist(), self.reduces.tolist(), self.slots.tolist(), strict=True
-        ):
+    def _entries(
+        self, names: Sequence[str], staged: Places, among: Any = slice(None)
+    ) -> Iterator[tuple[int, str, str, int]]:
+        columns = (self.of_pattern, self.of_class, self.reduces, self.slots)
+        for pattern, index, reduces, slots in zip(*(each[among].tolist() for each in columns), strict=True):
             yield pattern, names[index], "task" if staged[index] else "reduce" if reduces else "map", slots
 
 
@@ -124,15 +134,15 @@ def by_class(lanes: Sequence[Held]) -> list[Held]:
         ends = np.flatnonzero(np.diff(held.of_class[order])) + 1
         for rows in np.split(order, ends):
             columns = (held.of_class[rows], held.reduces[rows], held.per_vm[rows], held.slots[rows])
-            found.append(Held(held.vm, held.spot, *columns))
+            found.append(Held(held.vm, held.spot, *columns, held.vectors))
     return found
 
 
-def sizes_of(held: Held) -> tuple[list[int], list[int]]:
+def sizes_of(held: Held) -> tuple[list[Size], list[int]]:
     """The sizes of slots, by how many of them a VM hosts, and how many slots there are of each."""
     sizes, place = np.unique(held.per_vm, return_inverse=True)
     demand = np.bincount(place, weights=held.slots, minlength=len(sizes)).astype(np.int64)
-    return sizes.tolist(), demand.tolist()
+    return [held.size(key) for key in sizes.tolist()], demand.tolist()
 
 
 def joined(lanes: Sequence[PackedLane]) -> Packing:
@@ -162,7 +172,8 @@ def assigned(held: Held, found: Packed) -> tuple[Part, ...]:
 
 
 def _assigned(held: Held, patterns: Sequence[tuple[int, Sequence[int]]]) -> Iterator[Part]:
-    sizes, place = np.unique(held.per_vm, return_inverse=True)
+    keys, place = np.unique(held.per_vm, return_inverse=True)
+    sizes = np.array(units_of([held.size(key) for key in keys.tolist()]).alone, dtype=np.int64)
     left = held.slots.copy()
     alone = np.zeros(len(sizes), dtype=np.int64)
     shared: list[tuple[int, ...]] = []

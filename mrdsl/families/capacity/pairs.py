@@ -67,6 +67,23 @@ class Pairs:
             self.allowed[vm],
         )
 
+    def in_lanes(self, vms: NDArray[np.int64], per_vm: tuple[Floats, Floats]) -> Pairs:
+        """The pairs of each lane's type as those of a type of its own, of which a VM hosts so many slots."""
+
+        def of(work: Coefficients) -> Coefficients:
+            path = np.broadcast_to(work.path, work.map_work.shape)
+            return Coefficients(work.map_work[vms], work.reduce_work[vms], work.constant[vms], path[vms])
+
+        limits = self.limits
+        return Pairs(
+            {},
+            of(self.work),
+            SlotLimits(limits.map_least[vms], limits.map_most[vms], limits.reduce_least[vms], limits.reduce_most[vms]),
+            *per_vm,
+            self.completion_limit,
+            self.allowed[vms],
+        )
+
     def kept(self) -> Flags:
         """Which promises slots within the limits keep, on types that the class may use."""
         return np.asarray(self.allowed & sizing.kept(self.work, self.completion_limit, self.limits))
@@ -154,22 +171,36 @@ def slots_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
 
     What ``on TYPE { slots }`` says counts first, then ``slots``, then what fits of the ``container``.
     """
-    classes = facts.classes
-    shape = len(facts.vms), len(classes)
-    found = tuple(np.broadcast_to(each, shape).copy() for each in slots_per_vm(classes))
-    staged = _staged(classes)
+    found = _said_on_types(facts)
+    of_stages = staged(facts.classes)
     for kind, slots in zip(("map", "reduce"), found, strict=True):
         fitting = _fitting(facts, kind)
-        if staged.any():
-            fitting = np.where(staged, _fitting(facts, "task"), fitting)
+        if of_stages.any():
+            fitting = np.where(of_stages, _fitting(facts, "task"), fitting)
         np.copyto(slots, fitting, where=np.isnan(slots))
+    return np.nan_to_num(found[0]), np.nan_to_num(found[1])
+
+
+def fits_by_container(facts: CapacityFacts) -> tuple[Flags, Flags]:
+    """Where the map and the reduce slots of a VM follow from containers, and one fits at least, (types, classes)."""
+    hosted = slots_on_types(facts)
+    maps, reduces = (np.isnan(said) & (count >= 1.0) for said, count in zip(_said_on_types(facts), hosted, strict=True))
+    return maps, reduces
+
+
+def _said_on_types(facts: CapacityFacts) -> tuple[Floats, Floats]:
+    """What ``slots`` say of each type; NaN where they say nothing."""
+    classes = facts.classes
+    shape = len(facts.vms), len(classes)
+    maps, reduces = (np.broadcast_to(each, shape).copy() for each in slots_per_vm(classes))
+    of_stages = staged(classes)
     for vm, index, row in on_rows(facts):
         if row.slots is not None:
-            for kind, slots in zip(("map", "reduce"), found, strict=True):
-                said = row.slots.task if staged[index] else getattr(row.slots, kind)
+            for kind, slots in (("map", maps), ("reduce", reduces)):
+                said = row.slots.task if of_stages[index] else getattr(row.slots, kind)
                 if said is not None:
                     slots[vm, index] = said
-    return np.nan_to_num(found[0]), np.nan_to_num(found[1])
+    return maps, reduces
 
 
 def holds(per_vm: tuple[Floats, Floats], limits: SlotLimits) -> Flags:
@@ -231,7 +262,8 @@ def _fitting(facts: CapacityFacts, kind: str) -> Floats:
     return np.where(np.isinf(slots), np.nan, slots)
 
 
-def _staged(classes: Sequence[JobClass]) -> Flags:
+def staged(classes: Sequence[JobClass]) -> Flags:
+    """The classes that consist of stages."""
     if not any_stages(classes):
         return np.zeros(len(classes), dtype=bool)
     return np.array([bool(stages) for stages in stages_of(classes)], dtype=bool)

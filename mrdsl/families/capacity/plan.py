@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress, starmap
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +93,26 @@ class CapacityPlan(Plan):
     def of_class(self, index: int) -> ClassPlan | StagedClassPlan:
         """What the plan says of the class at ``index`` of the spec's order."""
         return self._classes(slice(index, index + 1))[0]
+
+    def again(self, now: Plan) -> CapacityPlan | None:
+        """This plan as one of the spec that ``now`` is a plan of; None where it has other classes, jobs or VM types.
+
+        What runs showed of it is left out: they were runs of another spec. So are plans whose promises rest on runs.
+        """
+        if not isinstance(now, CapacityPlan) or self.calibration is not None or now.calibration is not None:
+            return None
+        same = (
+            list(self.names) == list(now.names)
+            and (self.types, self.whole, self.wholeness) == (now.types, now.whole, now.wholeness)
+            and (self.mix is None) == (now.mix is None)
+            and np.array_equal(self.admitted + self.rejected, now.admitted + now.rejected)
+            and np.array_equal(self.stages, now.stages)
+        )
+        if same and self.mix is not None and now.mix is not None:
+            same = np.array_equal(self.mix.masters, now.mix.masters) and self.mix.sunk == now.mix.sunk
+        if not same:
+            return None
+        return replace(self, deadline=now.deadline, dags=now.dags, observed={}, simulated=None)
 
     def document(self) -> dict[str, Any]:
         """The object under ``plan`` in the JSON result."""
@@ -287,3 +307,8 @@ def plan_of(
         dags=instance.dags,
         wholeness=instance.wholeness,
     )
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (CapacityPlan,)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.kept_values import kept
 from mrdsl.core.source import Span
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.spec.columns import names_of
@@ -17,6 +18,10 @@ from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.matching import matching
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Constraint, Spec
+
+if TYPE_CHECKING:
+    from mrdsl.families.capacity.plan import CapacityPlan
+    from mrdsl.spec.simulated_plan import Simulation
 
 KEPT = "kept"
 
@@ -40,7 +45,8 @@ def promises_of(spec: Spec) -> tuple[Promise, ...]:
     """What a spec that has passed its checks promises about runs, in the order of classes.
 
     ``guarantee = p95`` speaks of the deadline, or of ``completion(c) <= t`` where that is tighter; ``kept(c) >= 99 %``
-    of the deadline, and stands in the place of an estimate where the class says no ``guarantee``.
+    of the deadline, and stands in the place of an estimate where the class says neither ``guarantee`` nor
+    ``completion(c) <= t``, which limits the average.
     """
     facts: CapacityFacts = spec.facts
     percents = _percentiles(facts)
@@ -59,10 +65,11 @@ def promises_of(spec: Spec) -> tuple[Promise, ...]:
         limit = min([node.deadline, *limits])
         percent = PERCENTILES[str(node.guarantee)]
         found.append(Promise(index, node.name, percent / 100.0, limit, False, node.span_of("guarantee")))
+    limited = {bound.name for bound in class_bounds_of(spec).bounds if bound.quantity == "completion"}
     for name, level, span in levels:
         index = names.index(name)
         node = facts.classes[index]
-        beside = node.guarantee is not None and node.guarantee not in PERCENTILES
+        beside = node.guarantee not in PERCENTILES if node.guarantee is not None else name in limited
         found.append(Promise(index, name, level, node.deadline, beside, span))
     return tuple(sorted(found, key=lambda promise: promise.index))
 
@@ -74,6 +81,24 @@ def users_submit(spec: Spec, index: int) -> bool:
     """
     node = spec.facts.classes[index]
     return node.arrivals is None and node.submissions is None
+
+
+def by_estimate(spec: Spec, plan: CapacityPlan, promise: Promise) -> bool:
+    """Return True if the upper estimate keeps a promise and is a bound.
+
+    No more jobs are there at once than it knows of, and nothing that it does not know goes wrong.
+    """
+    kept = bool(plan.completion_upper[promise.index] <= promise.limit * (1.0 + FEASIBILITY))
+    if not kept or not users_submit(spec, promise.index):
+        return False
+    return plan.upper_is_bound(promise.index) and not _disturbed(spec.facts.simulation)
+
+
+def _disturbed(rules: Simulation | None) -> bool:
+    """Return True if tasks may take longer, run twice or wait for those of other classes."""
+    if rules is None:
+        return False
+    return rules.lending == "yes" or any((rules.stragglers, rules.failures, rules.speculation, rules.losses))
 
 
 def is_about_runs(spec: Spec) -> bool:

@@ -11,6 +11,18 @@ from mrdsl.spec.spec import Spec
 
 
 def is_plain(facts: CapacityFacts) -> bool:
+    """Whether VMs are as in the paper: of one type, on demand and under one contract, as many as wanted; and slots too:
+    each takes as much of every resource of a VM."""
+    if not is_bought_plainly(facts):
+        return False
+    if not has_containers(facts):
+        return True
+    from mrdsl.families.capacity.slot_sizes import has_vectors
+
+    return not has_vectors(facts)
+
+
+def is_bought_plainly(facts: CapacityFacts) -> bool:
     """Whether VMs are bought as in the paper: of one type, on demand and under one contract, as many as wanted."""
     if len(facts.vms) != 1:
         return False
@@ -22,7 +34,12 @@ def has_slots_for_all(facts: CapacityFacts) -> bool:
     """Whether classes say slots alone: no containers, nothing of single types, no choice of types."""
     if any_rows(facts.classes, "on") or any_rows(facts.classes, "types"):
         return False
-    return not any(
+    return not has_containers(facts)
+
+
+def has_containers(facts: CapacityFacts) -> bool:
+    """Whether some class says what a task takes of a VM."""
+    return any(
         any(path.startswith("container.") for path in part.values)
         if isinstance(part, Columns)
         else any(node.container is not None for node in part)
@@ -41,6 +58,9 @@ def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2
     """
     if is_plain(spec.facts):
         return
+    if is_bought_plainly(spec.facts):
+        why = "takes slots that a VM hosts, and not containers of which cores and memory have to fit"
+        instead = "solve with formulation P2, or write slots in place of the containers"
     vm = spec.facts.vms[min(1, len(spec.facts.vms) - 1)]
     raise MrdslError(
         [

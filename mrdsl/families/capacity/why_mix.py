@@ -21,8 +21,8 @@ from mrdsl.families.capacity.methods.lane_prices import (
     by_type,
     cheapest,
     costs_on_types,
-    relaxed,
 )
+from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.families.deadline import hooks
+from mrdsl.core.lazy import lazily
 from mrdsl.families.deadline.checks import check, find_impossible
 from mrdsl.families.deadline.facts import DeadlineFacts
 from mrdsl.spec.spec import Spec
@@ -17,6 +17,7 @@ def _linear(_spec: Spec, _: bool) -> Needs:
     return Needs("LP")
 
 
+hook = lazily(__name__)
 FAMILY = Family(
     name="deadline",
     summary="How much delay each task of a DAG may have, so that the whole keeps its allowable delay",
@@ -32,15 +33,16 @@ FAMILY = Family(
             "potentials",
             "the exact nonlinear model over start and finish times",
             _exact,
-            build=hooks.build_potentials,
-            decode=hooks.decode_potentials,
+            build=hook("models.potentials", "build"),
+            decode=hook("models.potentials", "decode"),
+            compiled=hook("models.potentials", "build_in_seconds"),
             other_goals="min_slack",
         ),
         Formulation(
             "tangents",
             "linear programs with tangents of the logarithm, to a proven gap",
             _linear,
-            run=hooks.run_tangents,
+            run=hook("models.tangents", "run"),
         ),
     ),
     promises=(Promise("dags.allowable_delay", 1),),
@@ -50,12 +52,12 @@ FAMILY = Family(
     ),
     check=check,
     impossible=find_impossible,
-    choose=hooks.choose,
-    report=hooks.report,
-    verify=hooks.verify,
-    measure=hooks.measure,
-    quantity=hooks.quantity,
-    simulate_plan=hooks.simulate_plan,
-    plans=hooks.plans,
-    operated=hooks.operated,
+    choose=hook("choice", "choose"),
+    report=hook("report", "report"),
+    verify=hook("verify", "verify"),
+    measure=hook("verify", "measure"),
+    quantity=hook("verify", "quantity"),
+    simulate_plan=hook("simulate", "simulate_plan"),
+    plans=hook("plan", "plans"),
+    operated=hook("operated", "operated"),
 )

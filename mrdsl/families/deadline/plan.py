@@ -200,3 +200,8 @@ def plan_from(spec: Spec, slack: Floats) -> DeadlinePlan:
     tasks = tasks_of(spec)
     network = network_of(tasks)
     return plan_of(tasks, network, kept(network, slack))
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (DeadlinePlan,)

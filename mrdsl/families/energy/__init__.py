@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
-from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.families.energy import hooks
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.core.lazy import lazily
 from mrdsl.families.energy.checks import check
 from mrdsl.families.energy.facts import EnergyFacts
 from mrdsl.spec.spec import Spec
@@ -15,6 +13,7 @@ def _needs(_: Spec, relax: bool) -> Needs:
     return Needs("LP" if relax else "MILP")
 
 
+hook = lazily(__name__)
 FAMILY = Family(
     name="energy",
     summary="which machines to take and where each task runs, for the least energy under a deadline and a budget",
@@ -30,16 +29,16 @@ FAMILY = Family(
             "counted",
             "tasks per VM, in whole waves: the printed model without its symmetry",
             _needs,
-            build=hooks.build_counted,
-            decode=hooks.decode_counted,
+            build=hook("models.counted", "build"),
+            decode=hook("models.counted", "decode"),
             other_goals="energy",
         ),
         Formulation(
             "per_task",
             "the printed model: one 0/1 variable per task and slot",
             _needs,
-            build=hooks.build_per_task,
-            decode=hooks.decode_per_task,
+            build=hook("models.per_task", "build"),
+            decode=hook("models.per_task", "decode"),
             other_goals="energy",
         ),
     ),
@@ -51,36 +50,16 @@ FAMILY = Family(
         QuantityKind("machines", "vms", "number of VMs taken"),
     ),
     check=check,
-    infeasible=hooks.infeasible,
-    choose=hooks.choose,
-    report=hooks.report,
-    verify=hooks.verify,
-    measure=hooks.measure,
-    quantity=hooks.quantity,
-    experiments=(
-        Experiment(
-            "energy-comparison",
-            "energy, cost and deadline of every method on the paper's 24 workloads (6.2.1 to 6.2.3)",
-            hooks.study_comparison,
-            MappingProxyType({"scales": ("small,medium,large", "which workloads")}),
-        ),
-        Experiment(
-            "energy-random",
-            "how far apart drawn plans lie that keep their promises (Figure 2)",
-            hooks.study_random,
-            {
-                "scale": ("medium", "which workloads"),
-                "plans": (200, "plans of each"),
-                "tries": (5000, "draws of each at most"),
-                "seed": (1, "of the draws"),
-            },
-            draws=False,
-        ),
-    ),
-    why=hooks.why,
-    targets=hooks.targets,
-    deployments=hooks.deployments,
-    simulate_plan=hooks.simulate_plan,
-    plans=hooks.plans,
-    operated=hooks.operated,
+    infeasible=hook("exclusions", "exclusions"),
+    choose=hook("choice", "choose"),
+    report=hook("report", "report"),
+    verify=hook("verify", "verify"),
+    measure=hook("verify", "measure"),
+    quantity=hook("verify", "quantity"),
+    why=hook("why", "why"),
+    targets=hook("deployment", "targets"),
+    deployments=hook("deployment", "deployments"),
+    simulate_plan=hook("simulate", "simulate_plan"),
+    plans=hook("plan", "plans"),
+    operated=hook("operated", "operated"),
 )

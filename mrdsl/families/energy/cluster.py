@@ -66,12 +66,13 @@ class JobData:
 
 
 def machines_of(facts: EnergyFacts) -> Machines:
-    """The VM types as arrays."""
+    """The VM types as arrays; slots of a VM beyond all tasks of the spec never run one and are left out."""
+    tasks = max(1, sum(job.map.tasks + job.reduce_tasks for job in facts.jobs))
     return Machines(
         names=tuple(names_of(facts.vms)),
         price=column(facts.vms, "on_demand.price"),
-        map_slots=column(facts.vms, "slots.map").astype(np.int64),
-        reduce_slots=column(facts.vms, "slots.reduce").astype(np.int64),
+        map_slots=np.minimum(column(facts.vms, "slots.map"), tasks).astype(np.int64),
+        reduce_slots=np.minimum(column(facts.vms, "slots.reduce"), tasks).astype(np.int64),
         available=column(facts.vms, "available").astype(np.int64),
     )
 

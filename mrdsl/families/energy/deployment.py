@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from mrdsl.core.units import HOUR
+from mrdsl.exchange.entries import Target
+from mrdsl.exchange.registry import DATAPROC, EMR
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, TargetError
 from mrdsl.families.energy.facts import EnergyFacts
 from mrdsl.families.energy.plan import EnergyPlan
@@ -33,3 +35,8 @@ def deployments(spec: Spec, plan: EnergyPlan) -> tuple[Deployment, ...]:
 
 def _held(plan: EnergyPlan, job: str, vm: str) -> int:
     return sum(use.job == job and use.type == vm for use in plan.vms)
+
+
+def targets() -> tuple[Target, ...]:
+    """Return what plans are exported to."""
+    return EMR, DATAPROC

@@ -211,3 +211,8 @@ def total_energy(parts: list[EnergyParts]) -> EnergyParts:
         sum(p.shuffle for p in parts),
         sum(p.total for p in parts),
     )
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (EnergyPlan,)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, warning
 from mrdsl.families.hybrid.bounds import control_of, shortfall
 from mrdsl.families.hybrid.facts import HybridFacts, Queue
 from mrdsl.spec.schema import Distribution
@@ -13,6 +14,14 @@ from mrdsl.spec.spec import Spec
 
 def check(spec: Spec) -> Iterator[Diagnostic]:
     """Mistakes and warnings, all of them."""
+    found = tuple(_found(spec))
+    yield from found
+    controlled = spec.method is None or spec.method.name == "controller"
+    if controlled and not has_errors(found):  # other policies, which a command may ask for, keep the delay
+        yield from (replace(each, severity=Severity.WARNING) for each in unpromised(spec))
+
+
+def _found(spec: Spec) -> Iterator[Diagnostic]:
     facts: HybridFacts = spec.facts
     vms = [vm.name for vm in facts.vms]
     for queue in facts.queues:

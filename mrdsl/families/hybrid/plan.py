@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from mrdsl.core.result import MONEY, Plan, Table
 
@@ -61,6 +62,8 @@ class QueueRun:
 @dataclass(frozen=True)
 class HybridPlan(Plan):
     """Cost per slot and the fate of every queue's tasks."""
+
+    on_trust: ClassVar[tuple[str, ...]] = ("what became of each task in the run",)
 
     cost: Cost
     queues: Mapping[str, QueueRun]

@@ -90,3 +90,8 @@ def _observed(plans: Sequence[HybridPlan]) -> dict[str, Interval]:
         name: Interval(float(np.mean(values)), half_width(np.array(values)) if len(values) > 1 else None)
         for name, values in quantities.items()
     }
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (HybridPlan, SimulatedHybrid)

@@ -7,8 +7,7 @@ from math import ceil
 
 from mrdsl.core.diagnostics import Diagnostic, error, warning
 from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.families.hybrid.bounds import control_of
-from mrdsl.families.hybrid.facts import HybridFacts, Queue
+from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 from mrdsl.families.hybrid.plan import HybridPlan, QueueRun
 from mrdsl.spec.spec import Spec
 
@@ -19,7 +18,7 @@ SHORT = 0.99
 def measure(spec: Spec, plan: HybridPlan) -> float:
     """Average cost per slot, (6), from what became of the tasks."""
     facts: HybridFacts = spec.facts
-    weight = control_of(facts).preemption_weight
+    weight = _written(facts).preemption_weight
     price = {vm.name: vm.preemption_cost for vm in facts.vms}
     total = 0.0
     for queue in facts.queues:
@@ -32,13 +31,22 @@ def measure(spec: Spec, plan: HybridPlan) -> float:
 def verify(spec: Spec, plan: HybridPlan, _: bool) -> Iterator[Diagnostic]:
     """Conservation, VMs, delays, and the bounds (12) to (15) that the plan itself claims; (5), where it falls short."""
     facts: HybridFacts = spec.facts
-    asked = control_of(facts).acceptance
+    asked = _written(facts).acceptance
     for queue in facts.queues:
         run = plan.queues[queue.name]
+        claims = (run.backlog_bound, run.debt_bound, run.persistence_bound)
+        for bound, claim in zip(_bounds(facts, queue) or (), claims, strict=False):
+            if claim is not None and not abs(claim - bound) <= FEASIBILITY * max(1.0, bound):
+                yield error("broken-plan", f"queue {queue.name}: a bound is {claim:g}, and not {bound:g}", queue.span)
         for problem in _problems(queue, run, asked):
             yield error("broken-plan", f"queue {queue.name}: {problem}", queue.span)
         if run.acceptance < SHORT * asked:
             yield _short(spec, queue, run, asked)
+    value = measure(spec, plan)
+    if not abs(plan.cost.average - value) <= FEASIBILITY * max(1.0, value):
+        yield error(
+            "broken-plan", f"the plan claims a cost of {plan.cost.average:g}, its tasks cost {value:g}", spec.span
+        )
     for vm in facts.vms:
         if plan.vm_peak.get(vm.name, 0) > vm.available:
             yield error(
@@ -46,10 +54,30 @@ def verify(spec: Spec, plan: HybridPlan, _: bool) -> Iterator[Diagnostic]:
             )
 
 
+def _written(facts: HybridFacts) -> Control:
+    """Read the controller's weights as they are written, or their defaults."""
+    return facts.control or Control()
+
+
+def _bounds(facts: HybridFacts, queue: Queue) -> tuple[float, ...] | None:
+    """Compute the bounds (12), (13) and (14) at the weights of the spec; None where V is to be worked out.
+
+    K is at most ``V H + alpha S_max``, the backlog ``V H + (alpha + l) S_max``, and Z its own epsilon more than V H,
+    the least for which (15) meets the queue's delay.
+    """
+    control = _written(facts)
+    if control.V is None or queue.delay <= 1:
+        return None
+    weighed, arrivals = control.V * queue.outsourcing, queue.arrivals_max
+    backlog = weighed + (control.acceptance + queue.size) * arrivals
+    epsilon = ((1 + queue.size) * backlog + weighed) / (queue.delay - 1)
+    return backlog, weighed + control.acceptance * arrivals, weighed + epsilon
+
+
 def _short(spec: Spec, queue: Queue, run: QueueRun, asked: float) -> Diagnostic:
     """The acceptance fell short of alpha: what the policy promises over so short a run, and how long one would do."""
     facts: HybridFacts = spec.facts
-    span = control_of(facts).span_of("acceptance") or queue.span
+    span = _written(facts).span_of("acceptance") or queue.span
     floor = run.floor(asked)
     said = f"{run.acceptance:.1%} of the tasks of queue {queue.name} were accepted, asked are {asked:.1%}: "
     if floor is None or run.debt_bound is None:
@@ -74,6 +102,9 @@ def _short(spec: Spec, queue: Queue, run: QueueRun, asked: float) -> Diagnostic:
 def _problems(queue: Queue, run: QueueRun, asked: float) -> Iterator[str]:
     if run.admitted + run.outsourced + run.rejected != run.submitted:
         yield "admitted, outsourced and rejected tasks are not those submitted"
+    share = 1.0 - run.rejected / run.submitted if run.submitted else run.acceptance
+    if not abs(run.acceptance - share) <= FEASIBILITY:
+        yield f"it claims an acceptance of {run.acceptance:g}, of its tasks {share:g} were accepted"
     if run.finished + run.waiting + run.outsourced_after != run.admitted:
         yield "an admitted task neither finished, nor waits, nor left"
     if run.delay_bound is not None and run.worst_delay > min(run.delay_bound, queue.delay):

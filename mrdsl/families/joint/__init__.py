@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Experiment, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
-from mrdsl.families.joint import hooks
+from mrdsl.contracts.family import Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.core.lazy import lazily
 from mrdsl.families.joint.checks import check, find_impossible
 from mrdsl.families.joint.facts import JointFacts
 from mrdsl.families.joint.quantities import compares_responses, compares_worst_period
@@ -21,10 +21,13 @@ def _nonlinear(spec: Spec, relax: bool) -> Needs:
     return Needs("MINLP" if not relax or compares_worst_period(spec) else "NLP")
 
 
-_SMALL = {"small": (30, "how many instances of each of S1 to S5")}
-_LARGE = {"large": (10, "how many instances of each of L1 to L5")}
-_CONCURRENCY = {"concurrency": ("whole", "jobs at once: `whole`, or `fractional` as in the paper")}
+def _paid_for(spec: Spec) -> float:
+    """Return the time of all periods together [s]."""
+    demand = spec.facts.demand
+    return float(spec.facts.cluster.period * (1 if demand is None else demand.periods))
 
+
+hook = lazily(__name__)
 FAMILY = Family(
     name="joint",
     summary="One private cluster shared by MapReduce classes and web services, period by period.",
@@ -36,32 +39,32 @@ FAMILY = Family(
             name="P2",
             doc="The reduced problem: VMs per class and service, whole jobs at once, the last VM at its true worth.",
             needs=_linear,
-            build=hooks.build_p2,
-            decode=hooks.decode_p2,
-            run=hooks.run_p2,
+            build=hook("models.formulations", "build_p2"),
+            decode=hook("models.formulations", "decode_p2"),
+            run=hook("models.formulations", "run_p2"),
             other_goals="cost",
         ),
         Formulation(
             name="P2-rounded",
             doc="The reduced problem with bounds rounded up, as the paper solves it for whole VMs: near the optimum.",
             needs=_linear,
-            run=hooks.run_p2_rounded,
+            run=hook("models.formulations", "run_rounded"),
         ),
         Formulation(
             name="P0",
             doc="The problem as printed: jobs, slots, rates and VMs, with nonlinear deadlines and response times.",
             needs=_nonlinear,
-            build=hooks.build_p0,
-            decode=hooks.decode_p0,
-            run=hooks.run_p0,
+            build=hook("models.nonlinear", "build_p0"),
+            decode=hook("models.nonlinear", "decode_p0"),
+            run=hook("models.nonlinear", "run_p0"),
         ),
         Formulation(
             name="P1",
             doc="P0 in the reciprocals of the jobs: convex constraints, a concave objective.",
             needs=_nonlinear,
-            build=hooks.build_p1,
-            decode=hooks.decode_p1,
-            run=hooks.run_p1,
+            build=hook("models.nonlinear", "build_p1"),
+            decode=hook("models.nonlinear", "decode_p1"),
+            run=hook("models.nonlinear", "run_p1"),
         ),
     ),
     promises=(
@@ -81,49 +84,16 @@ FAMILY = Family(
     ),
     check=check,
     impossible=find_impossible,
-    choose=hooks.choose,
-    report=hooks.report,
-    verify=hooks.verify,
-    measure=hooks.measure,
-    quantity=hooks.quantity,
-    why=hooks.why,
-    simulate_plan=hooks.simulate_plan,
-    targets=hooks.targets,
-    deployments=hooks.deployments,
-    experiments=(
-        Experiment(
-            "joint",
-            "all studies of shared against partitioned clusters, beside the printed values",
-            hooks.study_joint,
-            {**_SMALL, **_LARGE, **_CONCURRENCY},
-        ),
-        Experiment(
-            "joint-sizes",
-            "savings over the cluster's size (figure 3) and gain in utilization (table 6)",
-            hooks.study_sizes,
-            {**_SMALL, **_LARGE, **_CONCURRENCY},
-        ),
-        Experiment(
-            "joint-hours",
-            "a day of S4: cost over the size (figure 4), hour by hour (figures 5 and 6)",
-            hooks.study_hours,
-            {"number": (5, "which instance of S4"), **_CONCURRENCY},
-        ),
-        Experiment(
-            "joint-integrality",
-            "what whole VMs, or whole jobs at once, cost beyond fractional ones",
-            hooks.study_integrality,
-            {**_SMALL, **_CONCURRENCY},
-            draws=False,
-        ),
-        Experiment(
-            "joint-instances",
-            "writes S1 to S5 and L1 to L5 as spec files",
-            hooks.study_instances,
-            {"number": (1, "which instance of each")},
-            draws=False,
-        ),
-    ),
-    plans=hooks.plans,
-    operated=hooks.operated,
+    choose=hook("choice", "choose"),
+    report=hook("report", "report"),
+    verify=hook("plan_warnings", "verify"),
+    measure=hook("verify", "measure"),
+    quantity=hook("verify", "quantity"),
+    why=hook("why", "why"),
+    simulate_plan=hook("simulate", "simulate_plan"),
+    targets=hook("deployment", "targets"),
+    deployments=hook("deployment", "deployments"),
+    plans=hook("plan", "plans"),
+    operated=hook("operated", "operated"),
+    paid_for=_paid_for,
 )

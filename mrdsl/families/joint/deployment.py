@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.core.whole_numbers import ceiling
+from mrdsl.exchange.entries import Target
+from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
 from mrdsl.families.joint.facts import JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan
@@ -62,3 +64,8 @@ def _tasks(node: JobClass, slots: tuple[float, float]) -> Iterator[Tasks]:
 def _notes(plan: JointPlan, t: int) -> Iterator[str]:
     for name, vms in zip(plan.service_names, plan.services.vms[t].tolist(), strict=True):
         yield f"{vms:g} VMs of the service {name}, which is no job of YARN"
+
+
+def targets() -> tuple[Target, ...]:
+    """Return what plans are exported to."""
+    return YARN, SPARK, KUBERNETES, SLS

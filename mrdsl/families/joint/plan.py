@@ -296,3 +296,8 @@ def _cost(operation: Any, penalties: Any) -> dict[str, float]:
 
 def _rows(names: Sequence[str], columns: Sequence[Floats]) -> list[tuple[Any, ...]]:
     return [(name, *(float(x) for x in row)) for name, row in zip(names, zip(*columns, strict=True), strict=True)]
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (JointPlan,)

@@ -1,4 +1,4 @@
-"""What ``subject to`` may compare in a joint spec: on a finished plan, and as expressions of a Pyomo model.
+"""What ``subject to`` may compare in a joint spec, as expressions of a Pyomo model; on plans see ``verify``.
 
 Over several periods ``cost`` and ``admitted(c)`` are sums, ``rate(s)`` and ``utilization`` means, ``vms`` and
 ``response(s)`` the worst period's.
@@ -13,30 +13,8 @@ from mrdsl.contracts.own_goals import Aim
 from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
 
 if TYPE_CHECKING:
-    from mrdsl.families.joint.plan import JointPlan
     from mrdsl.families.joint.workload import Workload
     from mrdsl.spec.spec import Constraint, Spec
-
-
-def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:
-    """The quantity's value in a finished plan."""
-    import numpy as np
-
-    match name:
-        case "cost":
-            return plan.total
-        case "vms":
-            return float(plan.vms.max())
-        case "utilization":
-            return float(plan.utilization.mean())
-        case "admitted":
-            return float(plan.classes.admitted[:, list(plan.class_names).index(argument)].sum())
-        case "rate":
-            return float(plan.services.rate[:, list(plan.service_names).index(argument)].mean())
-        case "response":
-            served = plan.services.response[:, list(plan.service_names).index(argument)]
-            return float(np.nanmax(served)) if not np.isnan(served).all() else float("nan")
-    raise KeyError(name)
 
 
 def response_limits(constraints: Sequence[Constraint]) -> Mapping[str, float]:

@@ -1,180 +1,210 @@
-"""A joint plan against its spec, from the facts alone: whoever found it."""
+"""A joint plan against its spec, from the facts as they are written: nothing here calls what builds plans."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mrdsl.contracts.hosting import hosting_vms, told_of_hosting
-from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
-from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, where_fractions_are_meant
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.whole_numbers import ceiling
-from mrdsl.families.joint.facts import NO, JointFacts
-from mrdsl.families.joint.plan import JointPlan, columns_of, cost_of
-from mrdsl.families.joint.soft_deadlines import price, upper_times
-from mrdsl.families.joint.whole_slots import WHOLENESS, as_planned
-from mrdsl.families.joint.workload import Workload, parts, workload
+from mrdsl.families.joint.facts import NO, SLOTS, JointFacts
+from mrdsl.families.joint.plan import JointPlan
+from mrdsl.families.joint.verify_facts import Facts
+from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
-MOST_TURNS = 100_000
-"""Turns in a period, or periods of a turn, up to which they are played through."""
+Floats = NDArray[np.float64]
 
 
 def verify(spec: Spec, plan: JointPlan, relax: bool = False) -> Iterable[Diagnostic]:
-    """Demand bounds (8), (9), deadlines (3), slots on VMs (4), response times (5), cluster size (7), whole VMs.
-
-    Warnings say where whole slots would need more VMs than the plan holds, and where deadlines are kept on average.
-    """
+    """Check demand bounds (8), (9), deadlines (3), slots on VMs (4), responses (5), cluster size (7), whole VMs."""
+    facts: JointFacts = spec.facts
+    named = list(names_of(facts.classes)), list(names_of(facts.services))
+    periods = 1 if facts.demand is None else facts.demand.periods
+    if (list(plan.class_names), list(plan.service_names)) != named or plan.size != facts.cluster.size:
+        yield error("broken-plan", "the plan is of other classes, services or machines", facts.span)
+        return
+    if len(plan.vms) != periods:
+        yield error("broken-plan", f"the plan has {len(plan.vms)} periods, not {periods}", facts.span)
+        return
     yield from _wholeness(spec, plan, relax)
-    spec = as_planned(spec, plan.whole)
-    work = workload(spec)
-    yield from _demand(spec, work, plan)
-    yield from _deadlines(spec, work, plan, relax)
-    yield from _responses(spec, work, plan)
-    yield from _cluster(spec, work, plan, relax)
-    yield from _whole_slots(spec, work, plan)
-    if not relax and plan.whole == NO:
-        run, got = work.execution, plan.classes
-        needed = hosting_vms(got.map_slots, got.reduce_slots, run.map_slots, run.reduce_slots)
-        yield from told_of_hosting(work.class_names, needed, got.vms, spec.facts.cluster.span)
-    upper = upper_times(spec, plan)
-    yield from told_of_soft_deadlines(spec, upper, plan.stages, partial(price, spec, plan, relax))
+    known = Facts(spec, plan.whole == SLOTS)
+    yield from _demand(known, plan)
+    yield from _deadlines(known, plan)
+    yield from _turns(known, plan, relax)
+    yield from _responses(known, plan)
+    yield from _cluster(known, plan, relax)
+    yield from _whole_slots(known, plan)
+    yield from _claims(known, plan)
 
 
 def measure(spec: Spec, plan: JointPlan) -> float:
-    """The cost of all periods, from what the plan admits and the VMs that it holds."""
-    return cost_of(workload(spec), plan)
+    """Compute the cost of all periods, from what the plan admits and the VMs that it holds."""
+    penalties, cluster = _costs(Facts(spec, plan.whole == SLOTS), plan)[1], spec.facts.cluster
+    return float(cluster.vm_cost * cluster.period * _units_of(plan)[0].sum() + penalties.sum())
 
 
-def _demand(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
-    _, served = columns_of(plan)
-    scale = FEASIBILITY * np.maximum(1.0, work.high)
-    for t, u in np.argwhere((served < work.low - scale) | (served > work.high + scale)):
-        low, high = work.low[t, u], work.high[t, u]
-        yield _broken(spec, work, int(u), f"gets {served[t, u]:.6g} in period {t}, not {low:.6g} to {high:.6g}")
+def quantity(spec: Spec, plan: JointPlan, name: str, argument: str) -> float:
+    """Compute a quantity of a finished plan that ``subject to`` may compare."""
+    vms = _units_of(plan)[0].sum(axis=1)
+    match name:
+        case "cost":
+            return measure(spec, plan)
+        case "vms":
+            return float(vms.max())
+        case "utilization":
+            return float(vms.mean() / spec.facts.cluster.size)
+        case "admitted":
+            return float(plan.classes.admitted[:, list(plan.class_names).index(argument)].sum())
+        case "rate":
+            return float(plan.services.rate[:, list(plan.service_names).index(argument)].mean())
+        case "response":
+            response = Facts(spec, plan.whole == SLOTS).response(plan.services.rate, plan.services.vms)
+            mine = response[:, list(plan.service_names).index(argument)]
+            return float(np.nanmax(mine)) if not np.isnan(mine).all() else float("nan")
+    raise KeyError(name)
 
 
-def _deadlines(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    """(3) and (4) for each job on its own slots, within the range of the estimates, and the jobs' turns in a period."""
-    run, got = work.execution, plan.classes
+def _units_of(plan: JointPlan) -> tuple[Floats, Floats]:
+    """The VMs of every unit, and its jobs or rate, (periods, units)."""
+    vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
+    return vms, np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
+
+
+def _costs(known: Facts, plan: JointPlan) -> tuple[Floats, Floats]:
+    """What VMs and turned-away demand cost in each period."""
+    cluster, (vms, served) = known.facts.cluster, _units_of(plan)
+    return vms.sum(axis=1) * cluster.vm_cost * cluster.period, (known.demand[1] - served) @ known.penalties
+
+
+def _demand(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
+    (least, most), (_, served) = known.demand, _units_of(plan)
+    scale = FEASIBILITY * np.maximum(1.0, most)
+    for t, u in np.argwhere(~(served >= least - scale) | ~(served <= most + scale)):
+        low, high = least[t, u], most[t, u]
+        yield _broken(known, int(u), f"gets {served[t, u]:.6g} in period {t}, not {low:.6g} to {high:.6g}")
+
+
+def _deadlines(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
+    """(3) and (4) for each job on its own slots, within the range of the estimates."""
+    got, work = plan.classes, known.work
+    deadline = column(known.facts.classes, "deadline")
     busy = got.admitted > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        each_map, each_reduce = got.map_slots / got.at_once, got.reduce_slots / got.at_once
-        time = np.where(run.A > 0, run.A / each_map, 0.0) + np.where(run.B > 0, run.B / each_reduce, 0.0) + run.C
-    for t, i in np.argwhere(busy & ~(time <= run.deadline * (1 + FEASIBILITY))):
-        yield _broken(spec, work, int(i), f"takes {time[t, i]:.6g} s in period {t}, past its {run.deadline[i]:.6g} s")
-    for kind, each, least, most in (
-        ("map", each_map, run.limits.map_least, run.limits.map_most),
-        ("reduce", each_reduce, run.limits.reduce_least, run.limits.reduce_most),
-    ):
-        outside = (each < least * (1 - FEASIBILITY)) | (each > most * (1 + FEASIBILITY) + FEASIBILITY)
-        for t, i in np.argwhere(busy & outside):
-            yield _broken(
-                spec,
-                work,
-                int(i),
-                f"has {each[t, i]:.6g} {'task' if run.stages[i] else kind} slots per job in period {t}, "
-                f"not {least[i]:g} to {most[i]:g}",
-            )
-    needed = got.map_slots / run.map_slots + got.reduce_slots / run.reduce_slots
-    for t, i in np.argwhere(needed > got.vms + FEASIBILITY * np.maximum(1.0, got.vms)):
-        yield _broken(spec, work, int(i), f"needs {needed[t, i]:.6g} VMs in period {t} and has {got.vms[t, i]:.6g}")
-    yield from _turns(spec, work, plan, relax)
+        each = got.map_slots / got.at_once, got.reduce_slots / got.at_once
+    time = np.maximum(work.time(*each), work.path)
+    for t, i in np.argwhere(busy & ~(time <= deadline * (1 + FEASIBILITY))):
+        yield _broken(known, int(i), f"takes {time[t, i]:.6g} s in period {t}, past its {deadline[i]:.6g} s")
+    for kind, slots, tasks in zip(("map", "reduce"), each, known.tasks, strict=True):
+        least = np.minimum(tasks, 1.0)
+        inside = (slots >= least * (1 - FEASIBILITY)) & (slots <= tasks * (1 + FEASIBILITY) + FEASIBILITY)
+        for t, i in np.argwhere(busy & ~inside):
+            kind = "task" if plan.stages[i] else kind
+            said = f"has {slots[t, i]:.6g} {kind} slots per job in period {t}, not {least[i]:g} to {tasks[i]:g}"
+            yield _broken(known, int(i), said)
+    needed = _hosting(known, plan)
+    for t, i in np.argwhere(~(needed <= got.vms + FEASIBILITY * np.maximum(1.0, got.vms))):
+        yield _broken(known, int(i), f"needs {needed[t, i]:.6g} VMs in period {t} and has {got.vms[t, i]:.6g}")
+
+
+def _hosting(known: Facts, plan: JointPlan) -> Floats:
+    """The VMs that the slots of each class add up to; slots of a kind that no VM hosts take infinitely many."""
+    total = np.zeros_like(plan.classes.vms)
+    for slots, hosted in zip((plan.classes.map_slots, plan.classes.reduce_slots), known.hosted, strict=True):
+        total = total + np.where(slots > 0.0, slots / np.where(np.isnan(hosted), np.nan, hosted), 0.0)
+    return np.where(np.isnan(total), np.inf, total)
 
 
 def _wholeness(spec: Spec, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Whether the plan's slots are as whole as the spec asks for; what is implied where it leaves that open."""
+    """Check that the plan's slots are as whole as the spec asks for."""
     facts: JointFacts = spec.facts
-    mistake = WHOLENESS.mistake(facts, plan.whole, relax)
-    if mistake:
-        yield error("broken-plan", mistake, facts.span)
-    why, hint = RELAXED if relax else OF_A_MODEL, where_fractions_are_meant("P2 and greedy")
-    yield from WHOLENESS.implied(facts, plan.whole, facts.cluster.span, why, hint)
+    default = NO if facts.cluster.concurrency == "fractional" else SLOTS
+    fitting = (NO,) if relax else (default, NO) if facts.whole is None else (facts.whole,)
+    if plan.whole not in fitting:
+        yield error("broken-plan", f"whole is `{plan.whole}` in the plan, not `{fitting[0]}`", facts.span)
 
 
-def _whole_slots(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
-    """Whole slots of every job at once, and VMs of the class that hold them: of one class, as many as they add up to.
-
-    See :func:`mrdsl.formulas.packing.of_one_class`.
-    """
+def _whole_slots(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
+    """Check that every job has whole slots, and that VMs of the class hold them: of one class, as many as they add up
+    to, since each VM but one may be filled."""
     if plan.whole == NO:
         return
-    got, run = plan.classes, work.execution
+    got, facts = plan.classes, known.facts
     for kind, slots in (("map", got.map_slots), ("reduce", got.reduce_slots)):
         each = np.divide(slots, got.at_once, out=np.zeros_like(slots), where=got.at_once > 0)
-        for t, i in np.argwhere(np.abs(each - np.rint(each)) > FEASIBILITY):
-            yield _broken(spec, work, int(i), f"has {each[t, i]:.6g} {kind} slots per job in period {t}, not whole")
-    hosted = run.map_slots, np.nan_to_num(run.reduce_slots, nan=1.0)
+        for t, i in np.argwhere(~(np.abs(each - np.rint(each)) <= FEASIBILITY)):
+            yield _broken(known, int(i), f"has {each[t, i]:.6g} {kind} slots per job in period {t}, not whole")
+    hosted = known.hosted[0], np.nan_to_num(known.hosted[1], nan=1.0)
     if len(plan.per_vm) != 2 or not all(map(np.array_equal, plan.per_vm, hosted)):
-        yield error("broken-plan", "the slots that a VM hosts are not those of the spec", spec.facts.cluster.span)
+        yield error("broken-plan", "the slots that a VM hosts are not those of the spec", facts.cluster.span)
         return
-    packed = ceiling(got.map_slots / hosted[0] + got.reduce_slots / hosted[1])
+    packed = ceiling(_hosting(known, plan))
     for t, i in np.argwhere(packed > got.vms + FEASIBILITY):
-        yield _broken(spec, work, int(i), f"has slots in period {t} that its {got.vms[t, i]:g} VMs do not hold")
+        yield _broken(known, int(i), f"has slots in period {t} that its {got.vms[t, i]:g} VMs do not hold")
 
 
-def _turns(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    """Whether the jobs that are admitted find a place: each place takes a job, and the next one a deadline later.
+def _turns(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Check that the jobs that are admitted find a place: each takes a job, and the next one a deadline later.
 
     With whole jobs at once there are whole places, and no job starts so late that it ends in the next period; one that
     outlasts the period keeps its place until a period begins.
     """
-    got, period = plan.classes, spec.facts.cluster.period
-    whole = work.whole and not relax
-    if whole:
-        for t, i in np.argwhere(np.abs(got.at_once - np.rint(got.at_once)) > FEASIBILITY):
-            yield _broken(spec, work, int(i), f"runs {got.at_once[t, i]:.6g} jobs at once in period {t}, no whole jobs")
-    for i, deadline in enumerate(work.execution.deadline.tolist()):
-        turns = _turns_of(period, deadline) if whole else float(work.execution.reuse[i])
-        room = turns * got.at_once[:, i]
-        for t in np.flatnonzero(got.admitted[:, i] > room * (1 + FEASIBILITY) + FEASIBILITY**2):
-            yield _broken(
-                spec,
-                work,
-                i,
-                f"admits {got.admitted[t, i]:.6g} jobs in period {t}, for which there are {room[t]:.6g} turns",
-            )
+    got = plan.classes
+    if known.facts.cluster.concurrency == "whole" and not relax:
+        for t, i in np.argwhere(~(np.abs(got.at_once - np.rint(got.at_once)) <= FEASIBILITY)):
+            yield _broken(known, int(i), f"runs {got.at_once[t, i]:.6g} jobs at once in period {t}, no whole jobs")
+    room = known.turns * got.at_once
+    for t, i in np.argwhere(~(got.admitted <= room * (1 + FEASIBILITY) + FEASIBILITY**2)):
+        said = f"admits {got.admitted[t, i]:.6g} jobs in period {t}, for which there are {room[t, i]:.6g} turns"
+        yield _broken(known, int(i), said)
 
 
-def _turns_of(period: float, deadline: float) -> float:
-    """The jobs that one place takes in a period, played through."""
-    if deadline <= period * (1 + FEASIBILITY):
-        starts, now = 0, 0.0
-        while now + deadline <= period * (1 + FEASIBILITY) and starts < MOST_TURNS:
-            starts += 1
-            now = starts * deadline
-        return float(starts) if starts < MOST_TURNS else period // deadline
-    periods = 1
-    while periods * period < deadline * (1 - FEASIBILITY) and periods < MOST_TURNS:
-        periods += 1
-    return 1.0 / periods if periods < MOST_TURNS else period / deadline
+def _responses(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
+    got, services = plan.services, known.facts.services
+    response, most = known.response(got.rate, got.vms), column(services, "response")
+    for t, k in np.argwhere((got.rate > 0) & ~(response <= most * (1 + FEASIBILITY))):
+        said = f"answers in {response[t, k]:.6g} s in period {t}, past its {most[k]:.6g} s"
+        yield _broken(known, known.classes + int(k), said)
 
 
-def _responses(spec: Spec, work: Workload, plan: JointPlan) -> Iterator[Diagnostic]:
-    queues, got = work.queues, plan.services
-    response = queues.mean_response(got.rate, got.vms)
-    late = (response > queues.response * (1 + FEASIBILITY)) | (got.rate >= queues.service_rate * got.vms)
-    for t, k in np.argwhere(late & (got.rate > 0)):
-        said = f"answers in {response[t, k]:.6g} s in period {t}, past its {queues.response[k]:.6g} s"
-        yield _broken(spec, work, work.classes + int(k), said)
-
-
-def _cluster(spec: Spec, work: Workload, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
-    vms, _ = columns_of(plan)
-    for part, size in parts(work):
-        for t in np.flatnonzero(vms[:, part].sum(axis=1) > size * (1 + FEASIBILITY)):
-            used = vms[t, part].sum()
-            yield error("broken-plan", f"period {t} uses {used:.6g} VMs of {size:.6g}", spec.facts.cluster.span)
+def _cluster(known: Facts, plan: JointPlan, relax: bool) -> Iterator[Diagnostic]:
+    vms, span = _units_of(plan)[0], known.facts.cluster.span
+    if not bool((vms >= -FEASIBILITY).all()):
+        yield error("broken-plan", "a number of VMs is negative", span)
+    for part, size in known.parts:
+        for t in np.flatnonzero(~(vms[:, part].sum(axis=1) <= size * (1 + FEASIBILITY))):
+            yield error("broken-plan", f"period {t} uses {vms[t, part].sum():.6g} VMs of {size:.6g}", span)
     if not relax:
-        for t, u in np.argwhere(np.abs(vms - np.round(vms)) > FEASIBILITY):
-            yield _broken(spec, work, int(u), f"has {vms[t, u]:.6g} VMs in period {t}, not a whole number")
+        for t, u in np.argwhere(~(np.abs(vms - np.round(vms)) <= FEASIBILITY)):
+            yield _broken(known, int(u), f"has {vms[t, u]:.6g} VMs in period {t}, not a whole number")
 
 
-def _broken(spec: Spec, work: Workload, unit: int, what: str) -> Diagnostic:
-    facts = spec.facts
-    node = facts.classes[unit] if unit < work.classes else facts.services[unit - work.classes]
+def _claims(known: Facts, plan: JointPlan) -> Iterator[Diagnostic]:
+    """Check what the plan says of itself: costs, VMs and utilization of periods, responses, turned-away demand."""
+    operation, penalties = _costs(known, plan)
+    vms, split = _units_of(plan)[0].sum(axis=1), known.classes
+    lost = np.maximum(known.demand[1] - _units_of(plan)[1], 0.0)
+    size = max(1.0, float(operation.sum() + np.abs(penalties).sum()))
+    for what, said, real, scale in (
+        ("cost of VMs", plan.operation, operation, size),
+        ("cost of what is turned away", plan.penalties, penalties, size),
+        ("number of VMs", plan.vms, vms, vms),
+        ("utilization", plan.utilization, vms / known.facts.cluster.size, 1.0),
+        ("rejected jobs", plan.classes.rejected, lost[:, :split], known.demand[1][:, :split]),
+        ("rejected rate", plan.services.rejected_rate, lost[:, split:], known.demand[1][:, split:]),
+        ("response", plan.services.response, known.response(plan.services.rate, plan.services.vms), 1.0),
+    ):
+        same = (np.abs(said - real) <= FEASIBILITY * np.maximum(1.0, scale)) | (~np.isfinite(said) & ~np.isfinite(real))
+        for place in np.argwhere(~same)[:1]:
+            at, period = tuple(place), place[0]
+            message = f"the plan claims {said[at]:.6g} as {what} in period {period}, which is {real[at]:.6g}"
+            yield error("broken-plan", message, known.facts.cluster.span)
+
+
+def _broken(known: Facts, unit: int, what: str) -> Diagnostic:
+    facts = known.facts
+    node = facts.classes[unit] if unit < known.classes else facts.services[unit - known.classes]
     return error("broken-plan", f"the plan breaks the spec: {node.name} {what}", node.span)

@@ -122,3 +122,8 @@ class MakespanPlan(Plan):
                 wave.job, wave.phase, wave.pool, min(seen.start, wave.start), max(seen.end, wave.end), count
             )
         return tuple(spans.values())
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (MakespanPlan,)

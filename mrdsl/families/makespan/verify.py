@@ -1,4 +1,4 @@
-"""A makespan plan against its spec, from the facts alone: no simulator, no search."""
+"""A makespan plan against its spec, from the facts as they are written: no simulator, no search."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from operator import itemgetter
 
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.families.makespan.batch import Batch, batch_of
+from mrdsl.families.makespan.facts import MakespanFacts
 from mrdsl.families.makespan.plan import MakespanPlan, TaskWave
+from mrdsl.families.makespan.verify_tasks import Stated, stated
 from mrdsl.spec.spec import Spec
 
 
 def measure(spec: Spec, plan: MakespanPlan) -> float:
-    """The goal's value: when the last job finishes, in seconds."""
-    return plan.makespan
+    """Compute the goal's value: when the last task ends, in seconds."""
+    return max((wave.end for wave in plan.waves), default=plan.makespan)
 
 
 def quantity(spec: Spec, plan: MakespanPlan, name: str, argument: str) -> float:
     """``makespan`` or ``finish(j)``, in seconds."""
-    return plan.makespan if name == "makespan" else plan.jobs[argument].finish
+    if name == "makespan":
+        return measure(spec, plan)
+    return max((wave.end for wave in plan.waves if wave.job == argument), default=plan.jobs[argument].finish)
 
 
 def verify(spec: Spec, plan: MakespanPlan, relax: bool = False) -> Iterable[Diagnostic]:
     """What is wrong with a plan: slots that are not there, tasks that are missing, late, too short or too many."""
-    batch = batch_of(spec)
-    yield from _pools(batch, plan)
+    batch = tuple(stated(spec.facts))
+    yield from _pools(spec.facts, batch, plan)
     if relax:
         return
     by_phase: dict[tuple[str, str], list[TaskWave]] = defaultdict(list)
@@ -42,29 +45,29 @@ def verify(spec: Spec, plan: MakespanPlan, relax: bool = False) -> Iterable[Diag
             yield _wrong(f"pool {pool} runs {peak} {phase} tasks at once on {slots} slots")
 
 
-def _pools(batch: Batch, plan: MakespanPlan) -> Iterator[Diagnostic]:
-    for phase, slots in (("map", batch.map_slots), ("reduce", batch.reduce_slots)):
+def _pools(facts: MakespanFacts, batch: Sequence[Stated], plan: MakespanPlan) -> Iterator[Diagnostic]:
+    for phase, slots in (("map", facts.cluster.slots.map), ("reduce", facts.cluster.slots.reduce)):
         held = sum(getattr(pool, f"{phase}_slots") for pool in plan.pools)
         if held > slots:
             yield _wrong(f"the pools hold {held} {phase} slots of {slots}")
     listed = sorted(name for pool in plan.pools for name in pool.order)
-    if listed != sorted(batch.names):
+    if listed != sorted(job.name for job in batch):
         yield _wrong("the pools' orders do not name every job once")
 
 
 def _phases(
-    batch: Batch, plan: MakespanPlan, by_phase: dict[tuple[str, str], list[TaskWave]], slack: float
+    batch: Sequence[Stated], plan: MakespanPlan, by_phase: dict[tuple[str, str], list[TaskWave]], slack: float
 ) -> Iterator[Diagnostic]:
-    for j, name in enumerate(batch.names):
-        times = plan.jobs[name]
+    for job in batch:
+        name, times = job.name, plan.jobs[job.name]
         maps, reduces = by_phase[name, "map"], by_phase[name, "reduce"]
-        for phase, waves, tasks, ticks in (
-            ("map", maps, batch.map_tasks[j], batch.map_time[j]),
-            ("reduce", reduces, batch.reduce_tasks[j], batch.reduce_time[j]),
+        for phase, waves, tasks, seconds in (
+            ("map", maps, job.map_tasks, job.map_time),
+            ("reduce", reduces, job.reduce_tasks, job.reduce_time),
         ):
             if sum(wave.count for wave in waves) != tasks:
-                yield _wrong(f"{name} runs {sum(wave.count for wave in waves)} {phase} tasks of {int(tasks)}")
-            if any(abs(wave.end - wave.start - ticks * batch.tick) > slack for wave in waves):
+                yield _wrong(f"{name} runs {sum(wave.count for wave in waves)} {phase} tasks of {tasks}")
+            if any(abs(wave.end - wave.start - seconds) > slack for wave in waves):
                 yield _wrong(f"a {phase} task of {name} does not take its time")
         if any(wave.pool != times.pool for wave in (*maps, *reduces)):
             yield _wrong(f"{name} runs tasks outside its pool")

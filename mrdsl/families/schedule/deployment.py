@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mrdsl.exchange.entries import Target
+from mrdsl.exchange.registry import SLS
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, TargetError, Tasks, Workload
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.plan import SchedulePlan
@@ -57,3 +59,8 @@ def most_machines(log: Sequence[Entry]) -> int:
             there -= entry.facts["vms"]
         most = max(most, there)
     return most
+
+
+def targets() -> tuple[Target, ...]:
+    """Return what plans are exported to."""
+    return (SLS,)

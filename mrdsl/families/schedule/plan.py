@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mrdsl.core.result import MONEY, Plan, Table, Trace
 from mrdsl.core.units import HOUR
@@ -75,6 +75,8 @@ class Tardiness:
 @dataclass(frozen=True)
 class SchedulePlan(Plan):
     """One run. ``utilization`` is the share of the slot time, paid or broken off, in which tasks ran, lost included."""
+
+    on_trust: ClassVar[tuple[str, ...]] = ("which jobs were late in the run", "the spot price of each hour")
 
     jobs: Jobs
     cost: Cost

@@ -17,7 +17,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.result import MONEY, Limits, Result, SolutionStatus, Table, Termination
+from mrdsl.core.result import MONEY, Limits, Plan, Result, SolutionStatus, Table, Termination
 from mrdsl.core.stopping import ending
 from mrdsl.core.units import HOUR
 from mrdsl.core.watching import counted
@@ -263,3 +263,8 @@ def _sampled(name: str, steps: Sequence[tuple[float, float]], start: float, end:
         inside = [value for _, value in steps[max(first, 0) : max(last, first + 1)]]
         values.append(max(inside) if inside and first >= 0 else 0.0)
     return Series(name, (edges / HOUR).tolist(), values)
+
+
+def plans() -> tuple[type[Plan], ...]:
+    """Return the classes of the family's plans."""
+    return (SchedulePlan, SimulatedSchedule)

@@ -1,51 +1,57 @@
-"""A finished schedule checked from the facts alone, and its goal's value."""
+"""A finished schedule against its spec: jobs drawn anew, and what its record of late jobs, hours and money allows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.units import HOUR
+from mrdsl.families.schedule.facts import ScheduleFacts, Vm
 from mrdsl.families.schedule.plan import SchedulePlan
-from mrdsl.families.schedule.stream import jobs
+from mrdsl.families.schedule.verify_jobs import jobs_of, spot_prices
 from mrdsl.spec.spec import Spec
 
 
-def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterable[Diagnostic]:
-    """Every job of the facts has ended, the bill adds up, and the slots hold all the work that there was.
+@dataclass(frozen=True)
+class Asked:
+    """What the jobs come to: their number, slot seconds of each phase, and what no schedule can better.
 
-    The event-by-event rules (no slot runs two tasks, no task outside a paid hour) are checked on a run's log by
-    :mod:`mrdsl.simulation.audit`.
+    ``late`` jobs end late whatever is rented, ``latest`` is by how much at least, and ``end`` the least end of all [s].
     """
-    facts, cost, hours = spec.facts, plan.cost, plan.vm_hours
-    vm = facts.vms[0]
-    count, work = 0, [0.0, 0.0]
-    for job in jobs(facts, spec.seed or 0):
-        count += 1
-        for phase in (0, 1):
-            work[phase] += job.tasks[phase] * job.durations[phase]
-    if plan.jobs.count != count:
-        yield _broken(f"{plan.jobs.count} jobs ended, {count} arrived", spec)
-    if not 0 <= plan.jobs.tardy <= count:
-        yield _broken(f"{plan.jobs.tardy} of {count} jobs are late", spec)
-    if not _same(cost.on_demand, hours.on_demand * HOUR * vm.on_demand.price):
-        yield _broken("the on-demand cost is not hours times price", spec)
-    if not _same(cost.total, cost.on_demand + cost.spot):
-        yield _broken("the total is not on-demand plus spot cost", spec)
-    if facts.policy.instances == "on_demand" and hours.spot:
-        yield _broken("spot VMs were rented where only on-demand ones may be", spec)
-    if hours.broken and vm.paid_by.broken_period == "paid":
-        yield _broken("hours went unpaid that the market broke off, where they are paid", spec)
-    there = (hours.on_demand + hours.spot + hours.broken) * HOUR
-    for phase, slots in enumerate((vm.slots.map, vm.slots.reduce)):
-        if work[phase] > there * slots * (1 + FEASIBILITY):
-            yield _broken(f"{work[phase]:g} s of {('map', 'reduce')[phase]} work in {there * slots:g} s of slots", spec)
+
+    jobs: int
+    work: tuple[float, float]
+    late: int
+    latest: float
+    end: float
+
+
+def verify(spec: Spec, plan: SchedulePlan, relax: bool) -> Iterator[Diagnostic]:
+    """Every job has ended, late ones are counted, the bill adds up, and the slots hold all the work that there was.
+
+    Which slot ran what, and so which jobs are late, is not in a plan: the event-by-event rules (no slot runs two tasks,
+    no task outside a paid hour) are checked on a run's log by :mod:`mrdsl.simulation.audit`. Of a mean of several runs,
+    which seeds drew, sums are checked alone.
+    """
+    facts: ScheduleFacts = spec.facts
+    several = bool(getattr(plan, "runs", 0))
+    problems = [*_bill(facts.vms[0], plan), *_rented(facts, plan)]
+    if not several or not facts.classes:
+        asked = _asked(facts, spec.seed or 0)
+        problems += _slots(facts.vms[0], plan, asked)
+        if not several:
+            problems += [*_late(plan, asked), *_at_work(facts.vms[0], plan, asked)]
+            problems += _spot(facts.vms[0], plan, spec.seed or 0)
+            problems += () if relax else _periods(facts.vms[0], plan)
+    hint = "this is a fault in mrdsl: please report it with the spec"
+    yield from (error("broken-schedule", problem, spec.span, hint) for problem in problems)
 
 
 def measure(spec: Spec, plan: SchedulePlan) -> float:
-    """What the VMs cost over the trace."""
-    return plan.cost.total
+    """Compute the cost of the VMs over the trace; :func:`verify` holds both parts to hours and prices."""
+    return plan.cost.on_demand + plan.cost.spot
 
 
 def quantity(spec: Spec, plan: SchedulePlan, name: str, argument: str) -> float:
@@ -53,9 +59,106 @@ def quantity(spec: Spec, plan: SchedulePlan, name: str, argument: str) -> float:
     raise KeyError(name)
 
 
+def _asked(facts: ScheduleFacts, seed: int) -> Asked:
+    count = late = 0
+    maps = reduces = latest = end = 0.0
+    for job in jobs_of(facts, seed):
+        count += 1
+        maps += job.maps * job.map_time
+        reduces += job.reduces * job.reduce_time
+        end = max(end, job.shortest_end)
+        if job.is_late:
+            late += 1
+            latest = max(latest, job.shortest_end - job.due)
+    return Asked(count, (maps, reduces), late, latest, end)
+
+
+def _there(plan: SchedulePlan) -> float:
+    """Seconds of VMs, paid or broken off."""
+    return (plan.vm_hours.on_demand + plan.vm_hours.spot + plan.vm_hours.broken) * HOUR
+
+
+def _bill(vm: Vm, plan: SchedulePlan) -> Iterator[str]:
+    cost, hours = plan.cost, plan.vm_hours
+    if not _same(cost.on_demand, hours.on_demand * HOUR * vm.on_demand.price):
+        yield "the on-demand cost is not hours times price"
+    if not _same(cost.total, cost.on_demand + cost.spot):
+        yield "the total is not on-demand plus spot cost"
+    if not min(cost.on_demand, cost.spot, hours.on_demand, hours.spot, hours.broken) >= 0.0:
+        yield "hours or money below 0"
+
+
+def _rented(facts: ScheduleFacts, plan: SchedulePlan) -> Iterator[str]:
+    hours, vm = plan.vm_hours, facts.vms[0]
+    if facts.policy.instances == "on_demand" and (hours.spot or hours.broken or plan.cost.spot):
+        yield "spot VMs were rented where only on-demand ones may be"
+    if facts.policy.instances == "spot" and hours.on_demand:
+        yield "on-demand VMs were rented where only spot ones may be"
+    broken_period = vm.billing.broken_period if vm.billing is not None else "free"
+    if hours.broken and broken_period == "paid":
+        yield "hours went unpaid that the market broke off, where they are paid"
+
+
+def _slots(vm: Vm, plan: SchedulePlan, asked: Asked) -> Iterator[str]:
+    if plan.jobs.count != asked.jobs:
+        yield f"{plan.jobs.count} jobs ended, {asked.jobs} arrived"
+    for work, slots, phase in zip(asked.work, (vm.slots.map, vm.slots.reduce), ("map", "reduce"), strict=True):
+        if work > _there(plan) * slots * (1 + FEASIBILITY):
+            yield f"{work:g} s of {phase} work in {_there(plan) * slots:g} s of slots"
+
+
+def _late(plan: SchedulePlan, asked: Asked) -> Iterator[str]:
+    """Compare late jobs with those that no schedule ends in time, and their lateness with itself."""
+    jobs, late = plan.jobs, plan.tardiness
+    if not asked.late <= jobs.tardy <= jobs.count:
+        yield f"{jobs.tardy} of {jobs.count} jobs are late; at least {asked.late} are, whatever is rented"
+    if not _same(jobs.tardy_share, jobs.tardy / jobs.count if jobs.count else 0.0):
+        yield f"the share of late jobs is {jobs.tardy_share:g}, and {jobs.tardy} of {jobs.count} are late"
+    largest = late.max * (1.0 + 0.02) + FEASIBILITY  # quantiles are right to a hundredth
+    if not (0.0 <= late.p50 <= late.p95 * 1.02 <= largest * 1.02 and 0.0 <= late.mean <= largest):
+        yield "the quantiles of lateness are out of order"
+    if not late.max >= asked.latest * (1.0 - FEASIBILITY) or bool(late.max > 0.0) != bool(jobs.tardy):
+        yield f"{jobs.tardy} jobs are late by at most {late.max:g} s; one is by {asked.latest:g} s, whatever is rented"
+    if not plan.finished >= asked.end * (1.0 - FEASIBILITY):
+        yield f"the last job ends after {plan.finished:g} s; none can end all before {asked.end:g} s"
+
+
+def _at_work(vm: Vm, plan: SchedulePlan, asked: Asked) -> Iterator[str]:
+    """Compare the share of slot time at work with the work that there was; lost tasks add to it."""
+    slots = _there(plan) * (vm.slots.map + vm.slots.reduce)
+    least = sum(asked.work) / slots if slots else 0.0
+    if plan.lost_tasks == 0 and not _same(plan.utilization, least):
+        yield f"slots are at work {plan.utilization:.6%} of their time; the tasks take {least:.6%}"
+    if not least - FEASIBILITY <= plan.utilization <= 1.0 + FEASIBILITY:
+        yield f"slots are at work {plan.utilization:.6%} of their time; the tasks take {least:.6%} at least"
+    if plan.lost_tasks and not plan.evictions:
+        yield "tasks were lost without an eviction"
+
+
+def _spot(vm: Vm, plan: SchedulePlan, seed: int) -> Iterator[str]:
+    """Compare what spot VMs cost with the lowest and the highest price that there was."""
+    hours = plan.vm_hours.spot
+    if not hours:
+        if abs(plan.cost.spot) > FEASIBILITY * plan.cost.total:  # what a broken period gives back leaves a rounding
+            yield "spot VMs cost money in no time"
+        return
+    prices = spot_prices(vm, seed, plan.finished)
+    if prices is None:
+        yield "spot VMs were rented, and there is no market"
+        return
+    low, high = (hours * HOUR * price for price in prices)
+    if not low * (1.0 - FEASIBILITY) <= plan.cost.spot <= high * (1.0 + FEASIBILITY):
+        yield f"spot VMs cost {plan.cost.spot:g}; by the prices that there were it is {low:g} to {high:g}"
+
+
+def _periods(vm: Vm, plan: SchedulePlan) -> Iterator[str]:
+    """Every started billing period is paid in full."""
+    period = vm.billing.period if vm.billing is not None else HOUR
+    for kind, hours in (("on-demand", plan.vm_hours.on_demand), ("spot", plan.vm_hours.spot)):
+        periods = hours * HOUR / period
+        if abs(periods - round(periods)) > FEASIBILITY * max(1.0, periods):
+            yield f"{hours:g} h of {kind} VMs are {periods:g} billing periods, a part of one among them"
+
+
 def _same(a: float, b: float) -> bool:
     return abs(a - b) <= FEASIBILITY * max(1.0, abs(a), abs(b))
-
-
-def _broken(what: str, spec: Spec) -> Diagnostic:
-    return error("broken-schedule", what, spec.span, "this is a fault in mrdsl: please report it with the spec")

@@ -22,12 +22,14 @@ class TaskTimes:
     """How long the tasks of one stage take [s]: work, which a machine's speed divides, and the network's part.
 
     ``first`` is the shuffle of tasks that start before any of their stage has ended, ``shuffle`` that of later ones;
-    None for stages that fetch nothing.
+    None for stages that fetch nothing. ``slow`` multiplies all that an attempt takes, its shuffle included; None if no
+    attempt is slow.
     """
 
     work: Sampler
     first: Sampler | None = None
     shuffle: Sampler | None = None
+    slow: Sampler | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class StreamDraws:
                         ("work", each.work),
                         ("first", each.first),
                         ("shuffle", each.shuffle),
+                        ("slow", each.slow),
                         ("luck", _uniform if fail else None),
                     )
                 ]
@@ -105,23 +108,28 @@ class StreamDraws:
             ]
             for kind, (stages, counts) in enumerate(zip(times, tasks, strict=True))
         ]
-        self.more = [[stream("again", kind, stage) for stage in range(len(s))] for kind, s in enumerate(times)]
+        self.more, self.slow = [
+            [[stream(what, kind, stage) for stage in range(len(s))] for kind, s in enumerate(times)]
+            for what in ("again", "slow again")
+        ]
 
     def block(self, kind: int, number: int, stage: int) -> Block:
         """See :class:`Draws`."""
-        work, first, shuffle, luck = [
-            None if series is None else series.block(number).tolist() for series in self.series[kind][stage]
+        *times, slow, luck = [None if series is None else series.block(number) for series in self.series[kind][stage]]
+        work, first, shuffle = [
+            None if each is None else (each if slow is None else each * slow).tolist() for each in times
         ]
         assert work is not None
+        luck = None if luck is None else luck.tolist()
         return Block(work, first, shuffle, luck, _equal(work) and _equal(first) and _equal(shuffle))
 
     def again(self, kind: int, stage: int) -> tuple[float, float, float]:
         """See :class:`Draws`."""
         times, random = self.times[kind][stage], self.more[kind][stage]
-        shuffle = times.shuffle
+        slow = 1.0 if times.slow is None else float(times.slow(self.slow[kind][stage], 1)[0])
         return (
-            float(times.work(random, 1)[0]),
-            0.0 if shuffle is None else float(shuffle(random, 1)[0]),
+            slow * float(times.work(random, 1)[0]),
+            0.0 if times.shuffle is None else slow * float(times.shuffle(random, 1)[0]),
             float(random.random_sample()),
         )
 

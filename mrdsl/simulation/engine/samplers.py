@@ -10,7 +10,7 @@ from math import log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.simulation.engine.draws import Sampler
+from mrdsl.simulation.engine.draws import Sampler, TaskTimes
 
 Floats = NDArray[np.float64]
 
@@ -127,6 +127,26 @@ def sampler(distribution: str, least: float, avg: float, longest: float, tasks: 
 def mean_of(times: Sampler) -> float:
     """The mean of what a sampler of this module draws."""
     return float(getattr(times, "mean"))  # noqa: B009
+
+
+def mean_work(times: TaskTimes) -> float:
+    """Compute the mean work of one attempt [s], slow ones included."""
+    return mean_of(times.work) * _mean_slowdown(times)
+
+
+def mean_attempt(times: TaskTimes) -> float:
+    """Compute the mean time of one attempt [s], its shuffle and slow ones included."""
+    shuffle = 0.0 if times.shuffle is None else mean_of(times.shuffle)
+    return (mean_of(times.work) + shuffle) * _mean_slowdown(times)
+
+
+def _mean_slowdown(times: TaskTimes) -> float:
+    return 1.0 if times.slow is None else mean_of(times.slow)
+
+
+def slowdown(share: float, factor: float) -> Sampler:
+    """Return factors of attempts: ``factor`` for a ``share`` of them, else 1."""
+    return Straggling(Spread(1.0, 1.0, 1.0), share, factor)
 
 
 def spreads(times: Sampler) -> bool:

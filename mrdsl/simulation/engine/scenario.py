@@ -21,7 +21,7 @@ from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
 from mrdsl.simulation.engine.engine import Engine
 from mrdsl.simulation.engine.faults import FaultyEngine
 from mrdsl.simulation.engine.flow import OTHER, Record, Submission
-from mrdsl.simulation.engine.samplers import mean_of, spreads
+from mrdsl.simulation.engine.samplers import mean_attempt, spreads
 from mrdsl.simulation.engine.state import Job
 from mrdsl.simulation.engine.world import Attempt, Faults, JobKind, Loss, Machines, Sharing, count_vms
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
@@ -158,8 +158,7 @@ def load_of(scenario: Scenario) -> list[float]:
     for each in scenario.classes:
         if isinstance(each.who, Arrivals):
             for stage, times in zip(each.kind.stages, each.times, strict=True):
-                task = mean_of(times.work) + (0.0 if times.shuffle is None else mean_of(times.shuffle))
-                work[stage.pool] += each.who.rate * each.who.burst * stage.tasks * task
+                work[stage.pool] += each.who.rate * each.who.burst * stage.tasks * mean_attempt(times)
     share = scenario.faults.share
     again = 1.0 + share / (2.0 * (1.0 - share))
     power = [0.0] * len(scenario.queues)

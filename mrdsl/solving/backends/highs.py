@@ -31,6 +31,8 @@ TERMINATIONS = MappingProxyType(
     }
 )
 _FEASIBLE = 2
+_PRIMAL = 4
+"""The primal simplex method, among HiGHS's strategies."""
 
 
 def solve(request: Request, report: Callable[[Array, float, float | None], None]) -> Reply:
@@ -47,6 +49,7 @@ def solve(request: Request, report: Callable[[Array, float, float | None], None]
 
 
 def _solve(request: Request, program: LinearProgram, report: Callable[[Array, float, float | None], None]) -> Reply:
+    highspy.Highs.resetGlobalScheduler(True)  # it keeps the number of threads of the run before, and refuses another
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     for name, value in {**program.hints.get("highs", {}), **request.options}.items():
@@ -116,3 +119,38 @@ def _bound(info: Any, program: LinearProgram, termination: Termination) -> float
         return float(info.objective_function_value) if termination is Termination.OPTIMAL else None
     bound = float(info.mip_dual_bound)
     return bound if np.isfinite(bound) else None
+
+
+class GrowingProgram:
+    """A linear program to minimize whose columns come in turns: each solve begins at the basis of the last one."""
+
+    def __init__(self, row_lower: Array, row_upper: Array) -> None:
+        highspy.Highs.resetGlobalScheduler(True)
+        self._solver = highspy._core._Highs()  # the class of the package prints its banner here, whatever is set
+        self._solver.setOptionValue("output_flag", False)
+        self._solver.setOptionValue("threads", 1)
+        none = np.zeros(0, dtype=np.int32)
+        self._solver.addRows(len(row_lower), row_lower, row_upper, 0, none, none, np.zeros(0))
+
+    def add(self, costs: Array, upper: Array, entries: Any) -> None:
+        """Add columns from 0 to ``upper``; ``entries`` is a sparse array, a column for each."""
+        by_column = entries.tocsc()
+        starts, rows = (each.astype(np.int32) for each in (by_column.indptr[:-1], by_column.indices))
+        self._solver.addCols(
+            len(costs), costs, np.zeros(len(costs)), upper, by_column.nnz, starts, rows, by_column.data
+        )
+
+    def solve(self, seconds: float | None = None) -> tuple[float, Array, Array] | None:
+        """Return value, point and duals of the rows; None if the optimum is not found within so many seconds.
+
+        From the second time on the last point holds still, so that the primal simplex method goes on from it.
+        """
+        if seconds is not None:
+            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(seconds, 0.0))
+        self._solver.run()
+        self._solver.setOptionValue("simplex_strategy", _PRIMAL)
+        if self._solver.getModelStatus() != _STATUS.kOptimal:
+            return None
+        solution = self._solver.getSolution()
+        value = float(self._solver.getInfo().objective_function_value)
+        return value, np.array(solution.col_value), np.array(solution.row_dual)

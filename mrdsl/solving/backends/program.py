@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import signal
 import subprocess
 import time
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 import numpy as np
 
@@ -33,6 +34,9 @@ from mrdsl.solving.processes import end, signals_deferred, start
 from mrdsl.solving.references import loaded, unloaded
 from mrdsl.solving.worker import GRACE
 
+KEPT_AT_ENDS = 4 * 1024 * 1024
+"""So many bytes are kept of the beginning and of the end of what a program prints."""
+MOST_OF_A_LINE = 65_536
 _UNREADABLE = (ValueError, IndexError, KeyError)
 """What a reader raises of a text that is no solution file."""
 
@@ -136,11 +140,24 @@ def _run(
         finally:
             if process is not None:
                 end(process)
-        output.seek(0)
-        printed = output.read().decode("utf-8", "replace")
-    for each in printed.splitlines() if is_wanted("solver", DEBUG) else ():
-        log("solver", DEBUG, "%s: %s", command.program, each)
+        printed = _printed(output)
+        if is_wanted("solver", DEBUG):
+            output.seek(0)
+            while line_printed := output.readline(MOST_OF_A_LINE):
+                log("solver", DEBUG, "%s: %s", command.program, line_printed.decode("utf-8", "replace").rstrip("\r\n"))
     return 0 if process is None else process.returncode, printed, ended
+
+
+def _printed(output: IO[bytes]) -> str:
+    """What a program printed; of more than is kept, the beginning and the end, which say how it went."""
+    length = output.seek(0, os.SEEK_END)
+    output.seek(0)
+    if length <= 2 * KEPT_AT_ENDS:
+        return output.read().decode("utf-8", "replace")
+    first = output.read(KEPT_AT_ENDS)
+    output.seek(length - KEPT_AT_ENDS)
+    left_out = f"\n... {length - 2 * KEPT_AT_ENDS:,} bytes left out ...\n"
+    return left_out.join(part.decode("utf-8", "replace") for part in (first, output.read(KEPT_AT_ENDS)))
 
 
 def _waited_for(process: subprocess.Popen[bytes], seconds: float | None) -> bool:

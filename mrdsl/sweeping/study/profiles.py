@@ -12,19 +12,18 @@ from mrdsl.core.result import LEAST_VALUE, Table
 from mrdsl.core.tolerances import PROVEN
 from mrdsl.formulas.performance_profiles import performance_ratios, share_within, steps
 from mrdsl.sweeping.study.declaration import Profile
-from mrdsl.sweeping.study.rows import GOAL, INSTANCE, Rows, number, relaxed, selected
+from mrdsl.sweeping.study.rows import ENDED, GOAL, INSTANCE, Rows, number, relaxed, selected, solved
 
 FACTORS = (1.0, 1.01, 1.1, 1.5, 2.0, 5.0, 10.0, 100.0)
 """The factors from the best method that a table shows."""
-ENDED = ("optimal", "completed", "infeasible", "unbounded")
-"""How a run ends that nobody stopped."""
 
 
 def profiled(profile: Profile, rows: Rows) -> tuple[Table, LineChart]:
     """How often each method is within a factor of the best: a table of some factors, and the steps of all.
 
-    Instances on which no method has the measure, or some have it below 0, are left out; the last column counts those
-    that are left. Measures that agree to ``PROVEN`` are one. Goals of fractions are compared with each other alone.
+    A method that found no plan has no measure, whatever it spent. Instances on which no method has the measure, or some
+    have it below 0, are left out; the last column counts the others. Measures that agree to ``PROVEN`` are one. Goals
+    of fractions are compared with each other alone.
     """
     ratios = _ratios(profile, selected(profile.runs, rows))
     goal = f", of values within {100 * profile.within:g} % of the best" if profile.within is not None else ""
@@ -64,8 +63,8 @@ def _measures(profile: Profile, rows: Rows) -> dict[str, list[float | None]]:
     instances: dict[Any, dict[str, float | None]] = {}
     methods = dict.fromkeys(row["method"] for row in rows)
     best = _best_values(rows)
-    for row in rows:
-        near = _is_near(row, profile.within, best.get(_goal_of(row)))
+    for row, is_solved in zip(rows, solved(rows), strict=True):
+        near = is_solved and _is_near(row, profile.within, best.get(_goal_of(row)))
         value = _measure(row, profile.measure) if near else None
         instances.setdefault(row[INSTANCE], {})[row["method"]] = value
     kept = [

@@ -10,6 +10,10 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 INSTANCE = "instance"
 """What a run solves, by whatever method; no column of the table."""
+ENDED = ("optimal", "completed", "infeasible", "unbounded")
+"""How a run ends that nobody stopped."""
+ANSWERED = ("infeasible", "unbounded")
+"""How it ends with an answer that is not a plan."""
 GOAL = "value"
 """The column of the goal's value, the only one that has a sense."""
 
@@ -51,3 +55,23 @@ def selected(runs: str, rows: Rows) -> Rows:
 def relaxed(row: Row) -> bool:
     """Whether a run took fractions for whole numbers: its goal is then another one."""
     return bool(row.get("relax"))
+
+
+def found_a_plan(row: Row) -> bool:
+    """Return True if a run came to a plan."""
+    return row.get("solution") in ("feasible", "optimal")
+
+
+def solved(rows: Rows) -> list[bool]:
+    """For each row, return True if its run came to a plan, or to a proof that there is none, which no other refutes.
+
+    A method that gives up has solved nothing, however fast it was.
+    """
+    plans = {(row[INSTANCE], relaxed(row)) for row in rows if found_a_plan(row)}
+    kinds = {False: (False,), True: (False, True)}
+    return [
+        found_a_plan(row)
+        if row.get("termination") not in ANSWERED
+        else not any((row[INSTANCE], kind) in plans for kind in kinds[relaxed(row)])
+        for row in rows
+    ]

@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.resources import resource
 from mrdsl.core.suggestions import did_you_mean
-from mrdsl.planning.studies import study_files
 from mrdsl.spec.spec import METHOD_NAME
 from mrdsl.sweeping.study.declaration import Study
 from mrdsl.sweeping.study.reader import read_study
+
+
+def study_files() -> Mapping[str, Path]:
+    """The study files that come with mrdsl by name, family by family, beside the models that they run."""
+    return {path.stem: path for path in sorted(resource("models").glob("*/*.toml"))}
 
 
 def shipped_studies() -> Mapping[str, Study]:

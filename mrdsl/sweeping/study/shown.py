@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
+from mrdsl.core.csv_rows import csv_rows
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Table
@@ -30,8 +30,8 @@ def _table(folder: Path, entry: Any) -> Table:
         raise _unreadable(folder / MANIFEST, "it names a table without a title, or a file that is not beside it")
     path = folder / name
     try:
-        heads, *rows = csv.reader(io.StringIO(_text(path), newline=""))
-    except (ValueError, csv.Error):
+        heads, *rows = (row for _, row in csv_rows(io.StringIO(_text(path), newline="")))
+    except ValueError:
         raise _unreadable(path, "it is no table") from None
     if any(len(row) != len(heads) for row in rows):
         raise _unreadable(path, "its rows differ in length")

@@ -20,9 +20,11 @@ from mrdsl.sweeping.study.rows import (
     Rows,
     column_of,
     columns,
+    found_a_plan,
     number,
     relaxed,
     selected,
+    solved,
 )
 
 STATISTIC: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -45,7 +47,7 @@ def methods_table(rows: Rows) -> Table:
         counts = [
             sum(test(row) for row in own)
             for test in (
-                lambda row: row.get("solution") in ("feasible", "optimal"),
+                found_a_plan,
                 lambda row: row.get("termination") in ("optimal", "infeasible"),
                 lambda row: row.get("termination") == "error",
             )
@@ -112,15 +114,16 @@ def _bases(above: str, column: str, rows: Rows, values: Sequence[float | None]) 
     """What the value of each row is above: a method's on the same instance, the best one there, or the best bound.
 
     Values of fractions and of whole numbers are apart; a bound that is proven of fractions holds for whole numbers,
-    too. The goal's own value is better the way its sense says, any other column the less it is.
+    too. The goal's own value is better the way its sense says, any other column the less it is, among runs that solved
+    the instance.
     """
     if above not in (BEST, BOUND):
         of_method = {row[INSTANCE]: value for row, value in zip(rows, values, strict=True) if row["method"] == above}
         return [of_method.get(row[INSTANCE]) for row in rows]
     found: dict[Any, float] = {}
-    for row, value in zip(rows, values, strict=True):
+    for row, value, is_solved in zip(rows, values, solved(rows), strict=True):
         base = value if above == BEST else number(row.get("bound"))
-        if base is None:
+        if base is None or (above == BEST and not is_solved):
             continue
         maximized = column == GOAL and row.get("sense") == "maximize"
         pick = max if maximized == (above == BEST) else min

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from mrdsl.core.diagnostics import Severity
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.exchange.logs.finding import Log, find_logs
 from mrdsl.exchange.logs.reading import read_logs
 from mrdsl.exchange.logs.telling import SHOWN, SHOWN_FILES, Telling
+from mrdsl.planning.data_files import SavedFile
 
 
 def names(*paths: Path) -> list[str]:
@@ -18,6 +20,14 @@ def names(*paths: Path) -> list[str]:
     found = [log.name for log in find_logs(paths, telling)]
     assert telling.diagnostics() == ()
     return found
+
+
+def found_and_told(folder: Path, *, allow_outside: bool = False) -> tuple[list[str], list[tuple[str, str]]]:
+    """The logs below a folder, and the code and the file's name of each warning."""
+    telling = Telling()
+    found = [str(Path(log.name).relative_to(folder)) for log in find_logs([folder], telling, allow_outside)]
+    told = [(each.code, str(Path(each.span.file).relative_to(folder))) for each in telling.diagnostics() if each.span]
+    return found, sorted(told)
 
 
 def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
@@ -30,15 +40,57 @@ def test_links_to_folders_are_followed_once(tmp_path: Path) -> None:
     (logs / "b" / "deep" / "loop").symlink_to(logs)
     (logs / "c").symlink_to(elsewhere)
     (logs / "d").symlink_to(elsewhere)
-    (logs / "gone").symlink_to(tmp_path / "nowhere")
-    assert names(logs) == [str(logs / "b" / "deep" / "one"), str(logs / "c" / "two")]
+    (logs / "gone").symlink_to(logs / "nowhere")
+    gone = ("unreadable-log", "gone")
+    assert found_and_told(logs, allow_outside=True) == (["b/deep/one", "c/two"], [gone])
+    assert found_and_told(logs) == (["b/deep/one"], [("file-outside", "c"), ("file-outside", "d"), gone])
+
+
+def test_links_that_lead_outside_are_left_out_unless_allowed(tmp_path: Path) -> None:
+    """Of files and folders, by way of another link, and with a name that begins as the folder's own."""
+    logs, beside = tmp_path / "logs", tmp_path / "logs-of-others"
+    logs.mkdir()
+    beside.mkdir()
+    (beside / "one").write_text("x")
+    (logs / "mine").write_text("x")
+    (logs / "within").symlink_to("mine")
+    (logs / "root").symlink_to("/")
+    (logs / "file").symlink_to(beside / "one")
+    (logs / "folder").symlink_to("../logs-of-others")
+    (tmp_path / "step").symlink_to(beside / "one")
+    (logs / "twice").symlink_to("../step")
+    (logs / ".hidden").symlink_to("/etc/passwd")
+    found, told = found_and_told(logs)
+    assert found == ["mine", "within"]
+    assert told == [("file-outside", name) for name in ("file", "folder", "root", "twice")]
+    (logs / "root").unlink()
+    assert found_and_told(logs, allow_outside=True) == (["file", "folder/one", "mine", "twice", "within"], [])
+    (tmp_path / "by-link").symlink_to(logs)
+    assert names(tmp_path / "by-link" / "mine") == [str(tmp_path / "by-link" / "mine")]
+    assert [name for name, _ in [found_and_told(tmp_path / "by-link")]] == [["mine", "within"]]
+
+
+@pytest.mark.skipif(not Path("/proc/kmsg").exists(), reason="no /proc")
+@pytest.mark.parametrize("target", ["/proc/kmsg", "/dev/zero", "/dev/tty", "/proc/self/environ"])
+def test_devices_and_files_of_the_system_are_left_out_although_allowed(target: str, tmp_path: Path) -> None:
+    """A read of /proc/kmsg waits for the kernel's next message."""
+    (tmp_path / "link").symlink_to(target)
+    assert found_and_told(tmp_path, allow_outside=True) == ([], [("unreadable-log", "link")])
+    assert found_and_told(tmp_path)[1][-1] == ("file-outside", "link")
+    telling = Telling()
+    assert list(read_logs(find_logs([target], telling), telling)) == []
+    assert [each.code for each in telling.diagnostics()] == ["unreadable-log"]
+    with pytest.raises(UnreadableError):
+        read_bytes(tmp_path / "link")
+    kept = SavedFile("kmsg", target, 5, "0" * 64)
+    assert kept.state() == "missing"
 
 
 def test_what_is_no_log_by_its_name(tmp_path: Path) -> None:
     for name in (".hidden", "job_1_1_conf.xml", "a.crc", "b.summary", "appstatus_1", "kept", "günther ✓\nnew.log"):
         (tmp_path / name).write_text("x")
     os.mkfifo(tmp_path / "pipe")
-    assert [Path(name).name for name in names(tmp_path)] == ["günther ✓\nnew.log", "kept"]
+    assert found_and_told(tmp_path) == (["günther ✓\nnew.log", "kept"], [("unreadable-log", "pipe")])
 
 
 def test_rolled_logs_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:

@@ -290,6 +290,23 @@ def test_an_id_does_not_lead_out_of_the_folder(job: str, tmp_path: Path) -> None
     assert configuration_beside(history, "job_1_0001", Telling()) == {"mapreduce.job.queuename": "night"}
 
 
+@pytest.mark.parametrize(
+    ("jobs", "counts"), [(100_000, [100_000]), (1, [100_000] * 40), (3, [90_000] * 7), (100_000, []), (7, [5])]
+)
+def test_counts_of_sls_multiply_within_one_budget(jobs: int, counts: list[int], tmp_path: Path) -> None:
+    container = {"container.start.ms": 0, "container.end.ms": 4000, "container.type": "map"}
+    tasks = [{**container, "count": count} for count in counts]
+    path = tmp_path / "sls.json"
+    path.write_text(json.dumps({"job.id": "a", "job.count": jobs, "job.tasks": tasks}))
+    telling = Telling()
+    found = list(read_logs(find_logs([path], telling), telling))
+    containers, written = sum(len(job.attempts) for job in found), len(tasks)
+    assert len(found) <= sls.MOST_ALIKE
+    assert containers <= sls.MOST_REPEATED + written
+    whole = jobs * sum(counts)
+    assert (containers == whole and len(found) == jobs) == (not telling.found)
+
+
 def test_jobs_and_containers_of_sls_that_are_repeated(tmp_path: Path) -> None:
     """Three jobs of four containers each; of a number that no cluster has a part is used, and that is told."""
     task = {"container.type": "map", "container.start.ms": 0, "container.end.ms": 5, "count": 4}

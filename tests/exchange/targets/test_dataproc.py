@@ -57,7 +57,8 @@ def test_its_machines_run_as_many_tasks_as_the_plan_counts_on(document: dict[str
     workers = config["workerConfig"]["numInstances"] + config["secondaryWorkerConfig"]["numInstances"]
     _, plan = planned(ONE_TYPE)
     whole = plan.document()["classes"]["clicks"]["whole_slots"]
-    assert whole["map"] / 4 + whole["reduce"] / 2 <= workers + 1
+    assert whole["map"] + whole["reduce"] <= 4 * workers
+    assert 2 * whole["map"] + 6 * whole["reduce"] <= 16 * workers
 
 
 def test_a_plan_of_several_types_is_refused_and_told_which_target_takes_it() -> None:

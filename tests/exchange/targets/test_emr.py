@@ -213,7 +213,7 @@ def settings_of(document: dict[str, Any], classification: str) -> dict[str, str]
 
 
 def test_its_machines_run_as_many_tasks_as_the_plan_says() -> None:
-    """Of one type: 4 maps of 1 core and 2 GiB, or 2 reduces of 6 GiB; the VMs of the file hold the plan's slots."""
+    """Of one type: 4 maps of 1 core and 2 GiB, or 2 reduces of 6 GiB; the VMs hold the cores and memory of the plan."""
     one_type = MACHINES[: MACHINES.index('vm "r5')] + MACHINES[MACHINES.index("class") :]
     document = written(one_type)
     site = settings_of(document, "yarn-site")
@@ -221,7 +221,8 @@ def test_its_machines_run_as_many_tasks_as_the_plan_says() -> None:
     hosted = {"map": min(memory // 2048, cores), "reduce": min(memory // 6144, cores)}
     assert hosted == {"map": 4, "reduce": 2}
     whole = planned(one_type)[1].document()["classes"]["clicks"]["whole_slots"]
-    assert sum(whole[kind] / hosted[kind] for kind in hosted) <= workers(document) + 1
+    assert whole["map"] + whole["reduce"] <= 4 * workers(document)
+    assert 2 * whole["map"] + 6 * whole["reduce"] <= 16 * workers(document)
     queues = settings_of(document, "capacity-scheduler")
     assert queues["yarn.scheduler.capacity.root.mapreduce.queues"] == "clicks"
 

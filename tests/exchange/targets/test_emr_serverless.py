@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
@@ -145,3 +146,18 @@ def test_the_edges_of_the_table_of_workers(cpu: int, memory: int, fine: bool) ->
 )
 def test_what_shapes_let_pass_is_refused(path: str, value: Any, reason: str, document: dict[str, Any]) -> None:
     assert any(reason in told for told in mistakes(changed(document, path, value)))
+
+
+@pytest.mark.parametrize(
+    "names", [("x" * 57 + "a", "x" * 57 + "b"), ("Sort", "sort"), ("a b", "a_b"), ("x" * 300, "x" * 300 + "y")]
+)
+def test_classes_with_names_alike_get_two_applications_and_two_files(names: tuple[str, str]) -> None:
+    """Also on a disk that ignores case, and within the service's 64 characters and the 255 bytes of a file's name."""
+    first, second = re.findall(r"class (\w+)", STAGES)[:2] if STAGES.count("class ") > 1 else ("queries", "")
+    text = re.sub(rf"\b{first}\b", f'"{names[0]}"', STAGES)
+    text = re.sub(rf"\b{second}\b", f'"{names[1]}"', text)
+    found = written(text)
+    assert len({name.lower() for name in found}) == len(found) == len(written())
+    assert len({each["name"] for each in found.values()}) == len(found)
+    assert all(len(each["name"]) <= 64 for each in found.values())
+    assert all(len(name.encode()) <= 255 for name in found)

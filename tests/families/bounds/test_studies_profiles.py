@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl import api
-from mrdsl.families.bounds.studies.profiles import PRINTED, on_data, profile_of, profiles, run
 from mrdsl.simulation.sampling import stream
+from studies.bounds_profiles import PRINTED, on_data, profile_of, profiles, run
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
@@ -32,7 +31,7 @@ def test_the_profiles_are_those_of_the_thesis() -> None:
 
 def test_what_the_tables_say(tmp_path: Path) -> None:
     """Anagram on D1 by hand: 32 maps on 24 slots are two waves, 24 reduces on 24 one."""
-    bounds, scaled, errors, curve, due = profiles(tmp_path, api)
+    bounds, scaled, errors, curve, due = profiles(tmp_path)
     first = bounds.rows[0]
     assert first[3:6] == pytest.approx((2 * 94 + 121 + 16, 2 * 140 + 136 + 24.5, 2 * 186 + 152 + 33))
     for row in bounds.rows:

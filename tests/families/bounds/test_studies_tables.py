@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from mrdsl import api
-from mrdsl.families.bounds.studies.tables import Found, printed, tables
-from mrdsl.simulation.fixed_point import iterate
+from studies.bounds_tables import Found, iterate, printed, tables
 
 
 def mean_of(bound, among):
@@ -53,7 +51,7 @@ def test_the_fixed_point_iteration():
 
 
 def test_one_row_of_every_table_is_simulated(tmp_path):
-    found = list(tables(tmp_path, api, jobs=2, repeats=1, rows=1))
+    found = list(tables(tmp_path, jobs=2, repeats=1, rows=1))
     assert [len(table.rows) for table in found[:4]] == [2, 2, 3, 3]
     assert (tmp_path / "bounds-tables.csv").read_text().count("\n") == 11
     assert (tmp_path / "bounds-tables.svg").read_text().startswith("<svg")

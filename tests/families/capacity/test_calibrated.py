@@ -18,7 +18,6 @@ from mrdsl.families.capacity.methods.probing import Probe
 from mrdsl.families.capacity.methods.search import Wanted, aim
 from mrdsl.families.capacity.methods.trials import Cell, quantile
 from mrdsl.families.capacity.promises import Promise
-from mrdsl.families.capacity.studies import promised as studies
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
@@ -26,6 +25,7 @@ from mrdsl.spec.schema import Range, Source
 from mrdsl.spec.simulated import Stragglers
 from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Constraint, Method
+from studies import capacity_promised as studies
 from tests.families.capacity.capacity_specs import capacity
 
 CLICKS = JobClass(
@@ -67,8 +67,8 @@ def test_nothing_is_claimed_that_is_not_proven() -> None:
     assert calibration.lp_bound <= result.value
     assert calibration.formula == "upper"
     (shown,) = calibration.promises
-    # three looks at one promise, each wrong once in sixty: 95 % together
-    assert shown.confidence == pytest.approx(1.0 - 0.05 / 3)
+    # five looks at one promise, each wrong once in a hundred: 95 % together
+    assert shown.confidence == pytest.approx(1.0 - 0.05 / 5)
     assert 0.95 <= shown.low <= shown.share
 
 
@@ -221,6 +221,7 @@ def test_the_upper_estimate_bounds_no_jobs_that_users_do_not_submit(word: str, t
     from mrdsl.families.capacity.quantities import quantity
     from mrdsl.families.capacity.simulate import simulate_plan
     from mrdsl.families.capacity.verify_promises import verify_promises
+    from mrdsl.families.capacity.verify_shares import shares_of
     from mrdsl.simulation.settings import Settings
 
     (tmp_path / "times.txt").write_text("10\n5000\n9000\n")
@@ -230,7 +231,7 @@ def test_the_upper_estimate_bounds_no_jobs_that_users_do_not_submit(word: str, t
     spec = promised(replace(alone, burst=5, **{word: seldom[word]}))
     assert quantity(promised(alone), plan, "kept", "clicks") == 1.0
     assert quantity(spec, plan, "kept", "clicks") == 0.0
-    assert [told.code for told in verify_promises(spec, plan)] == ["broken-plan"]
+    assert [told.code for told in verify_promises(spec, plan, shares_of(spec.facts, plan))] == ["broken-plan"]
     seen, _ = simulate_plan(spec, plan, Settings(2, 1))
     assert seen.observed["clicks"].kept.share < 0.5
 
@@ -239,7 +240,8 @@ def test_a_bound_of_jobs_as_the_profile_says_is_no_promise_of_drawn_ones() -> No
     # with a slot for every task 94.5 % of the jobs are in time, and so they are on the plan of the upper estimate
     spec = studies.scenario(20, 19)
     (node,) = spec.facts.classes
-    formula = studies.spec_of(replace(node, guarantee="upper"), 20)
+    fractions = studies.spec_of(replace(node, guarantee="upper"), 20)
+    formula = replace(fractions, facts=replace(fractions.facts, whole="slots"))
     bounded = mrdsl.solve(formula).plan
     assert bounded.classes["jobs"].upper_is_bound
     assert studies.held_out(formula, bounded, 50) < 0.95
@@ -252,13 +254,14 @@ def test_a_bound_of_jobs_as_the_profile_says_is_no_promise_of_drawn_ones() -> No
 
 def test_an_estimate_that_knows_of_no_stragglers_is_not_believed_without_runs() -> None:
     from mrdsl.families.capacity.verify_promises import verify_promises
+    from mrdsl.families.capacity.verify_shares import shares_of
 
     spec = promised(replace(CLICKS, jobs=Range(1, 1)))
     plan = mrdsl.solve(promised(replace(CLICKS, jobs=Range(1, 1), guarantee="upper"))).plan
-    assert not list(verify_promises(spec, plan))
+    assert not list(verify_promises(spec, plan, shares_of(spec.facts, plan)))
     rules = Simulation(stragglers=Stragglers(share=0.1, factor=4.0))
     slowed = replace(spec, facts=replace(spec.facts, simulation=rules))
-    assert [told.code for told in verify_promises(slowed, plan)] == ["broken-plan"]
+    assert [told.code for told in verify_promises(slowed, plan, shares_of(slowed.facts, plan))] == ["broken-plan"]
 
 
 def test_the_plan_of_the_formula_is_run_where_nothing_cheaper_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,8 +274,8 @@ def test_the_plan_of_the_formula_is_run_where_nothing_cheaper_is_shown(monkeypat
     assert shown.low >= 0.95
     message = next(t.message for t in result.diagnostics if t.code == "undecided-in-simulation")
     assert "keeps them in runs" in message
-    assert "after 1 full evaluation of 3," in message
-    assert (result.plan.calibration.looks, result.plan.calibration.most_looks) == (1, 3)
+    assert "after 1 full evaluation of 5," in message
+    assert (result.plan.calibration.looks, result.plan.calibration.most_looks) == (1, 5)
 
 
 @pytest.mark.parametrize("formulation", ["P2", "P1", "P0", "P0-cone"])
@@ -422,8 +425,8 @@ def test_runs_that_cannot_show_a_share_are_refused_with_how_many_can() -> None:
         mrdsl.solve(spec)
     (told,) = refused.value.diagnostics
     assert told.code == "too-few-runs"
-    # Two promises at three looks: 1 - 0.05/6 each; a run sees 6 users' 20 jobs less the warm-up.
-    jobs = log(0.05 / 6) / log(0.999)
+    # Two promises at five looks: 1 - 0.05/10 each; a run sees 6 users' 20 jobs less the warm-up.
+    jobs = log(0.05 / 10) / log(0.999)
     assert f"runs = {ceil(jobs / 108)} " in told.hint
 
 
@@ -471,8 +474,8 @@ def test_honesty_counts_what_was_broken_and_keeps_a_row_of_each(
         None if share is None else studies.Outcome(number, "p95", 0.95, 0.955, share, 6.0, 10.0, 1)
         for number, share in enumerate(shares)
     ]
-    monkeypatch.setattr(studies, "_outcome", lambda bench, spec, number, runs: found[number])
-    (table,) = studies.honesty(tmp_path, mrdsl, scenarios=4)  # type: ignore[arg-type]
+    monkeypatch.setattr(studies, "_outcome", lambda spec, number, runs: found[number])
+    (table,) = studies.honesty(tmp_path, scenarios=4)
     assert table.title.endswith("no plan shown: 1")
     (row, everything) = table.rows
     assert row[1:] == everything[1:]
@@ -495,15 +498,16 @@ def test_the_oracle_finds_no_cluster_that_is_much_smaller() -> None:
 
 
 @pytest.mark.parametrize("case", [studies.Compared(2, "fixed", 1.0, "p99", 2, 1), studies.Oracle(2, 1.2, "p99", 2, 1)])
-def test_a_search_without_a_plan_leaves_its_cells_of_a_study_empty(case: Any) -> None:
+def test_a_search_without_a_plan_leaves_its_cells_of_a_study_empty(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known besides stays: the plans of the estimates."""
+    solve = mrdsl.solve
 
-    class Searchless:
-        def solve(self, spec: Spec) -> Result:
-            promised = spec.facts.classes[0].guarantee == "p99"
-            return Result(Termination.COMPLETED) if promised else mrdsl.solve(spec)
+    def searchless(spec: Spec) -> Result:
+        promised = spec.facts.classes[0].guarantee == "p99"
+        return Result(Termination.COMPLETED) if promised else solve(spec)
 
-    known, rest = case.found(Searchless()), 2 if isinstance(case, studies.Compared) else 3
+    monkeypatch.setattr(mrdsl, "solve", searchless)
+    known, rest = case.found(), 2 if isinstance(case, studies.Compared) else 3
     assert known[-rest:] == (None,) * rest
     assert None not in known[:-rest]
 

@@ -11,8 +11,7 @@ from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods import direct
-from mrdsl.families.capacity.quantities import measure
-from mrdsl.families.capacity.verify import verify
+from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.expression import Constant, PlanQuantity
 from tests.families.capacity import capacity_specs as specs

@@ -12,8 +12,7 @@ from mrdsl.families.capacity import FAMILY
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.models import linear
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.quantities import measure
-from mrdsl.families.capacity.verify import verify
+from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.spec import Spec
 from tests.families.capacity import capacity_specs as specs
 

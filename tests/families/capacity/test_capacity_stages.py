@@ -157,7 +157,9 @@ def test_one_stage_is_a_map_only_class_to_the_last_digit() -> None:
             assert ours.objective == theirs.objective
             one, other = ours.plan.of_class(0), theirs.plan.of_class(0)
             assert (one.task_slots, one.vms, one.completion) == (other.map_slots, other.vms, other.completion)
-            assert one.upper_is_bound
+            assert one.upper_is_bound == other.upper_is_bound
+            fewest = one.whole_slots.task // one.admitted
+            assert one.upper_is_bound is bool(fewest >= one.task_slots / one.admitted * (1.0 - 1e-9))
 
 
 def test_the_critical_path_is_a_condition_of_its_own() -> None:

@@ -15,8 +15,7 @@ from mrdsl.families.capacity.facts import JobClass
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.lane_prices import Task, closed_form
 from mrdsl.families.capacity.mix import mix_of
-from mrdsl.families.capacity.quantities import measure
-from mrdsl.families.capacity.verify import verify
+from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.text import status_text
@@ -187,7 +186,7 @@ class clicks {
   map { tasks = 370, avg = 30 s, max = 42 s }
   shuffle { first_max = 11 s, avg = 37 s, max = 40 s }
   reduce { tasks = 64, avg = 22 s, max = 44 s }
-  container { map { cores = 1, memory = 2 GiB }, reduce { cores = 1, memory = 6 GiB } }
+  container { map { cores = 1, memory = 4 GiB }, reduce { cores = 2, memory = 8 GiB } }
   on m { speed = 2 }
   jobs = 8..10, deadline = 15 min, penalty = 12 USD
 }
@@ -253,10 +252,12 @@ def test_slots_follow_from_containers_by_the_scarcer_resource() -> None:
 @pytest.mark.skipif(not SHIPPED.exists(), reason="the specs beside the repository are not here")
 @pytest.mark.parametrize("solver", ["highs", "scip", "cbc", "glpk"])
 def test_the_spec_of_three_machines_runs_as_written(solver: str) -> None:
+    """Containers are vectors: a plan within 1 % of its bound, below the 33.057 USD of slots by the scarcer resource."""
     spec = mrdsl.load(SHIPPED)
     result = solve(spec, solver=solver, limits=EXACT)
-    assert result.solution is SolutionStatus.OPTIMAL
-    assert result.objective.value == pytest.approx(optimum(spec))
+    assert result.solution in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)
+    assert result.objective.value < 33.057
+    assert result.objective.value * 0.99 <= result.objective.bound <= result.objective.value * (1.0 + 1e-6)
     plan = result.plan.document()
     spot = sum(vm["spot"] for vm in plan["vms"].values())
     assert spot <= 0.3 * sum(vm["on_demand"] + vm["reserved"] + vm["spot"] for vm in plan["vms"].values())
@@ -414,8 +415,8 @@ MASTERS = """problem capacity
 vm a { on_demand { price = 0.2 USD/h }, masters = 1 }
 vm b { on_demand { price = 0.31 USD/h }, spot { price = 0.1 USD/h, interruptions = 0.01/h } }
 class c[1..3] {
-  coefficients { A = 540 s, B = 125 s, C = 9 s }, slots { map = 3, reduce = 2 }
-  on b { slots { map = 5, reduce = 3 } }
+  coefficients { A = 540 s, B = 125 s, C = 9 s }, slots { map = 4, reduce = 2 }
+  on b { slots { map = 6, reduce = 3 } }
   spot = 37%, jobs = 1..12, deadline = 4 min, penalty = 0.3 USD
 }
 class d {
@@ -516,8 +517,8 @@ def test_vms_that_a_share_asks_for_and_nobody_uses_are_told(spot: str, idle: boo
     if idle:
         plan = result.plan.document()
         rented = plan["vms"]["m5.xlarge"]["spot"]
-        used = sum(share["vms"] for node in plan["classes"].values() for share in node["on"] if share["spot"])
-        assert f"{rented - np.ceil(used):g} spot VMs of m5.xlarge are rented" in told[0].message
+        used = sum(row["count"] for row in plan["packing"] if row["spot"])
+        assert f"{rented - used:g} spot VMs of m5.xlarge are rented" in told[0].message
         assert told[0].span is not None
 
 
@@ -546,9 +547,10 @@ def test_jobs_beside_spot_go_where_they_cost_less_though_no_whole_vm_shows_it() 
         )
     node = MACHINES[MACHINES.index("class clicks {") : MACHINES.index("class sort")]
     node = node.replace("class clicks {", "class c[1..60] {\n  spot = 40%").replace("8..10", "5..20")
+    node = re.sub(r"container \{.*\}\n", "slots { map = 4, reduce = 2 }\n", node)
     spec = mrdsl.loads("problem capacity\n" + "\n".join(vms) + "\n" + node + "minimize cost\n")
     found = solve(spec, solver="direct")
     better = solve(spec, solver="highs", limits=Limits(gap=0.0, nodes=50))
     assert better.objective.value <= found.objective.value <= better.objective.value * 1.005
-    assert found.objective.gap <= 0.009
+    assert found.objective.gap <= 0.02
     assert not has_errors(tuple(verify(spec, found.plan, relax=False)))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
-from mrdsl.families.capacity.methods.lane_prices import relaxed
+from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.why import why
 from mrdsl.families.capacity.why_mix import runners_up, task_of
 from mrdsl.planning.solve_spec import solve

@@ -27,7 +27,7 @@ def test_the_arrays_are_those_of_the_model(seed: int, relax: bool) -> None:
     spec = drawn(seed)
     form, built = mixed_arrays.arrays(spec, relax), build(spec, relax)
     model = linear_program(built)
-    if not mix_of(spec).market.prices.all():
+    if mix_of(spec).sizes is not None or not mix_of(spec).market.prices.all():
         assert form is None
         return
     assert form is not None
@@ -43,7 +43,7 @@ def test_the_arrays_are_those_of_the_model(seed: int, relax: bool) -> None:
     assert [form.row_name(row) for row in range(len(names))] == names
 
 
-@pytest.mark.parametrize("seed", [540, 541, 542, 543, 545])
+@pytest.mark.parametrize("seed", [540, 541, 542, 549, 551])
 def test_the_point_of_a_plan_is_a_solution_worth_the_plan(seed: int) -> None:
     spec = drawn(seed)
     form, known = mixed_arrays.arrays(spec, False), direct(spec, False)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl import api
-from mrdsl.families.capacity.studies.reservations import reservations
-from mrdsl.formulas.reservations import reserving_cost, to_reserve
+from studies.capacity_reservations import reservations, reserving_cost, to_reserve
 
 SPEC = """problem capacity
 vm a { on_demand { price = 0.4 USD/h }, reserved { price = 0.25 USD/h, available = 7 } }
@@ -56,7 +54,7 @@ def written(folder: Path, text: str = SPEC) -> dict[str, str]:
 
 def test_the_study_counts_what_plans_rent(tmp_path: Path) -> None:
     """All jobs have to run, so that a day's plan with R reserved costs what is counted, for every R that is tried."""
-    counts, costs = reservations(tmp_path, api, **written(tmp_path), periods=len(JOBS), solver="highs")
+    counts, costs = reservations(tmp_path, **written(tmp_path), periods=len(JOBS), solver="highs")
     needed = []
     for c, d in JOBS:
         text = SPEC.replace("jobs = 10..10", f"jobs = {c}..{c}").replace("jobs = 8..8", f"jobs = {d}..{d}")
@@ -77,7 +75,7 @@ def test_a_made_up_day_of_several_types_never_costs_more_than_counted(tmp_path: 
     text = SPEC.replace("class c {", "vm b { on_demand { price = 0.3 USD/h } }\nclass c {\n on b { speed = 0.6 }", 1)
     written(tmp_path, text)
     spec = str(tmp_path / "day.mrspec")
-    counts, costs = reservations(tmp_path, api, spec=spec, periods=4, solver="highs")
+    counts, costs = reservations(tmp_path, spec=spec, periods=4, solver="highs")
     assert [row[0] for row in counts.rows] == ["a"]
     assert all(row[-1] <= row[-2] * (1 + 2e-3) for row in costs.rows)
 
@@ -85,4 +83,4 @@ def test_a_made_up_day_of_several_types_never_costs_more_than_counted(tmp_path: 
 def test_a_spec_without_contracts_is_refused(tmp_path: Path) -> None:
     given = written(tmp_path, SPEC.replace(", reserved { price = 0.25 USD/h, available = 7 }", ""))
     with pytest.raises(mrdsl.MrdslError, match="no vm says what a reserved one costs"):
-        list(reservations(tmp_path, api, **given, periods=len(JOBS)))
+        list(reservations(tmp_path, **given, periods=len(JOBS)))

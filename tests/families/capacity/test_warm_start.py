@@ -167,7 +167,7 @@ def test_a_plan_of_another_family_is_told() -> None:
 
 @pytest.mark.parametrize("how", [{"solver": "direct"}, {"relax": True, "solver": "highs"}])
 def test_what_begins_at_no_plan_says_so(how: dict[str, Any]) -> None:
-    start = mrdsl.solve(hour())
+    start = mrdsl.solve(hour(9, 5))
     assert len(told(mrdsl.solve(hour(), start=start, **how))) == 1
     assert not told(mrdsl.solve(hour(), **how))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from math import ceil
 from pathlib import Path
 
@@ -118,6 +119,44 @@ def held_by(demand: dict[int, int]) -> int:
     return fewest(sizes, tuple(demand[size] for size in sizes)) if sizes else 0
 
 
+def with_any_slots(classes: Sequence[JobClass], jobs: tuple[int, ...], vms: int) -> int:
+    """The fewest VMs if jobs may have any slots that keep their deadlines; ``vms`` are those of the fewest slots.
+
+    Fewer VMs take slots that add up to a VM less at least, so that hardly any choice of pairs is left to look at.
+    """
+    least = [Fraction(least_pair(node)[0]).limit_denominator(100) for node in classes]
+    if sum((part * count for part, count in zip(least, jobs, strict=True)), Fraction(0)) > vms - 1:
+        return vms
+    room = vms - 1 - sum((part * count for part, count in zip(least, jobs, strict=True)), Fraction(0))
+    totals: list[set[tuple[int, int]]] = []
+    for node, count, part in zip(classes, jobs, least, strict=True):
+        near = [
+            (maps, reduces)
+            for maps, reduces in product(range(1, 61), range(61 if node.coefficients.B else 1))
+            if node.coefficients.C + node.coefficients.A / maps + _reducing(node, reduces)
+            <= node.deadline * (1 + 1e-12)
+            and Fraction(maps, node.slots.map) + Fraction(reduces, node.slots.reduce) <= part + room
+        ]
+        totals.append(
+            {(sum(m for m, _ in each), sum(r for _, r in each)) for each in combinations_with_replacement(near, count)}
+        )
+    best = vms
+    for choice in product(*totals):
+        demand: dict[int, int] = {}
+        for node, both in zip(classes, choice, strict=True):
+            for size, slots in zip((node.slots.map, node.slots.reduce), both, strict=True):
+                demand[size] = demand.get(size, 0) + slots
+        if sum((Fraction(slots, size) for size, slots in demand.items()), Fraction(0)) <= best - 1:
+            best = min(best, held_by(demand))
+    return best
+
+
+def _reducing(node: JobClass, reduces: int) -> float:
+    if not node.coefficients.B:
+        return 0.0
+    return node.coefficients.B / reduces if reduces else float("inf")
+
+
 def enumerated(spec: Spec, shared: bool = True) -> float:
     """The least cost over all jobs, with the VMs of the best packing of their slots, of each class's own or shared."""
     facts: CapacityFacts = spec.facts
@@ -133,6 +172,8 @@ def enumerated(spec: Spec, shared: bool = True) -> float:
             for size, each in ((node.slots.map, maps), (node.slots.reduce, reduces)):
                 demand[size] = demand.get(size, 0) + each * count
         vms = sum(held_by(demand) for demand in demands.values())
+        if shared:
+            vms = with_any_slots(facts.classes, jobs, vms)
         away = sum(n.penalty * (n.jobs.high - h) for n, h in zip(facts.classes, jobs, strict=True))
         best = min(best, reserved * min(vms, available) + on_demand * max(vms - available, 0) + away)
     return best
@@ -199,8 +240,8 @@ def test_a_packing_is_checked() -> None:
         "its slots are whole, and it does not say which VM holds which"
     }
     assert broken(replace(plan, wholeness="no", packing=None), spec) == {"whole is `no` in the plan, not `slots`"}
-    more = broken(replace(plan, map_slots=plan.map_slots + np.array([1.0, 0.0, 0.0])), spec)
-    assert "jobs of class twitter have 27.1 map slots each, no whole number" in more
+    more = broken(replace(plan, map_slots=plan.map_slots + np.array([0.5, 0.0, 0.0])), spec)
+    assert any("map slots, which is not a whole number" in message for message in more)
     renting_less = replace(plan, on_demand=plan.on_demand - 1, vm_cost=plan.vm_cost - 0.192)
     assert any("slots lie on 579 firm VMs of m5, of which 578 are there" in m for m in broken(renting_less, spec))
 

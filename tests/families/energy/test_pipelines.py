@@ -14,6 +14,7 @@ from hypothesis import given, settings
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.answer import Reply
+from mrdsl.core.lazy import function_named
 from mrdsl.core.result import SolutionStatus, Termination
 from mrdsl.families.energy import verify
 from mrdsl.families.energy.assignment import job_use
@@ -23,7 +24,6 @@ from mrdsl.families.energy.methods.exact import exact_where_none
 from mrdsl.families.energy.plan import JobUse
 from mrdsl.solving import registry
 from mrdsl.solving.backends import highs
-from mrdsl.solving.references import function_named
 from mrdsl.spec import Goal, Spec
 
 from .specs import NAMES, SCALES, enumerate_best, on, reference, small_specs, spec_of, tight_spec, vm, workload

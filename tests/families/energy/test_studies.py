@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl import api
-from mrdsl.families.energy.studies import comparison as energy
+from studies import energy_comparison as energy
 
 
 def test_comparison(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {"classif": "Classif", "seqcou": "SeqCou"}
     monkeypatch.setattr(energy, "WORKLOADS", few)
-    tables = {table.title: table for table in energy.compare(tmp_path, api, scales="small")}
+    tables = {table.title: table for table in energy.compare(tmp_path, scales="small")}
     assert [row[0] for row in tables["Proven optima"].rows] == ["Classif", "SeqCou"]
     above = {row[0]: row for row in tables["6.2.1 energy above the optimum, %"].rows}
     assert above["DSPS"][2:5:2] == ("2 of 2", 4.6)

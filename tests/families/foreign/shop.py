@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from mrdsl.contracts.family import (
-    Experiment,
     Export,
     Family,
     Formulation,
@@ -20,7 +17,6 @@ from mrdsl.contracts.family import (
     QuantityKind,
 )
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.contracts.study import Bench
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.result import Plan, Result, Table, Termination
 from mrdsl.exchange.registry import Writer
@@ -120,16 +116,6 @@ def divide(draft: Draft) -> Draft:
     return replace(draft, plan=plan, value=value, bound=value, termination=Termination.OPTIMAL)
 
 
-def demands(output: Path, bench: Bench, rows: int = 3) -> Iterable[Table]:
-    """The cost for ever larger demands."""
-    output.mkdir(parents=True, exist_ok=True)
-    spec_file = output / "shop.mrspec"
-    spec_file.write_text(REFERENCE, encoding="utf-8")
-    spec = bench.load(spec_file)
-    grown = [replace(spec, facts=replace(spec.facts, demand=30.0 * (row + 1))) for row in range(rows)]
-    yield Table("demands", ("cost",), tuple((bench.solve(one).objective.value,) for one in grown))
-
-
 def order(spec: Spec, plan: ShopPlan) -> dict[str, str]:
     """The order as one text."""
     return {"order.txt": f"{plan.servers:g} servers for {spec.title}\n"}
@@ -161,9 +147,6 @@ FAMILY = Family(
     measure=measure,
     quantity=servers,
     why=why,
-    experiments=(
-        Experiment("shop-demands", "cost over the demand", demands, MappingProxyType({"rows": (3, "demands")})),
-    ),
     exports=(Export(Writer("order", "an order", "the order as a text", lambda: order, (".txt",)), order),),
     reference=lambda: REFERENCE,
     plans=lambda: (ShopPlan,),

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 import mrdsl
-from mrdsl import api
 from mrdsl.cli import cli
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.editor.assist import hover
@@ -75,20 +74,12 @@ def test_subject_to_and_why_speak_of_it(spec: str) -> None:
 def test_commands_know_it(spec: str, tmp_path: Path) -> None:
     assert "shop: how many servers a shop buys" in run("new").output
     assert run("new", "shop").output == REFERENCE
-    assert "shop-demands" in run("experiment").output
     assert "160" in run("solve", spec).output
     assert json.loads(run("solve", spec, "--json").output)["plan"] == {"servers": 4}
     assert "serves shop" in run("solvers", "shop-division").output
     assert run("export", spec, "order", "-o", str(tmp_path)).exception is None
     assert (tmp_path / "order.txt").read_text(encoding="utf-8") == "4 servers for spring sale\n"
     assert "servers' worth" in run("why", spec).output
-
-
-def test_its_study_runs(spec: str, tmp_path: Path) -> None:
-    found = family("shop")
-    assert found is not None
-    (table,) = found.experiments[0].run(tmp_path / "study", api, rows=3)
-    assert table.rows == ((40.0,), (80.0,), (120.0,))
 
 
 def test_the_editor_and_the_reference_know_it(spec: str) -> None:
@@ -129,7 +120,3 @@ def test_listings_go_on_beside_a_broken_family() -> None:
     assert "the family `absent`" in listed.output
     assert [name for name in family_names() if f"{name}: " in listed.output] == list(family_names())
     assert "number" in [found.label for found in complete(Written("problem "), 1, 9)]
-    studies = run("experiment")
-    assert studies.exception is None
-    assert "broken-family" in studies.output
-    assert "joint-sizes" in studies.output

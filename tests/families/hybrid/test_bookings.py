@@ -12,9 +12,9 @@ from mrdsl.families.hybrid.methods.bookings import Bookings, book
 from mrdsl.families.hybrid.methods.calendar import RULES, Calendar, Rule
 from mrdsl.families.hybrid.methods.cloud import Tasks
 from mrdsl.families.hybrid.plan import HybridPlan
-from mrdsl.families.hybrid.studies.clouds import Regime, spec_of
-from mrdsl.families.hybrid.studies.regimes import METHODS, charged, ratio
 from mrdsl.simulation.sampling import stream
+from studies.hybrid_clouds import Regime, spec_of
+from studies.hybrid_regimes import METHODS, charged, ratio
 
 
 def queue(name: str, size: int, delay: int, price: float) -> Queue:

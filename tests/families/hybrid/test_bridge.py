@@ -8,7 +8,7 @@ import pytest
 
 from mrdsl import api
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.families.hybrid.studies.bridge import bridge
+from studies.hybrid_bridge import bridge
 
 MODELS = Path(__file__).resolve().parents[3] / "models"
 FORK = """problem deadline "fork"
@@ -23,7 +23,7 @@ maximize slack
 
 
 def test_every_queue_keeps_the_delay_that_its_task_is_allowed(tmp_path: Path) -> None:
-    (table,) = bridge(tmp_path, api, horizon=1500)
+    (table,) = bridge(tmp_path, horizon=1500)
     found = {row[0]: row[1:] for row in table.rows}
     plan = api.solve(api.load(MODELS / "deadline" / "reference.mrspec")).plan
     assert plan is not None
@@ -41,7 +41,7 @@ def test_what_is_written_is_the_spec_that_was_run(tmp_path: Path) -> None:
     """Alike tasks of a job arrive as often as there are of them; all queues together keep nine tenths busy."""
     spec = tmp_path / "fork.mrspec"
     spec.write_text(FORK, encoding="utf-8")
-    (table,) = bridge(tmp_path, api, spec=str(spec), slot=5.0, jobs=0.1, horizon=500)
+    (table,) = bridge(tmp_path, spec=str(spec), slot=5.0, jobs=0.1, horizon=500)
     written = api.load(tmp_path / "bridge.mrspec")
     assert not [one for one in api.check(written) if one.severity == "error"]
     rates = {queue.name: queue.arrivals.parameters[0] for queue in written.facts.queues}
@@ -55,6 +55,6 @@ def test_what_is_written_is_the_spec_that_was_run(tmp_path: Path) -> None:
 
 def test_where_it_cannot_begin(tmp_path: Path) -> None:
     with pytest.raises(MrdslError, match="too few to wait"):
-        list(bridge(tmp_path, api, slot=200.0))
+        list(bridge(tmp_path, slot=200.0))
     with pytest.raises(MrdslError, match="`deadline` spec"):
-        list(bridge(tmp_path, api, spec=str(MODELS / "hybrid" / "reference.mrspec")))
+        list(bridge(tmp_path, spec=str(MODELS / "hybrid" / "reference.mrspec")))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mrdsl
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.bounds import control_of, guarantee, shortfall
-from mrdsl.families.hybrid.checks import mean_arrivals
+from mrdsl.families.hybrid.checks import check, mean_arrivals
 from mrdsl.families.hybrid.facts import Bursts, Control, HybridFacts, Queue, Vm
 from mrdsl.families.hybrid.methods.baselines import book
 from mrdsl.families.hybrid.methods.cloud import Tasks
@@ -108,6 +108,9 @@ def test_bounds_hold_wherever_they_are_promised(
     )
     spec = Spec(problem="hybrid", facts=facts, seed=seed)
     short = [shortfall(queue, control) for queue in named]
+    found = list(check(spec))
+    if not any(told.severity == "error" for told in found):
+        assert any(told.code == "no-delay-bound" for told in found) == any(short)
     if any(short):
         with pytest.raises(mrdsl.MrdslError) as refused:
             mrdsl.solve(spec, "controller")
@@ -285,3 +288,11 @@ def test_recorded_arrivals(tmp_path: Path) -> None:
     with pytest.raises(mrdsl.MrdslError) as found:
         mrdsl.loads(text, folder=tmp_path)
     assert sorted(d.code for d in found.value.diagnostics) == ["out-of-range", "out-of-range", "wrong-length"]
+
+
+@pytest.mark.parametrize(("method", "told"), [(None, True), ("controller", True), ("calendar", False)])
+def test_check_shows_what_the_controller_would_refuse(method: str | None, told: bool) -> None:
+    text = Path("models/hybrid/reference.mrspec").read_text().replace("delay = 40 slots", "delay = 5 slots")
+    spec = mrdsl.loads(text if method is None else f"{text}\nsolve with {method}\n")
+    assert ("no-delay-bound" in [each.code for each in check(spec)]) == told
+    assert "no-delay-bound" not in [each.code for each in check(mrdsl.load("models/hybrid/reference.mrspec"))]

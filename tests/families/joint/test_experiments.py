@@ -11,10 +11,10 @@ import pytest
 from mrdsl.core.writer import overwriting
 from mrdsl.families.joint import FAMILY
 from mrdsl.families.joint.checks import find_impossible
-from mrdsl.families.joint.studies import tables as joint
-from mrdsl.families.joint.studies.cluster_sizes import at_size, compare, vms_held
-from mrdsl.families.joint.studies.instances import LARGE, SMALL, instance
 from mrdsl.families.joint.workload import workload
+from studies import joint_tables as joint
+from studies.joint_cluster_sizes import at_size, compare, vms_held
+from studies.joint_instances import LARGE, SMALL, instance
 
 
 @pytest.mark.parametrize("family", [*SMALL, "L1"])

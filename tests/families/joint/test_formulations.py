@@ -9,7 +9,7 @@ import pytest
 
 from mrdsl import loads
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
-from mrdsl.families.joint.quantities import quantity
+from mrdsl.families.joint.verify import quantity
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl import api, load
+from mrdsl import load
 from mrdsl.core.result import SolutionStatus
-from mrdsl.families.joint.studies.instance_specs import texts
-from mrdsl.families.joint.studies.instances import LARGE, SMALL, instance
 from mrdsl.families.joint.workload import workload
 from mrdsl.planning.solve_spec import solve
+from studies.joint_instance_specs import texts
+from studies.joint_instances import LARGE, SMALL, instance
 
 FOLDER = Path(__file__).resolve().parents[3] / "models" / "joint"
 
 
 @pytest.mark.parametrize("family", [*SMALL, *LARGE])
 def test_generated_specs_are_what_is_generated(family: str) -> None:
-    for name, text in texts(api, family, 1).items():
+    for name, text in texts(family, 1).items():
         assert (FOLDER / name).read_text(encoding="utf-8") == text
     spec, drawn = workload(load(FOLDER / f"{family}.mrspec")), workload(instance(family, 1))
     assert spec.need_high == pytest.approx(drawn.need_high, rel=1e-4)

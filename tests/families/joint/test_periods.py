@@ -15,13 +15,13 @@ from mrdsl.core.result import Limits, Termination
 from mrdsl.families import family
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.models import periods
-from mrdsl.families.joint.studies.instances import instance
 from mrdsl.families.joint.workload import parts, reuse_factor, workload
 from mrdsl.formulas.typical_days import sampled_days, typical_demand
 from mrdsl.planning.solve_spec import solve
 from mrdsl.simulation.sampling import stream
 from mrdsl.solving.checked_answer import solve_model
 from mrdsl.spec.spec import Spec
+from studies.joint_instances import instance
 
 from .specs import broken, random_spec, reference
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from mrdsl.families.makespan.batch import batch_of
-from mrdsl.families.makespan.studies.production import batch_of_hour, production
+from studies.makespan_production import batch_of_hour, production
 
 
 def test_the_study_writes_tables_and_plots(tmp_path: Path) -> None:

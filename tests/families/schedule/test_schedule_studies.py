@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl import api
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.families.schedule.studies import optimality_gap as schedule_gap
-from mrdsl.families.schedule.studies import tables as schedule
+from studies import schedule_gap as schedule_gap
+from studies import schedule_tables as schedule
 from tests.families.schedule.schedule_specs import ROOT
 
 SHARED = Path(os.environ.get("MRDSL_SHARED", ROOT.parent / "shared"))
@@ -31,7 +30,7 @@ def test_printed_values_are_those_of_the_thesis() -> None:
 
 def test_tables_on_the_models_own_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRDSL_SHARED", str(tmp_path))
-    tables = {table.title: table for table in schedule.tables(tmp_path, api, runs=2)}
+    tables = {table.title: table for table in schedule.tables(tmp_path, runs=2)}
     assert list(tables["Workloads"].rows) == [("jobs.tsv", "all of it", "all of it")]
     late = {row[0]: row for row in tables["Table 4.3: late jobs [%]"].rows}
     cost = {row[0]: row for row in tables["Table 4.4: cost of the VMs [USD]"].rows}
@@ -51,11 +50,11 @@ def test_tables_on_the_models_own_jobs(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_other_studies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRDSL_SHARED", str(tmp_path))
-    (table,) = schedule.promise(tmp_path, api, runs=1)
+    (table,) = schedule.promise(tmp_path, runs=1)
     assert {row[0] for row in table.rows} >= {"MDASA", "NDASA", "frugal, at most 2%"}
-    (table,) = schedule_gap.gaps(tmp_path, api, instances=1)
+    (table,) = schedule_gap.gaps(tmp_path, instances=1)
     assert all(row[3] >= -1e-4 for row in table.rows)
-    (table,) = schedule.one_run(tmp_path, api)
+    (table,) = schedule.one_run(tmp_path)
     assert len(table.rows) == 5
     with pytest.raises(MrdslError):
-        list(schedule.tables(tmp_path, api, trace="nowhere.tsv"))
+        list(schedule.tables(tmp_path, trace="nowhere.tsv"))

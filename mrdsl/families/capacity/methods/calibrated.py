@@ -1,8 +1,9 @@
 """``calibrated`` for capacity: the cheapest plan found whose promises are kept in simulation.
 
-Four steps. ``start`` takes the plan of a formula, the safe one. ``fit`` fits A, B and C of every promised class to
+Five steps. ``start`` takes the plan of a formula, the safe one. ``fit`` fits A, B and C of every promised class to
 simulated times and solves P2 with them, until the plan is the one that was simulated. ``probe`` moves its slots where
-fewer VMs keep the promises. ``confirm`` runs the plan with seeds that no step before has seen, three times at most.
+fewer VMs keep the promises. ``settle`` runs the neighbours of that plan until runs decide which is the cheapest.
+``confirm`` runs the plan with seeds that no step before has seen, five times at most.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from mrdsl.core.result import Outcome, Termination
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.capacity.evidence import Calibration, Evidence, FittedWork
 from mrdsl.families.capacity.instance import instance_of
-from mrdsl.families.capacity.methods.calibration import Fit, choosing, fitted, planned
+from mrdsl.families.capacity.methods.calibration import Fit, choosing, planned
+from mrdsl.families.capacity.methods.fitting import GROWTH
 from mrdsl.families.capacity.methods.limits_of_search import broken_when_full, never_kept, too_few_runs
 from mrdsl.families.capacity.methods.probing import Probe
 from mrdsl.families.capacity.methods.search import (
@@ -25,18 +27,19 @@ from mrdsl.families.capacity.methods.search import (
     Search,
     Wanted,
     coefficients_at,
+    most_runs_of,
     runs_of,
     safest,
     sized,
     wanted_of,
     with_guarantees,
 )
+from mrdsl.families.capacity.methods.settling import Settling
 from mrdsl.families.capacity.methods.trials import Cell, Placement, Times, quantile
 from mrdsl.families.capacity.packed_plans import as_packed
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.promises import promises_of, without_promises
+from mrdsl.families.capacity.promises import by_estimate, promises_of, without_promises
 from mrdsl.families.capacity.shape import refuse_types
-from mrdsl.families.capacity.verify_promises import by_estimate
 from mrdsl.families.capacity.wholeness import in_fractions
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.verdicts import judge_share
@@ -50,11 +53,13 @@ ALONE = "promise `guarantee = average`, see which type each class takes, and pro
 UNSHOWN = (
     ": this one keeps them by the upper estimate, which bounds jobs whose tasks take no longer than the profile says"
 )
-GROWTH = 1.6
-"""Slots of a job change by at most this factor from one plan to the next: a fit is local."""
+KEEPS_MORE = 4
+"""Of so many looks one is kept for the plan of an estimate, should the search show none of its own."""
+MORE = 4
+"""As many times the runs of a look that left a plan open the next look at it takes."""
 
 
-def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0) -> Draft:
+def start(draft: Draft, confidence: float = 0.95, looks: int = 5, runs: int = 0) -> Draft:
     """The plan of the upper estimate, or of the next one that has a plan: where the search begins."""
     spec = in_fractions(draft.spec, "calibrated finds whole slots of classes, which their jobs share")
     refuse_types(spec, "calibrated", ONE_TYPE, ALONE)
@@ -68,6 +73,7 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0)
         if refused:
             raise MrdslError(refused)
         search.runs = runs or runs_of(search.wanted, each)
+        search.most_runs = runs or most_runs_of(search.wanted, search.runs)
         search.wanted = tuple(sized(want, search.runs, each) for want in search.wanted)
     words = {want.index: safest(search, want) for want in search.wanted if not want.beside}
     search.formula = min((word for word in words.values() if word), key=GUARANTEES.index, default=None)
@@ -80,7 +86,12 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0)
         search.formula = None
         search.fits |= full
     known = {index: word for index, word in words.items() if word}
-    search.safe = planned(with_guarantees(spec, known), full, {}, False, draft.limits)
+    for word in (None, *reversed(GUARANTEES)):  # an estimate that a constraint leaves no room for gives way to the next
+        estimates = known if word is None else dict.fromkeys(known, word)
+        search.safe = planned(with_guarantees(spec, estimates), full, {}, False, draft.limits)
+        if search.safe is not None:
+            search.formula = search.formula if word is None else word
+            break
     if search.safe is None:
         return draft
     value = search.safe.total
@@ -98,60 +109,6 @@ def start(draft: Draft, confidence: float = 0.95, looks: int = 3, runs: int = 0)
         work = coefficients_at(search.instance.estimates["average"], want.index)
         search.priors[want.index] = Fit(*(float(part[0]) for part in (work.map_work, work.reduce_work, work.constant)))
     return replace(draft, state=search)
-
-
-def fit(draft: Draft, rounds: int = 8) -> Draft:
-    """Coefficients fitted to simulated times, and P2's plan with them, until it is the plan that was simulated."""
-    search: Search | None = draft.state
-    if search is None or not search.wanted:
-        return draft
-    assert search.safe is not None
-    placement, runs = search.placement(search.safe), max(2, search.runs // 8)
-    tried = set()
-    for _ in range(rounds):
-        try:
-            _measure(search, placement, runs)
-        except OutOfTimeError:
-            break
-        _refit(search, placement)
-        plan = planned(search.spec, search.fits, {}, False, draft.limits)
-        if plan is None:
-            break
-        tried.add(placement)
-        found = _near(search, placement, search.placement(plan))
-        if found in tried:
-            break
-        placement = found
-    return replace(draft, state=(search, placement))
-
-
-def _measure(search: Search, placement: Placement, runs: int) -> None:
-    for want in search.wanted:
-        if placement[want.index].jobs:
-            search.note(want, placement[want.index], search.time_of(placement, want, runs))
-
-
-def _refit(search: Search, placement: Placement) -> None:
-    for want in search.wanted:
-        points = search.points.get(want.index, [])
-        if want.beside and want.index not in search.fits and points and points[-1].time <= want.limit:
-            continue
-        if points or want.index not in search.fits:  # rejected jobs stay so by what they were rejected by
-            search.fits[want.index] = fitted(search.priors[want.index], points, want.limit)
-
-
-def _near(search: Search, before: Placement, after: Placement) -> Placement:
-    """The cells of a plan, those of promised classes within reach of the ones before."""
-    cells = list(after)
-    for want in search.wanted:
-        was, now = before[want.index], after[want.index]
-        if was.jobs and now.jobs:
-            slots = [
-                min(max(count, int(old * now.jobs / was.jobs / GROWTH)), int(old * now.jobs / was.jobs * GROWTH) + 1)
-                for count, old in ((now.map, was.map), (now.reduce, was.reduce))
-            ]
-            cells[want.index] = want.within(Cell(now.jobs, slots[0], slots[1]))
-    return tuple(cells)
 
 
 def probe(draft: Draft, tries: int = 8, probings: int = 2) -> Draft:
@@ -197,6 +154,31 @@ def _placed(search: Search, placement: Placement, want: Wanted, cell: Cell) -> P
     return (*placement[: want.index], cell, *placement[want.index + 1 :])
 
 
+def settle(draft: Draft, evaluations: int = 24, tasks: int = 50_000_000) -> Draft:
+    """The cheapest neighbour of the plan that runs accept, with its paid slots used.
+
+    The runs of as many full ``evaluations`` are spent, and of so many ``tasks``; half of the time that is left at most.
+    """
+    if not isinstance(draft.state, tuple):
+        return draft
+    search, placement = draft.state
+    budget = evaluations * search.runs * len(search.wanted)
+    budget = min(budget, *(tasks // (want.jobs * want.tasks) for want in search.wanted))
+    settling = Settling(search, lambda cells: _candidate(draft, search, _chosen(search, cells, placement)), budget)
+    with search.half_of_the_time():
+        settled = _chosen(search, settling.settled(placement), placement)
+    return replace(draft, state=(search, settled, settling))
+
+
+def _chosen(search: Search, placement: Placement, before: Placement) -> Placement:
+    """The placement, whose slots the coefficients follow of each class that is fitted or was moved from ``before``."""
+    for want in search.wanted:
+        cell = placement[want.index]
+        if cell.jobs and (not before or want.index in search.fits or cell != before[want.index]):
+            placement = _placed(search, placement, want, cell)
+    return placement
+
+
 def confirm(draft: Draft) -> Draft:
     """The plan run with fresh seeds, grown where a promise is not shown; the safe plan where none is shown at last.
 
@@ -204,8 +186,9 @@ def confirm(draft: Draft) -> Draft:
     """
     if not isinstance(draft.state, tuple):
         return draft
-    search, placement = draft.state
-    for look in range(1, search.looks + 1 - _keeps_one(search)):
+    search, placement, *rest = draft.state
+    settling: Settling | None = rest[0] if rest else None
+    for look in range(1, search.looks + 1 - _keeps_one(search) - (search.looks >= KEEPS_MORE)):
         plan = _candidate(draft, search, placement)
         if plan is None:
             break
@@ -219,13 +202,60 @@ def confirm(draft: Draft) -> Draft:
         except OutOfTimeError:
             break
         if not seen:
-            return _finished(draft, search, plan, evidence)
-        before, placement = placement, _grown(search, placement, seen)
+            return _finished(_with_undecided(draft, plan, settling), search, plan, evidence)
+        before = placement
+        if settling is not None and _longer(search, placement, seen):
+            continue
+        other = None if settling is None else settling.after(placement)
+        placement = _grown(search, placement, seen) if other is None else other
         if placement == before:
             break
     if not search.stopped:
         _look_at_safe(search)
+        if not search.shown and settling is not None:
+            found = _by_a_formula(draft, search, settling)
+            if found is not None:
+                return found
     return _undecided(draft, search)
+
+
+def _by_a_formula(draft: Draft, search: Search, settling: Settling) -> Draft | None:
+    """The cheapest plan of an estimate that a full evaluation shows to keep the promises, if one is left."""
+    plans = [_plan_by(draft, search, word) for word in GUARANTEES]
+    with suppress(OutOfTimeError):
+        for plan in sorted(filter(None, plans), key=lambda each: each.total):
+            placement = search.placement(plan)
+            if search.looked >= search.looks or settling.decide(placement) is not Outcome.KEPT:
+                continue
+            evidence, seen = _looked(search, plan, placement, search.looks + search.looked)
+            if not seen:
+                _chosen(search, placement, ())
+                return _finished(draft, search, plan, evidence)
+    return None
+
+
+def _plan_by(draft: Draft, search: Search, word: str) -> CapacityPlan | None:
+    """The plan by which every promised class keeps its deadline by one estimate; None if there is none."""
+    words = {want.index: word for want in search.wanted if not want.beside}
+    return planned(with_guarantees(search.spec, words), {}, {}, False, draft.limits)
+
+
+def _longer(search: Search, placement: Placement, seen: Mapping[int, Times]) -> bool:
+    """Plan more runs for classes that a look left open; False if it shows one broken, or took as many as it may."""
+    for want in search.wanted:
+        times = seen.get(want.index)
+        if times is None:
+            continue
+        runs = min(search.most_runs, MORE * len(times))
+        if runs <= len(times) or _is_broken(search, want, times):
+            return False
+        search.look_runs[want.index, placement[want.index]] = runs
+    return True
+
+
+def _with_undecided(draft: Draft, plan: CapacityPlan, settling: Settling | None) -> Draft:
+    told = None if settling is None else settling.left_open(plan.on_demand + plan.reserved)
+    return draft if told is None else replace(draft, diagnostics=(*draft.diagnostics, told))
 
 
 def _keeps_one(search: Search) -> bool:
@@ -280,7 +310,8 @@ def _looked(
         if not placement[want.index].jobs:
             continue
         search.go_on()
-        times = trials.times(placement, want.index, search.runs)
+        runs = search.look_runs.get((want.index, placement[want.index]), search.runs)
+        times = trials.times(placement, want.index, runs)
         for promise in want.promises:
             verdict = judge_share(times, promise.limit, promise.level, search.confidence_each)
             evidence.append(_evidence(promise.name, promise.level, promise.limit, trials.seed, verdict))

@@ -20,8 +20,9 @@ from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.dominated_lanes import dominated_without_limits
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_prices import Task, by_type, effort, relaxed, vms_of
+from mrdsl.families.capacity.methods.lane_prices import Task, by_type, effort, vms_with_spare
 from mrdsl.families.capacity.methods.lanes_program import improved, is_small
+from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.whole_placements import rounded
 from mrdsl.families.capacity.mix import of_lanes
 
@@ -64,7 +65,8 @@ def on_few_lanes(task: Task, jobs: Floats, enough: float, until: float | None) -
         used |= each.jobs.sum(axis=1) > 0.0
         if plans[0][1] <= enough or budget.spent or not is_small(task, used):
             break
-        plans.append(_whole(task, improved(task, plans[0][0], used, until)))
+        placed, _ = improved(task, plans[0][0], used[:, None] & task.mix.possible, until)
+        plans.append(_whole(task, placed))
         plans.sort(key=lambda plan: plan[1])
     return plans[0][0]
 
@@ -151,6 +153,12 @@ def _found(task: Task, open_lanes: NDArray[np.bool_], jobs: Floats) -> _Found:
 
 def _whole(task: Task, jobs: Floats) -> tuple[Floats, float]:
     """Whole jobs and what they cost on whole VMs."""
-    bought = task.market.buy(np.asarray(ceiling(vms_of(task.mix, jobs))))
+    return jobs, whole_cost(task, jobs)
+
+
+def whole_cost(task: Task, jobs: Floats) -> float:
+    """Return what jobs cost on whole VMs: infinite where the quotas leave no room or a class has too few."""
+    bought = task.market.buy(np.asarray(ceiling(vms_with_spare(task.mix, jobs, task.spare))))
     fits = not bool((by_type(task.market, bought) > task.available + ROUNDING).any())
-    return jobs, task.mix.cost(bought, jobs) if fits else np.inf
+    fits &= not bool((jobs.sum(axis=0) < task.low).any())
+    return task.mix.cost(bought, jobs) if fits else np.inf

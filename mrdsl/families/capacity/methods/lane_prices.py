@@ -3,15 +3,15 @@
 At given prices of the VMs of each lane every class takes the cheapest way of running a job, in full where that costs
 less than the penalty, at its least where not. A *way* is one lane, or, where only a part of a class's VM time may be
 spot, a firm and a spot lane in the proportion that this part allows: these are the extreme rays of what the class may
-do. Where nothing that is cheaper than the VMs that are to be had in any number is scarce, their prices are the optimal
-ones, which is a closed form. Else the prices come from a master problem over answers to earlier prices (Dantzig and
-Wolfe 1960, *Decomposition principle for linear programs*): its value falls, the dual bound rises, and they meet.
+do. Jobs on more slots than the fewest are no cheaper way: with firm VM time so made room for, more jobs on spot VMs ask
+for more of it. Where nothing that is cheaper than the VMs that are to be had in any number is scarce, their prices are
+the optimal ones, which is a closed form; else :mod:`mrdsl.families.capacity.methods.relaxation` finds them.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,19 +20,19 @@ from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.mixture import summed
+from mrdsl.families.capacity.spare_slots import SpareSlots
 
 Places = NDArray[np.int64]
 
 GROUPS = 24
 """Classes answer in so many groups, whose answers the master may mix apart: more converge sooner, each costs a row."""
-ROUNDS = 400
-AT_ONCE = 2_000_000
-"""So many pairs of lanes and classes are compared at once."""
+GUESSES = 30
+"""So often at most the least cost of a firm lane with a spot lane is guessed anew; a handful is enough."""
+TYPICAL = 5
+"""So many guesses are made as a rule."""
 PAIR = 25
-"""What a class in a lane takes, beside a firm and a spot lane compared for it: rounding looks at each class alone."""
+"""What a class in a lane takes, in the steps that :func:`effort` counts."""
 NONE = -1
-DEAR, DEARER = 1e2, 1e6
-"""What a VM that there is not costs in the master, beside the dearest that there is and what any job is worth."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,11 @@ class Task:
     def market(self) -> Market:
         return self.mix.market
 
+    @cached_property
+    def spare(self) -> SpareSlots:
+        """The slots beyond the fewest that make room for jobs on spot VMs."""
+        return SpareSlots(self.mix)
+
 
 @dataclass(frozen=True)
 class Relaxed:
@@ -87,35 +92,6 @@ class Relaxed:
     bound: float
     lacking: float = 0.0
     rounds: int = 0
-
-
-@dataclass
-class _Answers:
-    """What the groups of classes answered to earlier prices: VMs by lane and penalties spared, for each group."""
-
-    taken: list[Floats] = field(default_factory=list)
-    spared: list[Floats] = field(default_factory=list)
-    jobs: list[Floats] = field(default_factory=list)
-
-
-def relaxed(task: Task, gap: float, until: float | None = None) -> Relaxed:
-    """The optimum of the relaxation, to a relative ``gap``; how near it is ``until`` then, on the monotonic clock."""
-    simple = closed_form(task)
-    if simple is not None:
-        return simple
-    found = _by_master(task, gap, DEAR, until)
-    if found.lacking <= ROUNDING:
-        return found
-    again = _by_master(task, gap, DEARER, until)
-    return replace(again, bound=max(found.bound, again.bound), rounds=found.rounds + again.rounds)
-
-
-def never_fits(task: Task, until: float | None = None) -> bool:
-    """Whether the least jobs are proven to take more VMs than there are, however they are placed."""
-    market = task.market
-    free = replace(market, offers=tuple(replace(offer, price=0.0) for offer in market.offers))
-    mix = replace(task.mix, market=free, penalty=np.zeros_like(task.mix.penalty))
-    return _by_master(replace(task, mix=mix, high=task.low), ROUNDING, DEAR, until).bound > ROUNDING
 
 
 def closed_form(task: Task) -> Relaxed | None:
@@ -135,9 +111,24 @@ def closed_form(task: Task) -> Relaxed | None:
 
 
 def vms_of(mix: Mix, jobs: Floats) -> Floats:
-    """The VMs of each lane that jobs and masters take."""
+    """The VMs of each lane that jobs on the fewest slots and masters take."""
     used = np.where(mix.possible, mix.gamma, 0.0)
     return np.asarray(np.einsum("ln,ln->l", used, jobs) + mix.market.masters_of_lane)
+
+
+def vms_with_spare(mix: Mix, jobs: Floats, spare: SpareSlots) -> Floats:
+    """The same with the slots beyond the fewest that jobs on spot VMs ask for."""
+    vms = vms_of(mix, jobs)
+    for index in spare.entries:
+        vms += 0.0 if (more := spare.vms(index, jobs[:, index])) is None else more
+    return vms
+
+
+def dearest(task: Task) -> float:
+    """What a VM costs or is worth at the most, 1 where that is nothing."""
+    mix = task.mix
+    worth = float((mix.penalty / np.where(mix.possible, mix.gamma, np.inf).min(axis=0)).max(initial=0.0))
+    return max(worth, float(mix.market.prices.max(initial=0.0))) or 1.0
 
 
 def by_type(market: Market, bought: Floats) -> Floats:
@@ -161,10 +152,10 @@ def cheapest(task: Task, prices: Floats) -> Ways:
     best = np.take_along_axis(alone, lane[None, :], axis=0)[0]
     found = Ways(lane, np.full(len(lane), NONE), np.zeros(len(lane)), best)
     capped = np.flatnonzero((mix.spot_share < 1.0) & (mix.possible & spot[:, None]).any(axis=0))
-    firm_lanes, spot_lanes = np.flatnonzero(~spot), np.flatnonzero(spot)
-    step = max(1, AT_ONCE // max(1, len(firm_lanes) * len(spot_lanes)))
-    for start in range(0, len(capped), step):
-        _mixed(task, cost, capped[start : start + step], firm_lanes, spot_lanes, found)
+    if len(capped):
+        apart = mix.together[capped] & task.same_type
+        _mixed_on_one_type(task, prices, capped[apart], found)
+        _mixed(task, prices, capped[~apart], found)
     return found
 
 
@@ -183,18 +174,65 @@ def _mixed_cost(task: Task, cost: Floats, at: Places, firm: Places, spot: Places
     return total, part
 
 
-def _mixed(task: Task, cost: Floats, at: Places, firm: Places, spot: Places, found: Ways) -> None:
-    """Where a firm lane with a spot lane beside it is cheaper than one alone, that way instead."""
-    total, part = _mixed_cost(task, cost, at, firm, spot)
-    flat = total.reshape(-1, len(at))
-    best = flat.argmin(axis=0)
-    each = np.arange(len(at))
-    better = flat[best, each] < found.cost[at]
-    places, kind = at[better], best[better]
-    found.lane[places] = firm[kind // len(spot)]
-    found.spot[places] = spot[kind % len(spot)]
-    found.part[places] = part.reshape(-1, len(at))[kind, each[better]]
-    found.cost[places] = flat[kind, each[better]]
+def _mixed(task: Task, prices: Floats, at: Places, found: Ways) -> None:
+    """Where a firm lane with a spot lane beside it is cheaper than one alone, that way instead.
+
+    VMs shared ``1 - s`` to ``s`` cost ``((1 - s) p_f + s p_k) / ((1 - s) / gamma_f + s / gamma_k)`` a job: a quotient
+    of sums, so that for a guess of the least cost both lanes are chosen apart, and the cost of that choice is the next
+    guess (Dinkelbach 1967, *On nonlinear fractional programming*).
+    """
+    spot, share = task.market.spot, task.mix.spot_share[at]
+    part = np.where(spot[:, None], share, 1.0 - share)
+    possible = task.mix.possible[:, at]
+    work = 1.0 / np.where(possible, task.mix.gamma[:, at], 1.0)
+    least = np.full(len(at), np.inf)
+    guess = np.zeros(len(at))
+    lanes = [np.zeros(len(at), dtype=np.int64), np.zeros(len(at), dtype=np.int64)]
+    for _ in range(GUESSES):
+        left = np.where(possible, part * (prices[:, None] - guess * work), np.inf)
+        chosen = [np.where(kind[:, None], left, np.inf).argmin(axis=0) for kind in (~spot, spot)]
+        costs, parts = _two_lanes(task, prices, at, *chosen)
+        better = costs < least
+        for known, now in zip(lanes, chosen, strict=True):
+            known[better] = now[better]
+        if not better.any():
+            break
+        least = np.minimum(least, costs)
+        guess = np.where(np.isfinite(least), least, 0.0)
+    costs, parts = _two_lanes(task, prices, at, *lanes)
+    better = costs < found.cost[at]
+    _take(found, at[better], (lanes[0][better], lanes[1][better]), parts[better], costs[better])
+
+
+def _mixed_on_one_type(task: Task, prices: Floats, at: Places, found: Ways) -> None:
+    """The same of classes whose firm and spot VMs are of one type."""
+    market = task.market
+    firm_of = {int(market.vm_of_lane[lane]): lane for lane in np.flatnonzero(~market.spot).tolist()}
+    for spot in np.flatnonzero(market.spot).tolist():
+        firm = firm_of.get(int(market.vm_of_lane[spot]))
+        if firm is None:
+            continue
+        both = np.full(len(at), firm), np.full(len(at), spot)
+        costs, parts = _two_lanes(task, prices, at, *both)
+        better = costs < found.cost[at]
+        _take(found, at[better], (both[0][better], both[1][better]), parts[better], costs[better])
+
+
+def _two_lanes(task: Task, prices: Floats, at: Places, firm: Places, spot: Places) -> tuple[Floats, Floats]:
+    """The cost of one job of each class with its part in a spot lane, infinite where it cannot run in both; and that
+    part of its jobs."""
+    mix, share = task.mix, task.mix.spot_share[at]
+    possible = mix.possible[firm, at] & mix.possible[spot, at]
+    wide = np.where(possible, mix.gamma[firm, at], 1.0)
+    narrow = np.where(possible, mix.gamma[spot, at], 1.0)
+    part = share * wide / (narrow * (1.0 - share) + share * wide)
+    cost = (1.0 - part) * wide * prices[firm] + part * narrow * prices[spot]
+    return np.where(possible, cost, np.inf), part
+
+
+def _take(found: Ways, at: Places, lanes: tuple[Places, Places], part: Floats, cost: Floats) -> None:
+    found.lane[at], found.spot[at] = lanes
+    found.part[at], found.cost[at] = part, cost
 
 
 def costs_on_types(task: Task, prices: Floats, classes: int) -> Floats:
@@ -220,42 +258,13 @@ def costs_on_types(task: Task, prices: Floats, classes: int) -> Floats:
 def effort(task: Task, rounds: int) -> int:
     """What a relaxation with so many rounds of the master problem takes, in steps of some hundredths of a microsecond.
 
-    Each compares all lanes for all classes and the firm with the spot ones for those that may have a part there, and
-    has a linear program whose columns are answers of groups of classes.
+    Each compares all lanes for all classes, some times for those that may have a part on spot, and has a linear program
+    whose columns are answers of groups of classes.
     """
     mix, spot = task.mix, task.market.spot
     lanes, classes = len(spot), len(mix)
     parts = int(np.count_nonzero((mix.spot_share < 1.0) & (mix.possible & spot[:, None]).any(axis=0)))
-    pairs = int(np.count_nonzero(spot)) * int(np.count_nonzero(~spot)) * parts
-    return (1 + rounds) * (PAIR * lanes * classes + pairs) + rounds * PAIR * lanes * min(GROUPS, classes)
-
-
-def _by_master(task: Task, gap: float, dear: float, until: float | None) -> Relaxed:
-    """Prices from the master problem until its value and the dual bound meet, or the time is over."""
-    master = _Master(task, dear)
-    prices, quotas = master.first_prices()
-    best_bound, best_prices, best_quotas = -np.inf, prices, quotas
-    market = task.market
-    value, bought, jobs, lacking = np.inf, np.zeros(len(market.offers)), np.zeros_like(task.mix.gamma), 0.0
-    rounds = 0
-    while rounds < ROUNDS:
-        ways = cheapest(task, prices)
-        count = wanted(task, ways)
-        bound = dual_bound(task, prices, quotas, ways, count)
-        if bound > best_bound:
-            best_bound, best_prices, best_quotas = bound, prices, quotas
-        master.add(ways.jobs(count, len(prices)))
-        value, bought, weights, lacking, master_prices, master_quotas = master.solve()
-        rounds += 1
-        if value - best_bound <= gap * max(abs(value - market.of_masters), SAME_SUM * max(1.0, abs(value))):
-            break
-        if until is not None and time.monotonic() > until:
-            break
-        inside = 0.5 if rounds % 2 == 0 else 0.0
-        prices = inside * best_prices + (1.0 - inside) * master_prices
-        quotas = inside * best_quotas + (1.0 - inside) * master_quotas
-    jobs = master.mixture(weights)
-    return Relaxed(jobs, bought, best_prices, best_quotas, value, min(best_bound, value), lacking, rounds)
+    return (1 + rounds) * PAIR * lanes * (classes + TYPICAL * parts) + rounds * PAIR * lanes * min(GROUPS, classes)
 
 
 def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Floats) -> float:
@@ -278,82 +287,3 @@ def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Fl
         - quotas[limited] @ task.available[limited]
         + (ways.cost - mix.penalty) @ count
     )
-
-
-class _Master:
-    """The master problem: how to mix the answers, and what VMs to buy for them."""
-
-    def __init__(self, task: Task, dear: float) -> None:
-        self.task = task
-        market, mix = task.market, task.mix
-        classes = len(mix)
-        self.groups = np.arange(classes) % min(GROUPS, classes)
-        self.count = min(GROUPS, classes)
-        self.answers = _Answers()
-        worth = float((mix.penalty / np.where(mix.possible, mix.gamma, np.inf).min(axis=0)).max(initial=0.0))
-        self.dearest = dear * (max(worth, float(market.prices.max(initial=0.0))) or 1.0)
-        self.limited = np.flatnonzero(np.isfinite(task.available))
-
-    def first_prices(self) -> tuple[Floats, Floats]:
-        """Those of the dearest offer of each lane, and nothing for quotas."""
-        market = self.task.market
-        prices = np.zeros(len(market.lanes))
-        for offer in market.offers:
-            prices[offer.lane] = max(prices[offer.lane], offer.price)
-        return prices, np.zeros(len(market.names))
-
-    def add(self, jobs: Floats) -> None:
-        """The answer of all classes to some prices."""
-        mix = self.task.mix
-        used = np.where(mix.possible, mix.gamma, 0.0) * jobs
-        taken = np.stack([summed(self.groups, row, self.count) for row in used])
-        self.answers.taken.append(taken)
-        spared = summed(self.groups, mix.penalty * jobs.sum(axis=0), self.count)
-        self.answers.spared.append(spared)
-        self.answers.jobs.append(jobs)
-
-    def solve(self) -> tuple[float, Floats, Floats, float, Floats, Floats]:
-        """Value, VMs by offer, the weight of each answer by group, what lacks, and the prices of lanes and quotas."""
-        from scipy.optimize import linprog
-        from scipy.sparse import csr_array, hstack, vstack
-
-        task, market = self.task, self.task.market
-        lanes, offers, rounds = len(market.lanes), len(market.offers), len(self.answers.taken)
-        supply = csr_array((-np.ones(offers), (market.lane_of_offer, range(offers))), shape=(lanes, offers))
-        taken = np.concatenate(self.answers.taken, axis=1)
-        rows = hstack([csr_array(taken), supply, -csr_array(np.eye(lanes))])
-        vms = market.vm_of_lane[market.lane_of_offer]
-        quota = (vms[None, :] == self.limited[:, None]).astype(float)
-        empty = csr_array((len(self.limited), taken.shape[1]))
-        limits = hstack([empty, csr_array(quota), csr_array((len(self.limited), lanes))])
-        mixing = np.tile(np.eye(self.count), rounds)
-        convex = hstack([csr_array(mixing), csr_array((self.count, offers + lanes))])
-        found = linprog(
-            np.concatenate([*(-each for each in self.answers.spared), market.prices, np.full(lanes, self.dearest)]),
-            A_ub=vstack([rows, limits]),
-            b_ub=np.concatenate([-market.masters_of_lane, task.available[self.limited]]),
-            A_eq=convex,
-            b_eq=np.ones(self.count),
-            bounds=[
-                *([(0.0, None)] * taken.shape[1]),
-                *((0.0, offer.available) for offer in market.offers),
-                *([(0.0, None)] * lanes),
-            ],
-            method="highs",
-        )
-        mix = task.mix
-        weights, bought, lacks = np.split(found.x, [taken.shape[1], taken.shape[1] + offers])
-        duals = -found.ineqlin.marginals
-        quotas = np.zeros(len(market.names))
-        quotas[self.limited] = np.maximum(duals[lanes:], 0.0)
-        value = float(found.fun) + float(mix.penalty @ mix.expected)
-        return value, bought, weights, float(lacks.sum()), np.maximum(duals[:lanes], 0.0), quotas
-
-    def mixture(self, weights: Floats) -> Floats:
-        """The jobs by lane that the weights mix."""
-        by_round = weights.reshape(len(self.answers.jobs), self.count)[:, self.groups]
-        jobs = np.zeros_like(self.task.mix.gamma)
-        for weight, answer in zip(by_round, self.answers.jobs, strict=True):
-            if weight.any():
-                jobs += weight * answer
-        return jobs

@@ -65,8 +65,7 @@ def on_own_machines(task: Task, relaxed: Relaxed, gap: float, until: float | Non
 
 def _needed(task: Task, jobs: Floats) -> Floats:
     """The VMs of each lane: whole ones of each class, and masters."""
-    gamma = np.where(task.mix.possible, task.mix.gamma, 0.0)
-    return np.asarray(ceiling(gamma * jobs).sum(axis=1) + task.market.masters_of_lane)
+    return np.asarray(Rents(task, jobs).total)
 
 
 def _settled(task: Task, jobs: Floats, enough: float, until: float | None) -> Floats:
@@ -199,5 +198,5 @@ def _beside(task: Task, lane: int, spot: Places, index: int, count: float) -> li
             continue
         narrow = float(mix.gamma[other, index])
         part = floor(count * share * wide / (narrow * (1.0 - share) + share * wide))
-        found.append((other, min(part, count)))
+        found += [(other, some) for some in (part, part + 1.0) if some < count or share >= 1.0]
     return found

@@ -56,6 +56,8 @@ class Rents:
         self.task, self.jobs = task, jobs.copy()
         self.gamma = np.where(mix.possible, mix.gamma, 0.0)
         self.vms = np.asarray(ceiling(self.gamma * jobs))
+        for index in task.spare.entries:
+            self.vms[:, index] = self._vms(index, jobs[:, index])
         self.total = self.vms.sum(axis=1) + market.masters_of_lane
         dearest = float(market.prices.max(initial=0.0)) + float(mix.penalty.max(initial=0.0))
         self.lacking = LACKING * max(dearest, SAME_SUM)
@@ -85,10 +87,15 @@ class Rents:
         costs = self.tariff.cost(lanes, before[:, None] + vms) - self.tariff.cost(lanes, before)[:, None]
         return np.asarray(costs + self.lacking * over)
 
+    def _vms(self, index: int, jobs: Floats) -> Floats:
+        """The machines that jobs of a class by lane take, those for slots beyond the fewest among them."""
+        spare = self.task.spare.vms(index, jobs) if index in self.task.spare.entries else None
+        return np.asarray(ceiling(self.gamma[:, index] * jobs + (0.0 if spare is None else spare)))
+
     def cost_of(self, index: int, jobs: Floats) -> float:
         """What jobs of a class, by lane, cost in machines, without the penalties that they spare."""
         lanes = np.flatnonzero(jobs)
-        vms = ceiling(self.gamma[lanes, index] * jobs[lanes])
+        vms = self._vms(index, jobs)[lanes]
         return float(self.more(lanes, vms[:, None]).sum()) - float(self.task.mix.penalty[index] * jobs.sum())
 
     def give(self, index: int, jobs: Floats) -> None:
@@ -99,7 +106,7 @@ class Rents:
             return
         self.total = without.total
         self.jobs[:, index] = jobs
-        self.vms[:, index] = ceiling(self.gamma[:, index] * jobs)
+        self.vms[:, index] = self._vms(index, jobs)
         self.total = self.total + self.vms[:, index]
 
     def cost(self) -> float:

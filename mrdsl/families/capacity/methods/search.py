@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, inf, sqrt
@@ -34,6 +35,8 @@ ALIKE = 3.0
 """As how many jobs that hang together one independent job is taken to count, when runs are planned."""
 FEWEST_RUNS = 10
 """So many runs at least tell how much runs differ."""
+CLOSE = 8
+"""As many times the usual runs a full evaluation takes at most where few more jobs are in time than promised."""
 MOST_TASKS = 2e7
 """Tasks of a class that a full evaluation runs at most, unless so many runs are asked for."""
 POWER = 1.28
@@ -86,6 +89,8 @@ class OutOfTimeError(Exception):
 class Search:
     """A search, from step to step. ``points``, ``priors`` and ``fits`` by class.
 
+    ``runs`` are those of a full evaluation, ``most_runs`` the most that one may take to show a placement that is close
+    to its promises, and ``look_runs`` those that a class on a placement is expected to need.
     ``shown``: what runs of the safe plan show, empty where they do not show its promises, None where it was not run;
     ``refuted``: they show that it breaks one. ``looked``: the full evaluations that were made.
     ``until``: when it ends, by the clock of ``time.monotonic``; ``stopped``: whether it has ended so.
@@ -103,6 +108,8 @@ class Search:
     priors: dict[int, Fit] = field(default_factory=dict)
     fits: dict[int, Fit] = field(default_factory=dict)
     runs: int = FEWEST_RUNS
+    most_runs: int = FEWEST_RUNS
+    look_runs: dict[tuple[int, Cell], int] = field(default_factory=dict)
     made: int = 0
     shown: tuple[Evidence, ...] | None = None
     refuted: bool = False
@@ -160,6 +167,17 @@ class Search:
             self.stopped = True
             raise OutOfTimeError
 
+    @contextmanager
+    def half_of_the_time(self) -> Iterator[None]:
+        """Leave half of the time that is left to what comes after."""
+        until = self.until
+        if until is not None:
+            self.until = (time.monotonic() + until) / 2.0
+        try:
+            yield
+        finally:
+            self.until, self.stopped = until, until is not None and time.monotonic() > until
+
     def note(self, want: Wanted, cell: Cell, seen: float) -> None:
         """Keeps what was seen."""
         self.points.setdefault(want.index, []).append(Point(cell, seen))
@@ -214,6 +232,11 @@ def runs_of(wanted: Sequence[Wanted], confidence: float) -> int:
 def _runs_of(want: Wanted, level: float, confidence: float) -> int:
     runs = ceil(ALIKE * jobs_needed(level, confidence) / want.jobs)
     return max(FEWEST_RUNS, runs_to_show(want, level, confidence), min(runs, affordable_runs(want)))
+
+
+def most_runs_of(wanted: Sequence[Wanted], runs: int) -> int:
+    """How many runs a full evaluation takes at most, where ``runs`` are usual: more tell of smaller differences."""
+    return max(runs, min(CLOSE * runs, *(affordable_runs(want) for want in wanted)))
 
 
 def runs_to_show(want: Wanted, level: float, confidence: float) -> int:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_prices import Task, by_type, vms_of
+from mrdsl.families.capacity.methods.lane_prices import Task, by_type, vms_of, vms_with_spare
+from mrdsl.families.capacity.spare_slots import lacking
 
 EFFORT = 30_000_000
 """So many moves are looked at in all, at most ``MOST_MOVES`` of them made."""
@@ -42,7 +43,7 @@ def whole_placement(task: Task, relaxed: Floats, enough: float, until: float | N
         other.run(enough, until)
         best = min(best, other, key=_Moves.cost)
     jobs = best.jobs
-    bought = task.market.buy(np.asarray(ceiling(vms_of(task.mix, jobs))))
+    bought = task.market.buy(np.asarray(ceiling(vms_with_spare(task.mix, jobs, task.spare))))
     if bool((by_type(task.market, bought) > task.available + ROUNDING).any()):
         return None
     return jobs, bought
@@ -81,11 +82,16 @@ def _rounded_class(task: Task, index: int, relaxed: Floats) -> Floats:
 
 
 def _within_spot(task: Task, index: int, jobs: Floats) -> Floats:
-    """Jobs move from spot to firm VMs until no more than the class's part is spot."""
+    """Jobs move from spot to firm VMs until no more than the class's part is spot.
+
+    What firm VM time lacks by less than half a job is left to slots beyond the fewest.
+    """
     mix, spot = task.mix, task.market.spot
     gamma = np.where(mix.possible[:, index], mix.gamma[:, index], 0.0)
     vms = mix.market.vm_of_lane
-    while not _spot_fits(float(mix.spot_share[index]), float(gamma[spot] @ jobs[spot]), float(gamma @ jobs)):
+    while (missing := lacking(mix, index, jobs)) > 0.0:
+        if 2.0 * missing < float(gamma[jobs > 0.0].min()) and task.spare.vms(index, jobs) is not None:
+            break
         lane = int(np.where(spot, jobs, 0.0).argmax())
         firm = np.flatnonzero(~spot & mix.possible[:, index])
         if mix.together[index]:
@@ -93,10 +99,6 @@ def _within_spot(task: Task, index: int, jobs: Floats) -> Floats:
         jobs[lane] -= 1.0
         jobs[firm[(jobs[firm] * 1e6 - gamma[firm]).argmax()]] += 1.0
     return jobs
-
-
-def _spot_fits(share: float, spot: float, total: float) -> bool:
-    return spot <= share * total + ROUNDING * max(1.0, total)
 
 
 class _Moves:
@@ -107,11 +109,24 @@ class _Moves:
         mix, market = task.mix, task.market
         self.gamma = np.where(mix.possible, mix.gamma, 0.0)
         self.needed = vms_of(mix, jobs)
+        self.spare = np.zeros_like(self.gamma)
+        for index in task.spare.entries:
+            self._spare_anew(index)
         dearest = float(market.prices.max(initial=0.0)) + float(mix.penalty.max(initial=0.0))
         self.lacking = 1000.0 * max(dearest, SAME_SUM)
         self.offers = [
             sorted((o.price, o.available) for o in market.offers if o.lane == lane) for lane in range(len(market.lanes))
         ]
+
+    def _spare_anew(self, index: int) -> bool:
+        """Gives a class the slots beyond the fewest that its jobs on spot VMs ask for; False where none are enough."""
+        if index not in self.task.spare.entries:
+            return lacking(self.task.mix, index, self.jobs[:, index]) <= 0.0
+        found = self.task.spare.vms(index, self.jobs[:, index])
+        more = np.zeros(len(self.needed)) if found is None else found
+        self.needed = self.needed + more - self.spare[:, index]
+        self.spare[:, index] = more
+        return found is not None
 
     def run(self, enough: float, until: float | None) -> None:
         """Moves as long as that pays."""
@@ -244,21 +259,22 @@ class _Moves:
         before = self.cost()
         for index in range(self.jobs.shape[1]):
             was, needed = self.jobs[:, index].copy(), self.needed.copy()
+            spare = self.spare[:, index].copy()
             best, found = before * (1.0 - SAME_SUM), None
             for jobs in self._placements(index):
-                self._put(index, jobs)
-                cost = self.cost()
+                cost = self.cost() if self._put(index, jobs) else np.inf
                 if cost < best:
                     best, found = cost, jobs
             self._put(index, was if found is None else found)
             if found is not None:
                 return True
-            self.needed = needed
+            self.needed, self.spare[:, index] = needed, spare
         return False
 
-    def _put(self, index: int, jobs: Floats) -> None:
+    def _put(self, index: int, jobs: Floats) -> bool:
         self.needed = self.needed + self.gamma[:, index] * (jobs - self.jobs[:, index])
         self.jobs[:, index] = jobs
+        return self._spare_anew(index)
 
     def _placements(self, index: int) -> Iterator[Floats]:
         """All jobs of a class in one lane, or in a firm one and as many as may be in a spot one beside it."""
@@ -268,13 +284,14 @@ class _Moves:
         for lane, other in product(there, (NOWHERE, *there)):
             if spot[lane] or (other != NOWHERE and not spot[other]):
                 continue
-            for number in numbers:
+            for number, more in product(numbers, (0.0,) if other == NOWHERE else (0.0, 1.0)):
                 jobs = np.zeros(lanes)
                 jobs[lane] = number
                 if other != NOWHERE:
                     share = float(mix.spot_share[index])
                     wide, narrow = share * self.gamma[lane, index], (1.0 - share) * self.gamma[other, index]
-                    jobs[other] = floor(float(number) * wide / (wide + narrow)) if wide + narrow else number
+                    part = floor(float(number) * wide / (wide + narrow)) if wide + narrow else number
+                    jobs[other] = min(part + more, number)
                     jobs[lane] -= jobs[other]
                 types = mix.market.vm_of_lane[jobs > 0.0]
                 if not (mix.together[index] and len(set(types.tolist())) > 1):
@@ -295,11 +312,11 @@ class _Moves:
             if lane != NOWHERE:
                 self.jobs[lane, index] += change
                 self.needed[lane] += change * self.gamma[lane, index]
+        self._spare_anew(index)
 
     def _fits(self, index: int) -> bool:
-        mix, spot = self.task.mix, self.task.market.spot
-        vms = self.gamma[:, index] * self.jobs[:, index]
-        if not _spot_fits(float(mix.spot_share[index]), float(vms[spot].sum()), float(vms.sum())):
+        mix = self.task.mix
+        if lacking(mix, index, self.jobs[:, index]) > 0.0 and self.task.spare.vms(index, self.jobs[:, index]) is None:
             return False
         types = np.unique(mix.market.vm_of_lane[self.jobs[:, index] > 0.0])
         return not (mix.together[index] and len(types) > 1)

@@ -17,9 +17,9 @@ from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_complet
 from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT
 from mrdsl.families.capacity.models import mixed
-from mrdsl.families.capacity.models.patterns import add_patterns, lane_of, packing_in
+from mrdsl.families.capacity.models.patterns import add_patterns, lane_of, other_slots, packing_in
 from mrdsl.families.capacity.models.plain_arrays import all_fit_one_vm, plan_at, solver_hints
-from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.shape import is_plain
 from mrdsl.families.capacity.spans import ModelSpans
 from mrdsl.families.capacity.wholeness import as_solved
@@ -69,7 +69,13 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     spec = as_solved(spec, relax)
     if not is_plain(spec.facts):
         return mixed.decode(spec, model, relax)
-    return replace(plan_at(instance_of(spec), vm_numbers(model), job_numbers(model), relax), packing=packing_in(model))
+    instance, jobs = instance_of(spec), job_numbers(model)
+    plan = plan_at(instance, vm_numbers(model), jobs, relax)
+    more = [each[0] for each in other_slots(model, 1, len(instance))]
+    if any(each.any() for each in more):
+        slots = plan.map_slots + more[0], plan.reduce_slots + more[1]
+        plan = plan_of(instance, (plan.on_demand, plan.reserved), jobs, relax, slots)
+    return replace(plan, packing=packing_in(model))
 
 
 def _any_vm(model: pyo.ConcreteModel, instance: Instance) -> None:

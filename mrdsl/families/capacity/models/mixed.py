@@ -12,20 +12,28 @@ from typing import Any
 
 import numpy as np
 import pyomo.core as pyo
-from numpy.typing import NDArray
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.families.capacity.class_bounds import refuse_completion
 from mrdsl.families.capacity.dominated_lanes import leaves_lanes_out, solved_mix
-from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
+from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.market import FIRM, ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.mix_plan import places_of, rented_plan
-from mrdsl.families.capacity.models.patterns import add_patterns, lanes_of, packing_in
+from mrdsl.families.capacity.models.mixed_slots import (
+    JobVariables,
+    OtherPairs,
+    SpareVariables,
+    add_other_pairs,
+    add_resources,
+    add_spare,
+    row_of,
+)
+from mrdsl.families.capacity.models.patterns import ALL, BOUND, SOME, add_patterns, lanes_of, other_slots, packing_in
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.spans import MixedSpans
+from mrdsl.families.capacity.spare_slots import spare_of
 from mrdsl.spec.spec import Spec
-
-FIRM = "firm"
 
 
 def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
@@ -39,9 +47,14 @@ def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
     model.spans = MixedSpans(spec.facts)
     _add_vms(model, mix.market, relax)
     jobs = _add_jobs(model, mix, relax)
+    spare = add_spare(model, mix, relax or mix.wholeness == NO or packing == BOUND)
+    others = add_other_pairs(model, mix, relax, packing == BOUND, packing in (ALL, SOME))
     _add_classes(model, mix, jobs)
-    _add_lanes(model, mix, jobs)
-    _limit_spot(model, mix, jobs)
+    if others is None:
+        _add_lanes(model, mix, jobs, spare)
+    else:
+        add_resources(model, mix, jobs, spare, others)
+    _limit_spot(model, mix, jobs, spare, others)
     if not relax and bool(mix.together.any()):
         _keep_together(model, mix, jobs)
     _add_cost(model, mix, jobs)
@@ -49,7 +62,10 @@ def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
     _add_quantities(model, spec, mix, jobs)
     placed = zip(jobs.of_class.tolist(), jobs.of_lane.tolist(), jobs.variables, strict=True)
     if not leaves_lanes_out(spec):
-        add_patterns(model, lambda: lanes_of(model, mix, placed), mix.wholeness, packing)
+        places = zip(*(each.tolist() for each in spare.places), spare.variables, strict=True)
+        more = [(index, lane, reduces, 1, variable) for index, lane, reduces, variable in places]
+        more += [] if others is None else others.rows()
+        add_patterns(model, lambda: lanes_of(model, mix, placed, more), mix.wholeness, packing)
     return model
 
 
@@ -59,36 +75,19 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     jobs = np.zeros_like(mix.gamma)
     of_class, of_lane = places_of(mix)
     jobs[of_lane, of_class] = _values(model.jobs)
-    bought = _values(model.vms)
-    return replace(rented_plan(mix, bought, jobs, relax), packing=packing_in(model))
+    bought, entries = _values(model.vms), spare_of(mix)
+    more = _values(model.more_slots) if len(entries) else np.zeros(0)
+    if mix.wholeness != NO:
+        more = np.rint(more)
+    parts = zip(entries.slots(more, jobs.shape), other_slots(model, *jobs.shape), strict=True)
+    maps, reduces = (each + other for each, other in parts)
+    return replace(rented_plan(mix, bought, jobs, relax, (maps, reduces)), packing=packing_in(model))
 
 
 def _values(variable: pyo.Var) -> Floats:
     """Numbers as the solver left them, none below 0; a variable that it never saw is not needed and so 0."""
     found = [float(pyo.value(each, exception=False) or 0.0) for each in variable.values()]
     return np.asarray(np.maximum(np.array(found), 0.0))
-
-
-@dataclass(frozen=True)
-class _Jobs:
-    """The variables of jobs: ``of_class`` and ``of_lane`` say where each runs, in the order of the variables."""
-
-    of_class: NDArray[np.int64]
-    of_lane: NDArray[np.int64]
-    variables: list[Any]
-
-    def by(self, places: NDArray[np.int64], count: int) -> list[list[int]]:
-        """The numbers of the variables, grouped by class or by lane."""
-        found: list[list[int]] = [[] for _ in range(count)]
-        for number, place in enumerate(places.tolist()):
-            found[place].append(number)
-        return found
-
-
-def _row(terms: list[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
-    return LinearExpression(
-        constant=constant, linear_coefs=[each for each, _ in terms], linear_vars=[variable for _, variable in terms]
-    )
 
 
 def _add_vms(model: pyo.ConcreteModel, market: Market, relax: bool) -> None:
@@ -106,7 +105,7 @@ def _add_vms(model: pyo.ConcreteModel, market: Market, relax: bool) -> None:
         list(limited),
         rule=lambda _, name: (
             None,
-            _row([(1.0, variables[number]) for number, _ in market.offers_of(limited[name])]),
+            row_of([(1.0, variables[number]) for number, _ in market.offers_of(limited[name])]),
             float(market.available[limited[name]]),
         ),
     )
@@ -116,7 +115,7 @@ def _finite(limit: float) -> float | None:
     return limit if np.isfinite(limit) else None
 
 
-def _add_jobs(model: pyo.ConcreteModel, mix: Mix, relax: bool) -> _Jobs:
+def _add_jobs(model: pyo.ConcreteModel, mix: Mix, relax: bool) -> JobVariables:
     """Variables for the jobs of each class in each lane that it can run in."""
     market = mix.market
     of_class, of_lane = places_of(mix)
@@ -128,10 +127,10 @@ def _add_jobs(model: pyo.ConcreteModel, mix: Mix, relax: bool) -> _Jobs:
         domain=pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers,
         bounds=lambda _, *key: (0, most[key]),
     )
-    return _Jobs(of_class, of_lane, list(model.jobs.values()))
+    return JobVariables(of_class, of_lane, list(model.jobs.values()))
 
 
-def _add_classes(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
+def _add_classes(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables) -> None:
     """The jobs of a class, over all lanes, lie in its range."""
     rows = dict(zip(mix.names, jobs.by(jobs.of_class, len(mix)), strict=True))
     bounds = dict(zip(mix.names, zip(mix.low.tolist(), mix.expected.tolist(), strict=True), strict=True))
@@ -140,13 +139,13 @@ def _add_classes(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
         model.classes,
         rule=lambda _, name: (
             bounds[name][0],
-            _row([(1.0, jobs.variables[number]) for number in rows[name]]),
+            row_of([(1.0, jobs.variables[number]) for number in rows[name]]),
             bounds[name][1],
         ),
     )
 
 
-def _add_lanes(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
+def _add_lanes(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables, spare: SpareVariables) -> None:
     """Equation (25) for each lane: its jobs and its masters fit the VMs that are bought for it."""
     market = mix.market
     rows = jobs.by(jobs.of_lane, len(market.lanes))
@@ -157,17 +156,31 @@ def _add_lanes(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
     def enough(_: object, *key: str) -> object:
         lane = keys[key]  # type: ignore[index]
         terms = [(gamma[number], jobs.variables[number]) for number in rows[lane]]
+        terms += spare.at(spare.entries.of_lane, lane)
         bought = [(-1.0, vms[number]) for number, offer in enumerate(market.offers) if offer.lane == lane]
-        return None, _row([*terms, *bought]), -float(market.masters_of_lane[lane])
+        return None, row_of([*terms, *bought]), -float(market.masters_of_lane[lane])
 
     model.enough_vms = pyo.Constraint(list(keys), rule=enough)
 
 
-def _limit_spot(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
+def _limit_spot(
+    model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables, spare: SpareVariables, others: OtherPairs | None = None
+) -> None:
     """Of a class's VM time at most its share is spot."""
     rows = jobs.by(jobs.of_class, len(mix))
     spot = mix.market.spot[jobs.of_lane]
     gamma = mix.gamma[jobs.of_lane, jobs.of_class]
+    more = np.zeros(0)
+    if others is not None:
+        at = mix.market.vm_of_lane[others.entries.of_lane], others.entries.of_class
+        more = others.entries.maps / mix.pairs.map_per_vm[at] + others.entries.reduces / mix.pairs.reduce_per_vm[at]
+        on_spot = mix.market.spot[others.entries.of_lane]
+
+    def terms_of_others(index: int) -> list[tuple[float, Any]]:
+        if others is None:
+            return []
+        return others.at(others.entries.of_class, index, more * (on_spot - mix.spot_share[index]))
+
     limited = {
         mix.names[index]: index
         for index, numbers in enumerate(rows)
@@ -177,10 +190,14 @@ def _limit_spot(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
         list(limited),
         rule=lambda _, name: (
             None,
-            _row(
+            row_of(
                 [
-                    (float(gamma[number] * (spot[number] - mix.spot_share[limited[name]])), jobs.variables[number])
-                    for number in rows[limited[name]]
+                    *(
+                        (float(gamma[number] * (spot[number] - mix.spot_share[limited[name]])), jobs.variables[number])
+                        for number in rows[limited[name]]
+                    ),
+                    *spare.at(spare.entries.of_class, limited[name], -float(mix.spot_share[limited[name]])),
+                    *terms_of_others(limited[name]),
                 ]
             ),
             0.0,
@@ -188,7 +205,7 @@ def _limit_spot(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
     )
 
 
-def _keep_together(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
+def _keep_together(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables) -> None:
     """All jobs of such a class run on the one type that it takes."""
     market = mix.market
     together = mix.together[jobs.of_class]
@@ -203,7 +220,7 @@ def _keep_together(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
         list(pairs),
         rule=lambda k, *pair: (
             None,
-            _row(
+            row_of(
                 [
                     *((1.0, jobs.variables[number]) for number in members[pair]),
                     (-float(mix.expected[pairs[pair]]), k.takes[pair]),
@@ -214,11 +231,11 @@ def _keep_together(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
     )
     model.one_type = pyo.Constraint(
         [mix.names[index] for index in np.unique(jobs.of_class[together]).tolist()],
-        rule=lambda k, name: (None, _row([(1.0, k.takes[pair]) for pair in pairs if pair[0] == name]), 1.0),
+        rule=lambda k, name: (None, row_of([(1.0, k.takes[pair]) for pair in pairs if pair[0] == name]), 1.0),
     )
 
 
-def _add_cost(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
+def _add_cost(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables) -> None:
     """Equation (5), summed over types."""
     model.cost = pyo.Objective(
         sense=pyo.minimize,
@@ -230,24 +247,24 @@ def _add_cost(model: pyo.ConcreteModel, mix: Mix, jobs: _Jobs) -> None:
     )
 
 
-def _add_quantities(model: pyo.ConcreteModel, spec: Spec, mix: Mix, jobs: _Jobs) -> None:
+def _add_quantities(model: pyo.ConcreteModel, spec: Spec, mix: Mix, jobs: JobVariables) -> None:
     """What ``subject to`` may mention: cost and vms, of one type too, shares of VMs, admitted(c), completion(c)."""
     model.plan_quantities = {}
     if not spec.constraints:
         return
     market = mix.market
     vms = list(model.vms.values())
-    every = _row([(1.0, each) for each in vms])
+    every = row_of([(1.0, each) for each in vms])
     quantities: dict[tuple[str, str], Any] = {("cost", ""): model.cost.expr, ("vms", ""): every}
     for vm, name in enumerate(market.names):
         offers = list(market.offers_of(vm))
-        quantities["vms", name] = _row([(1.0, vms[number]) for number, _ in offers])
-        quantities["cost", name] = _row([(offer.price, vms[number]) for number, offer in offers])
+        quantities["vms", name] = row_of([(1.0, vms[number]) for number, _ in offers])
+        quantities["cost", name] = row_of([(offer.price, vms[number]) for number, offer in offers])
     for way in (ON_DEMAND, RESERVED, SPOT):
-        bought = _row([(1.0, vms[number]) for number, offer in enumerate(market.offers) if offer.way == way])
+        bought = row_of([(1.0, vms[number]) for number, offer in enumerate(market.offers) if offer.way == way])
         quantities["share", way] = Part(bought, every)
     for index, numbers in enumerate(jobs.by(jobs.of_class, len(mix))):
-        quantities["admitted", mix.names[index]] = _row([(1.0, jobs.variables[number]) for number in numbers])
+        quantities["admitted", mix.names[index]] = row_of([(1.0, jobs.variables[number]) for number in numbers])
         quantities["completion", mix.names[index]] = float(mix.pairs.completion_limit[index])
     model.plan_quantities = quantities
 

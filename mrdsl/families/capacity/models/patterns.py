@@ -8,7 +8,7 @@ least those of the jobs, and of which there are no more than are rented (Gilmore
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isfinite
 from typing import Any
@@ -22,11 +22,14 @@ from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.packing import Held, PackedLane, Packing, assigned, joined
+from mrdsl.families.capacity.slot_choices import Choices, choices_of_instance, choices_of_mix, steps
+from mrdsl.families.capacity.slot_sizes import SlotSizes
+from mrdsl.families.capacity.spare_slots import limited_classes
 from mrdsl.formulas.packing import Counts, Packed, maximal_patterns, pack, without_surplus
-from mrdsl.formulas.pattern_generation import generated_patterns
+from mrdsl.formulas.pattern_generation import Size, generated_patterns
 
 MOST_PATTERNS = 3_000
-ALL, SOME = "all", "some"
+ALL, SOME, BOUND = "all", "some", "bound"
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,25 @@ class Lane:
     rows: tuple[Row, ...]
     vms: tuple[Any, ...]
     masters: int = 0
+    others: tuple[Other, ...] = ()
+    vectors: SlotSizes | None = None
+
+    def size(self, key: int) -> Size:
+        """The size of a slot that a key stands for."""
+        return key if self.vectors is None else self.vectors.of(key)
+
+
+@dataclass(frozen=True)
+class Other:
+    """Slots that ``jobs`` of a class, a variable, may have besides the fewest, and of which a VM hosts ``per_vm``.
+
+    ``steps`` are the map and the reduce slots that each choice has more, or fewer, than the fewest VMs.
+    """
+
+    of_class: int
+    jobs: Any
+    steps: tuple[tuple[int, int], ...]
+    per_vm: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -67,25 +89,71 @@ def lane_of(model: pyo.ConcreteModel, instance: Instance) -> list[Lane]:
     variables = list(model.admitted.values())
     slots, per_vm = instance.slots_per_job, (instance.map_per_vm, instance.reduce_per_vm)
     rows = tuple(_rows(range(len(instance)), slots, per_vm, variables))
-    return [Lane(0, False, rows, (model.on_demand, model.reserved))]
+    choices = choices_of_instance(instance)
+    model.knows_all_slots = choices.complete
+    others = tuple(_others(choices, 0, enumerate(variables), slots, per_vm))
+    return [Lane(0, False, rows, (model.on_demand, model.reserved), others=others)]
 
 
-def lanes_of(model: pyo.ConcreteModel, mix: Mix, jobs: Iterable[tuple[int, int, Any]]) -> list[Lane]:
-    """Those of a model of several types; ``jobs``: class, lane and variable of every pair that may have some."""
+def lanes_of(
+    model: pyo.ConcreteModel,
+    mix: Mix,
+    jobs: Iterable[tuple[int, int, Any]],
+    spare: Iterable[tuple[int, int, bool, int, Any]] = (),
+) -> list[Lane]:
+    """Those of a model of several types; ``jobs``: class, lane and variable of every pair that may have some.
+
+    ``spare``: class, lane, whether they are reduce slots, how many, and variable of slots beyond the fewest.
+    """
     market, pairs = mix.market, mix.pairs
     vms = list(model.vms.values())
     by_lane: list[list[tuple[int, Any]]] = [[] for _ in market.lanes]
     for index, number, variable in jobs:
         by_lane[number].append((index, variable))
+    more: list[list[Row]] = [[] for _ in market.lanes]
+    keys = _keys(mix)
+    for index, number, reduces, count, variable in spare:
+        host = keys[int(reduces)][market.lanes[number].vm, index]
+        more[number].append(Row(index, reduces, int(host), count, variable))
     found = []
+    if mix.sizes is None:
+        choices = Choices({}, False) if len(limited_classes(mix)) else choices_of_mix(mix)
+        model.knows_all_slots = choices.complete
+    else:
+        choices = Choices({}, False)
     for number, lane in enumerate(market.lanes):
         classes = [index for index, _ in by_lane[number]]
         slots = mix.map_slots[number][classes], mix.reduce_slots[number][classes]
-        per_vm = pairs.map_per_vm[lane.vm][classes], pairs.reduce_per_vm[lane.vm][classes]
-        rows = tuple(_rows(classes, slots, per_vm, [variable for _, variable in by_lane[number]]))
+        sizes = keys[0][lane.vm][classes], keys[1][lane.vm][classes]
+        rows = tuple(_rows(classes, slots, sizes, [variable for _, variable in by_lane[number]]))
         bought = tuple(vms[place] for place, offer in enumerate(market.offers) if offer.lane == number)
-        found.append(Lane(lane.vm, lane.spot, rows, bought, int(market.masters_of_lane[number])))
+        per_lane = mix.map_slots[number], mix.reduce_slots[number]
+        hosts = pairs.map_per_vm[lane.vm], pairs.reduce_per_vm[lane.vm]
+        others = tuple(_others(choices, number, by_lane[number], per_lane, hosts))
+        masters = int(market.masters_of_lane[number])
+        found.append(Lane(lane.vm, lane.spot, (*rows, *more[number]), bought, masters, others, mix.sizes))
     return found
+
+
+def _keys(mix: Mix) -> tuple[Floats, Floats]:
+    """The sizes of map and reduce slots by type and class: how many a VM hosts, or which vector."""
+    if mix.sizes is None:
+        return mix.pairs.map_per_vm, mix.pairs.reduce_per_vm
+    return mix.sizes.keys[0].astype(np.float64), mix.sizes.keys[1].astype(np.float64)
+
+
+def _others(
+    choices: Choices,
+    lane: int,
+    jobs: Iterable[tuple[int, Any]],
+    slots: tuple[Floats, Floats],
+    per_vm: tuple[Floats, Floats],
+) -> Iterator[Other]:
+    for index, variable in jobs:
+        if (lane, index) in choices.pairs:
+            fewest = round(float(slots[0][index])), round(float(slots[1][index]))
+            hosts = int(per_vm[0][index]), int(per_vm[1][index])
+            yield Other(index, variable, tuple(steps(choices.pairs[lane, index], fewest)), hosts)
 
 
 def _rows(
@@ -107,7 +175,7 @@ def groups_of(lanes: Sequence[Lane], some: bool) -> list[Group] | None:
     for lane in lanes:
         if lane.rows:
             sizes = tuple(sorted({row.per_vm for row in lane.rows}))
-            patterns = maximal_patterns(sizes, MOST_PATTERNS)
+            patterns = maximal_patterns([lane.size(key) for key in sizes], MOST_PATTERNS)
             if patterns is None and not some:
                 return None
             found.append(Group(lane, lane.rows, sizes, patterns or _generated(lane, sizes), patterns is not None))
@@ -119,13 +187,15 @@ def _generated(lane: Lane, sizes: tuple[int, ...]) -> tuple[Counts, ...]:
     slots = [0] * len(sizes)
     for row in lane.rows:
         slots[sizes.index(row.per_vm)] += row.slots * int(row.jobs.ub)
-    patterns = (*generated_patterns(sizes, slots).patterns, *(pattern for _, pattern in pack(sizes, slots).patterns))
+    there = [lane.size(key) for key in sizes]
+    slots = [max(each, 1) for each in slots]
+    patterns = (*generated_patterns(there, slots).patterns, *(pattern for _, pattern in pack(there, slots).patterns))
     return tuple(dict.fromkeys(patterns))
 
 
 def is_complete(model: pyo.ConcreteModel) -> bool:
-    """Whether the model knows all that VMs may hold, so that its bound is one on all plans."""
-    return all(group.complete for group in getattr(model, "packing_groups", ()))
+    """Return True if the model knows all slots of jobs and all contents of VMs, so that its bound is on all plans."""
+    return model.knows_all_slots and all(group.complete for group in getattr(model, "packing_groups", ()))
 
 
 def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], wholeness: str, packing: str) -> None:
@@ -135,13 +205,14 @@ def add_patterns(model: pyo.ConcreteModel, lanes_in: Callable[[], list[Lane]], w
 
     Nothing is added where it says nothing new: of shared VMs where every number of slots on a VM divides the next.
     """
-    if wholeness == NO or not (packing or wholeness == MACHINES):
+    if wholeness == NO or not (packing in (ALL, SOME) or wholeness == MACHINES):
         return
     lanes = lanes_in()
     if wholeness == MACHINES:
         _add_machines(model, lanes)
         return
     groups = groups_of(lanes, packing == SOME)
+    model.packing_lanes = lanes
     if groups is not None and not all(_divide(group.sizes) for group in groups):
         _add_groups(model, lanes, groups)
 
@@ -151,13 +222,14 @@ def _add_machines(model: pyo.ConcreteModel, lanes: Sequence[Lane]) -> None:
 
     See :func:`mrdsl.formulas.packing.of_one_class`.
     """
-    parts: dict[tuple[int, int], list[tuple[float, Any]]] = {}
+    parts: dict[tuple[int, ...], list[tuple[float, Any]]] = {}
     for number, lane in enumerate(lanes):
         for row in lane.rows:
-            parts.setdefault((number, row.of_class), []).append((row.slots / row.per_vm, row.jobs))
-    model.class_vms = pyo.Var(list(parts), domain=pyo.NonNegativeIntegers)
+            for resource, part in _parts(lane, row.per_vm):
+                parts.setdefault((number, row.of_class, *resource), []).append((row.slots * part, row.jobs))
+    model.class_vms = pyo.Var(list(dict.fromkeys(key[:2] for key in parts)), domain=pyo.NonNegativeIntegers)
     model.class_fits = pyo.Constraint(
-        list(parts), rule=lambda k, *key: (None, _sum([*parts[key], (-1.0, k.class_vms[key])]), 0.0)
+        list(parts), rule=lambda k, *key: (None, _sum([*parts[key], (-1.0, k.class_vms[key[:2]])]), 0.0)
     )
     used = [number for number, lane in enumerate(lanes) if lane.rows]
     model.class_room = pyo.Constraint(
@@ -166,7 +238,7 @@ def _add_machines(model: pyo.ConcreteModel, lanes: Sequence[Lane]) -> None:
             None,
             _sum(
                 [
-                    *((1.0, k.class_vms[key]) for key in parts if key[0] == number),
+                    *((1.0, each) for key, each in k.class_vms.items() if key[0] == number),
                     *((-1.0, each) for each in lanes[number].vms),
                 ]
             ),
@@ -175,13 +247,25 @@ def _add_machines(model: pyo.ConcreteModel, lanes: Sequence[Lane]) -> None:
     )
 
 
+def _parts(lane: Lane, key: int) -> list[tuple[tuple[int, ...], float]]:
+    """The part of each resource of a VM that a slot takes, of all alike where there is no difference."""
+    size = lane.size(key)
+    if lane.vectors is None:
+        return [((), 1.0 / key)]
+    return [((n,), 1.0 / size if isinstance(size, int) else float(size[n])) for n in (0, 1)]
+
+
 def _divide(sizes: Sequence[int]) -> bool:
-    return all(large % small == 0 for small, large in pairwise(sizes))
+    return min(sizes) > 0 and all(large % small == 0 for small, large in pairwise(sizes))
 
 
 def _add_groups(model: pyo.ConcreteModel, lanes: Sequence[Lane], groups: Sequence[Group]) -> None:
     """Variables for the VMs of each content, and that they hold the slots and are rented."""
-    model.packing_groups = list(groups)
+    groups = [
+        replace(group, rows=(*group.rows, *others))
+        for group, others in zip(groups, _add_others(model, groups), strict=True)
+    ]
+    model.packing_groups = groups
     keys = [(number, place) for number, group in enumerate(groups) for place in range(len(group.patterns))]
     model.pattern_vms = pyo.Var(keys, domain=pyo.NonNegativeIntegers)
     variables = model.pattern_vms
@@ -209,6 +293,51 @@ def _add_groups(model: pyo.ConcreteModel, lanes: Sequence[Lane], groups: Sequenc
     model.pattern_room = pyo.Constraint(used, rule=rent)
 
 
+def _add_others(model: pyo.ConcreteModel, groups: Sequence[Group]) -> list[list[Row]]:
+    """Variables for jobs on other slots than the fewest, and what slots these are."""
+    found: list[list[Row]] = [[] for _ in groups]
+    keys = [
+        (number, other.of_class, *step)
+        for number, group in enumerate(groups)
+        for other in group.lane.others
+        for step in other.steps
+    ]
+    if not keys:
+        return found
+    model.other_jobs = pyo.Var(keys, domain=pyo.NonNegativeIntegers)
+    for number, index, *step in keys:
+        other = next(each for each in groups[number].lane.others if each.of_class == index)
+        variable = model.other_jobs[(number, index, *step)]
+        for reduces, more in ((False, step[0]), (True, step[1])):
+            if more:
+                found[number].append(Row(index, reduces, other.per_vm[reduces], more, variable))
+    each = {(number, other.of_class): other for number, group in enumerate(groups) for other in group.lane.others}
+    model.jobs_on_others = pyo.Constraint(
+        list(each),
+        rule=lambda k, *key: (
+            None,
+            _sum([*((1.0, k.other_jobs[(*key, *step)]) for step in each[key].steps), (-1.0, each[key].jobs)]),
+            0.0,
+        ),
+    )
+    return found
+
+
+def other_slots(model: pyo.ConcreteModel, lanes: int, classes: int) -> tuple[Floats, Floats]:
+    """The map and reduce slots that jobs on other slots have more than on the fewest, (lanes, classes)."""
+    found = np.zeros((2, lanes, classes))
+    used = [number for number, lane in enumerate(getattr(model, "packing_lanes", ())) if lane.rows]
+    for (number, index, *step), variable in getattr(model, "other_jobs", {}).items():
+        found[:, used[number], index] += np.array(step) * _whole(variable)
+    if hasattr(model, "jobs_by_slots"):
+        entries, whole = model.slots_by_vector
+        counts = np.array([float(pyo.value(each, exception=False) or 0.0) for each in model.jobs_by_slots.values()])
+        counts = np.rint(counts) if whole else np.maximum(counts, 0.0)
+        np.add.at(found[0], (entries.of_lane, entries.of_class), entries.maps * counts)
+        np.add.at(found[1], (entries.of_lane, entries.of_class), entries.reduces * counts)
+    return found[0], found[1]
+
+
 def _sum(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
     return LinearExpression(
         constant=0.0, linear_coefs=[float(each) for each, _ in terms], linear_vars=[variable for _, variable in terms]
@@ -223,16 +352,9 @@ def packing_in(model: pyo.ConcreteModel) -> Packing | None:
     lanes = []
     for number, group in enumerate(groups):
         counts = [_whole(model.pattern_vms[number, place]) for place in range(len(group.patterns))]
-        held = Held(
-            group.lane.vm,
-            group.lane.spot,
-            np.array([row.of_class for row in group.rows], dtype=np.int64),
-            np.array([row.reduces for row in group.rows], dtype=bool),
-            np.array([row.per_vm for row in group.rows], dtype=np.int64),
-            np.array([row.slots * _whole(row.jobs) for row in group.rows], dtype=np.int64),
-        )
+        held = _held(group)
         demand = [int(held.slots[held.per_vm == size].sum()) for size in group.sizes]
-        found = pack(group.sizes, demand)
+        found = pack([group.lane.size(key) for key in group.sizes], demand)
         if found.vms > sum(counts):
             chosen = [(count, pattern) for count, pattern in zip(counts, group.patterns, strict=True) if count]
             held_so = without_surplus(chosen, demand)
@@ -241,6 +363,18 @@ def packing_in(model: pyo.ConcreteModel) -> Packing | None:
             found = Packed(held_so, 0)
         lanes.append(PackedLane(held, assigned(held, found), found.vms, found.least))
     return joined(lanes)
+
+
+def _held(group: Group) -> Held:
+    """The slots of each class and kind in a solution; those of other pairs are counted with the fewest."""
+    slots: dict[tuple[int, bool, int], int] = {}
+    for row in group.rows:
+        key = row.of_class, row.reduces, row.per_vm
+        slots[key] = slots.get(key, 0) + row.slots * _whole(row.jobs)
+    columns = [np.array(each) for each in zip(*slots, strict=True)]
+    of_class, reduces, per_vm = columns[0].astype(np.int64), columns[1].astype(bool), columns[2].astype(np.int64)
+    count = np.array(list(slots.values()), np.int64)
+    return Held(group.lane.vm, group.lane.spot, of_class, reduces, per_vm, count, group.lane.vectors)
 
 
 def _whole(variable: Any) -> int:

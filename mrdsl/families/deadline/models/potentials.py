@@ -16,19 +16,20 @@ from mrdsl.families.deadline.workload import Tasks, tasks_of
 from mrdsl.spec.spec import Spec
 
 
-def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
+def build(spec: Spec, relax: bool = False, in_seconds: bool = False) -> pyo.ConcreteModel:
     """The exact model of the spec's goal: concave and nonlinear for ``slack``, else a linear program.
 
     Paper 004, II.B: maximize prod (D_i - T_i), as the sum of w_i ln(D_i - T_i), where D_i = finish_i - start_i,
     finish_j <= start_k wherever k waits for j, and every time lies between 0 and D'. Nothing is whole: ``relax``
-    changes nothing.
+    changes nothing. ``in_seconds``: as :func:`skeleton` has it.
     """
     tasks = tasks_of(spec)
     network = network_of(tasks)
-    model = skeleton(spec, tasks, network)
+    model = skeleton(spec, tasks, network, in_seconds)
+    keys = list(model.slack)
     if goal_of(spec) == PRODUCT:
         model.goal = pyo.Objective(
-            expr=pyo.quicksum(float(w) * pyo.log(model.slack[i]) for i, w in enumerate(network.weight))
+            expr=pyo.quicksum(float(w) * pyo.log(model.slack[keys[i]]) for i, w in enumerate(network.weight))
             + float(network.weight.sum()) * float(np.log(model.unit)),
             sense=pyo.maximize,
         )
@@ -36,50 +37,71 @@ def build(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
     share = shares(goal_of(spec), tasks)
     model.least = pyo.Var(bounds=(0.0, None))
     scale = float(share.max())
-    model.shared = pyo.Constraint(
-        [i for i in range(len(tasks)) if share[i] > 0],
-        rule=lambda m, i: m.slack[i] >= float(share[i]) / scale * m.least,
-    )
+    shared = {keys[i]: float(share[i]) / scale for i in range(len(tasks)) if share[i] > 0}
+    model.shared = pyo.Constraint(list(shared), rule=lambda m, key: m.slack[key] >= shared[key] * m.least)
     model.goal = pyo.Objective(expr=model.unit / scale * model.least, sense=pyo.maximize)
     return model
 
 
-def skeleton(spec: Spec, tasks: Tasks, network: Network) -> pyo.ConcreteModel:
+def build_in_seconds(spec: Spec, relax: bool = False) -> pyo.ConcreteModel:
+    """Build the model for people who change it: times in seconds, slacks by the tasks' names."""
+    return build(spec, relax, in_seconds=True)
+
+
+def skeleton(spec: Spec, tasks: Tasks, network: Network, in_seconds: bool = False) -> pyo.ConcreteModel:
     """Times, slacks and the order of the tasks; times are counted in ``model.unit`` seconds.
 
-    The unit makes the tasks' slacks about 100, so that a solver's absolute tolerance is relative to them.
+    The unit makes the tasks' slacks about 100, so that a solver's absolute tolerance is relative to them; tasks and
+    events are numbered, which is quick. ``in_seconds``, for models that people change: times are seconds, slacks go by
+    the tasks' names, and times by events such as ``("start", "sort")``.
     """
-    low, high = slack_bounds(network, goal_of(spec), bool(spec.constraints))
-    unit = _unit(network)
+    low, high = slack_bounds(network, goal_of(spec), in_seconds or bool(spec.constraints))
+    unit = 1.0 if in_seconds else _unit(network)
+    keys: list[Any] = list(tasks.names) if in_seconds else list(range(len(tasks)))
+    events: list[Any] = event_names(tasks) if in_seconds else list(range(network.events))
     model = pyo.ConcreteModel()
     model.unit = unit
     deadlines = network.deadlines / unit
-    model.time = pyo.Var(range(network.events), bounds=(0.0, float(deadlines.max())))
-    model.time[0].fix(0.0)
-    for number, deadline in enumerate(deadlines.tolist()):
-        model.time[1 + number].fix(deadline)
-    model.slack = pyo.Var(range(len(tasks)), bounds=lambda m, i: (float(low[i]) / unit, float(high[i]) / unit))
-    ends = list(zip(network.tail.tolist(), network.head.tolist(), (network.duration / unit).tolist(), strict=True))
+    model.time = pyo.Var(events, bounds=(0.0, float(deadlines.max())))
+    time = list(model.time.values())
+    for event, given in zip(time, (0.0, *deadlines.tolist()), strict=False):
+        event.fix(given)
+    bounds = dict(zip(keys, zip((low / unit).tolist(), (high / unit).tolist(), strict=True), strict=True))
+    model.slack = pyo.Var(keys, bounds=lambda _, key: bounds[key])
+    lengths = (network.duration / unit).tolist()
+    ends = dict(zip(keys, zip(network.tail.tolist(), network.head.tolist(), lengths, strict=True), strict=True))
     model.runs = pyo.Constraint(
-        range(len(tasks)), rule=lambda m, i: m.slack[i] + ends[i][2] <= m.time[ends[i][1]] - m.time[ends[i][0]]
+        keys, rule=lambda m, key: m.slack[key] + ends[key][2] <= time[ends[key][1]] - time[ends[key][0]]
     )
     order = list(zip(network.before.tolist(), network.later.tolist(), strict=True))
-    model.waits = pyo.Constraint(range(len(order)), rule=lambda m, a: _after(m, *order[a], network.fixed))
+    model.waits = pyo.Constraint(range(len(order)), rule=lambda _, a: _after(time, *order[a], network.fixed))
     model.plan_quantities = _quantities(tasks, model)
     return model
 
 
-def _after(model: Any, before: int, later: int, fixed: int) -> Any:
+def event_names(tasks: Tasks) -> list[tuple[str, str]]:
+    """The events of :func:`mrdsl.families.deadline.network.network_of`, in their order."""
+    return [
+        ("submission", ""),
+        *(("deadline", name) for name in tasks.dag_names),
+        *(("start", name) for name in tasks.names),
+        *(("finish", name) for name in tasks.names),
+        *(("group", str(number)) for number in range(len(tasks.groups))),
+    ]
+
+
+def _after(time: list[Any], before: int, later: int, fixed: int) -> Any:
     if before < fixed and later < fixed:
         return pyo.Constraint.Skip
-    return model.time[before] <= model.time[later]
+    return time[before] <= time[later]
 
 
 def _quantities(tasks: Tasks, model: Any) -> dict[tuple[str, str], Any]:
     offered = {}
+    slack = list(model.slack.values())
     for name, i in tasks.members.items():
-        offered["slack", name] = model.unit * model.slack[i]
-        offered["delay", name] = model.unit * model.slack[i] + tasks.durations[i]
+        offered["slack", name] = model.unit * slack[i]
+        offered["delay", name] = model.unit * slack[i] + tasks.durations[i]
     return offered
 
 

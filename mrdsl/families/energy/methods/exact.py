@@ -64,7 +64,8 @@ def least_makespan(draft: Draft, seconds: float = 60.0) -> Draft:
     spec = replace(
         draft.spec, facts=replace(draft.spec.facts, jobs=free), goal=Goal("minimize", "uptime"), constraints=()
     )
-    start = shortest_start(machines, replace(jobs[0], deadline=np.inf)) if len(jobs) == 1 else None
+    until = np.inf if draft.limits.time is None else draft.started + draft.limits.time
+    start = shortest_start(machines, replace(jobs[0], deadline=np.inf), until) if len(jobs) == 1 else None
     if start is not None and start.share is not None and start.uptime <= start.bound * (1 + ROUNDING):
         share = start.share
         return replace(draft, state=Dealt(machines, (_kept(jobs[0], share.types, share.maps, share.reduces),)))

@@ -9,6 +9,7 @@ are improved by one VM more, less or exchanged.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, prod
@@ -34,8 +35,11 @@ class Start:
     bound: float
 
 
-def shortest_start(machines: Machines, job: JobData) -> Start | None:
-    """The shortest plan found on the sets of VMs, and their bound; None where there are too many sets."""
+def shortest_start(machines: Machines, job: JobData, until: float = inf) -> Start | None:
+    """The shortest plan found on the sets of VMs, and their bound; None where there are too many sets.
+
+    ``until``: by then of the monotonic clock no more plans are made once there is one [s].
+    """
     if prod(int(available) + 1 for available in machines.available) > MOST_SETS:
         return None
     search = SetSearch(machines, job)
@@ -45,11 +49,11 @@ def shortest_start(machines: Machines, job: JobData) -> Start | None:
     kept = np.flatnonzero(np.isfinite(bounds) & (bounds * price <= job.budget * (1 + ROUNDING)))
     kept = kept[np.argsort(bounds[kept], kind="stable")]
     first = kept[np.unique(np.linspace(0, max(len(kept) - 1, 0), FIRST_PLANS).astype(np.int64))] if len(kept) else kept
-    plans = _Plans(search, {})
+    plans = _Plans(search, {}, until)
     starts = sorted((sets[position] for position in first.tolist()), key=plans.uptime)[:ENDS]
     best = min((_descended(plans, vms) for vms in starts), key=plans.uptime, default=None)
     bound = float(bounds[kept[0]]) if len(kept) else inf
-    if best is None or not np.isfinite(plans.uptime(best)):
+    if best is None or best.tobytes() not in plans.known or not np.isfinite(plans.uptime(best)):
         return Start(None, inf, bound)
     return Start(plans.known[best.tobytes()][1], plans.uptime(best), bound)
 
@@ -60,10 +64,13 @@ class _Plans:
 
     search: SetSearch
     known: dict[bytes, tuple[float, Share | None]]
+    until: float = inf
 
     def uptime(self, vms: Ints) -> float:
         key = vms.tobytes()
         if key not in self.known:
+            if time.monotonic() > self.until and any(share is not None for _, share in self.known.values()):
+                return inf
             self.known[key] = self._made(vms)
         return self.known[key][0]
 

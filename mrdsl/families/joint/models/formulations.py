@@ -112,7 +112,7 @@ def allocation_p2(spec: Spec, work: Workload, model: pyo.ConcreteModel, relax: b
     vms: Floats = np.maximum(_values(work, model.vms), 0.0)
     vms = vms if relax else np.rint(vms)
     able = work.served_by(vms, relax)
-    if not spec.constraints:
+    if not spec.constraints and not getattr(model, "of_caller", False):
         return vms, np.maximum(able, work.low)
     served = _values(work, model.served)
     demand = np.where(served >= work.need_high * (1 - ROUNDING), work.high, served / work.vms_per_demand)

@@ -19,7 +19,7 @@ from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.families.joint.plan import assemble, cost_of
-from mrdsl.families.joint.quantities import quantity
+from mrdsl.families.joint.verify import quantity
 from mrdsl.families.joint.workload import Floats, Workload, workload
 from mrdsl.solving.claims import failure
 from mrdsl.solving.worker import GRACE

@@ -9,6 +9,7 @@ by side.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +18,15 @@ from numpy.typing import NDArray
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.families.makespan.batch import Batch, Floats
 from mrdsl.families.makespan.methods.genetic import Effort, search
-from mrdsl.families.makespan.methods.orders import cut_short, offer, work_of
+from mrdsl.families.makespan.methods.orders import cut_short, late, offer, work_of
 from mrdsl.families.makespan.methods.pool_rows import Judge, johnson_rows, makespans, row_bounds
 from mrdsl.families.makespan.schedule import PoolOrder
 from mrdsl.simulation.slots import Integers
 
 PLACEMENTS = 200_000
+SEARCHED = 6_000_000
+"""So many jobs are placed by genetic searches in all, on about ``USUAL_SLOTS`` slots; more slots cost more."""
+USUAL_SLOTS = 400
 
 
 def balanced_pools(
@@ -37,19 +41,27 @@ def balanced_pools(
     if (stopped := cut_short(draft, progress)) is not None:
         return stopped
     effort = Effort(population, generations, patience) if order == "genetic" else None
-    return offer(
-        draft, progress, divide(progress.batch, effort, np.random.default_rng([draft.seed, 2]), progress.bound).pools
-    )
+    rng = np.random.default_rng([draft.seed, 2])
+    known = progress.schedule.makespan if progress.schedule is not None else float("inf")
+    division = divide(progress.batch, effort, rng, progress.goal, stop=lambda: late(draft), known=known)
+    return offer(draft, progress, division.pools)
 
 
 def divide(
-    batch: Batch, effort: Effort | None, rng: np.random.Generator, bound: float = 0.0, judge: Judge = makespans
+    batch: Batch,
+    effort: Effort | None,
+    rng: np.random.Generator,
+    bound: float = 0.0,
+    judge: Judge = makespans,
+    stop: Callable[[], bool] = lambda: False,
+    known: float = float("inf"),
 ) -> Division:
     """Tries every split of the jobs, sorted by their number of map tasks, and bisects the size of the first pool.
 
-    Without ``effort`` the pools are in Johnson's order. Stops where a makespan meets ``bound``, in ticks.
+    Without ``effort`` the pools are in Johnson's order. Stops where a makespan meets ``bound``, in ticks, and soon
+    after ``stop`` returns True. No genetic search is spent on pools that cannot do better than ``known``.
     """
-    division = Division(batch, effort, rng, judge)
+    division = Division(batch, effort, rng, judge, stop, known, bound)
     everything = np.arange(len(batch))[None, :]
     division.judged(everything, np.array([batch.map_slots]), np.array([batch.reduce_slots]))
     if min(batch.map_slots, batch.reduce_slots) < 2 or len(batch) < 2:
@@ -57,14 +69,14 @@ def divide(
     first, second = _splits(batch)
     low, high = np.ones(len(first), dtype=np.intp), np.full(len(first), batch.map_slots)
     going = np.flatnonzero(high - low > 1) if batch.map_slots > 2 else np.arange(len(first))
-    while len(going) and division.makespan > bound:
+    while len(going) and division.makespan > bound and not stop():
         middle = (low[going] + high[going]) // 2
         smaller = division.tried(first[going], second[going], middle)
         high[going] = np.where(smaller, middle, high[going])
         low[going] = np.where(smaller, low[going], middle)
         going = going[high[going] - low[going] > 1]
     smallest = np.flatnonzero((low == 1) & (high == 2))
-    if len(smallest) and division.makespan > bound:
+    if len(smallest) and division.makespan > bound and not stop():
         division.tried(first[smallest], second[smallest], np.ones(len(smallest), dtype=np.intp))
     return division
 
@@ -89,8 +101,12 @@ class Division:
     effort: Effort | None
     rng: np.random.Generator
     judge: Judge
+    stop: Callable[[], bool] = lambda: False
+    known: float = float("inf")
+    bound: float = 0.0
     makespan: float = float("inf")
     pools: tuple[PoolOrder, ...] = ()
+    searched: float = 0.0
 
     def tried(self, first: Integers, second: Integers, middle: Integers) -> NDArray[np.bool_]:
         """Runs both pools of every split; whether the first one is done before the second."""
@@ -109,17 +125,39 @@ class Division:
         orders = johnson_rows(self.batch, members, map_slots, reduce_slots)
         values = self.judge(self.batch, orders, map_slots, reduce_slots)
         self._keep(orders, values, map_slots, reduce_slots, apart)
-        if self.effort is None:
+        if self.effort is None or self.makespan <= self.bound:
             return values
         bounds = row_bounds(self.batch, members, map_slots, reduce_slots)
         least = np.tile(np.maximum(bounds[:apart], bounds[apart:]), 2) if apart else bounds
-        rows = np.flatnonzero((least < self.makespan) & (values > bounds))
-        if len(rows):
+        rows = self._affordable(
+            np.flatnonzero((least < min(self.makespan, self.known)) & (values > bounds)), members, values
+        )
+        if len(rows) and not self.stop():
             orders[rows], values[rows] = search(
-                self.batch, members[rows], map_slots[rows], reduce_slots[rows], self.effort, self.rng, judge=self.judge
+                self.batch,
+                members[rows],
+                map_slots[rows],
+                reduce_slots[rows],
+                self.effort,
+                self.rng,
+                judge=self.judge,
+                stop=self.stop,
             )
             self._keep(orders, values, map_slots, reduce_slots, apart)
         return values
+
+    def _affordable(self, rows: Integers, members: Integers, values: Floats) -> Integers:
+        """The rows that a search is spent on: all of them, or those of least makespan until ``SEARCHED`` is spent."""
+        assert self.effort is not None
+        sizes = (members[rows] >= 0).sum(axis=1)
+        wide = max(1.0, max(self.batch.map_slots, self.batch.reduce_slots) / USUAL_SLOTS)
+        costs = np.array([self.effort.placements_for(int(size)) for size in sizes]) * wide
+        if self.searched + costs.sum() > SEARCHED:
+            turn = values[rows].argsort(kind="stable")
+            kept = np.sort(turn[np.cumsum(costs[turn]) <= SEARCHED - self.searched])
+            rows, costs = rows[kept], costs[kept]
+        self.searched += float(costs.sum())
+        return rows
 
     def _keep(self, orders: Integers, values: Floats, map_slots: Integers, reduce_slots: Integers, apart: int) -> None:
         both = np.maximum(values[:apart], values[apart:]) if apart else values

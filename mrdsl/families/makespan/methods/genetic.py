@@ -7,6 +7,7 @@ survive, and a mutation moves one job. Where there are no more orders than the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 from math import factorial
@@ -15,7 +16,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.families.makespan.batch import Batch, Floats
-from mrdsl.families.makespan.methods.orders import cut_short, offer, work_of
+from mrdsl.families.makespan.methods.orders import cut_short, late, offer, work_of
 from mrdsl.families.makespan.methods.pool_rows import Judge, johnson_rows, makespans, row_bounds
 from mrdsl.families.makespan.schedule import PoolOrder
 from mrdsl.simulation.slots import Integers
@@ -40,6 +41,10 @@ class Effort:
         """How many generations of so many jobs."""
         return max(1, min(self.generations, self.placements // (self.population * jobs)))
 
+    def placements_for(self, jobs: int) -> int:
+        """How many jobs one search of so many jobs places at most."""
+        return self.population * self.generations_for(max(jobs, 1)) * jobs
+
 
 def genetic(draft: Draft, population: int = 40, generations: int = 60, patience: int = 15) -> Draft:
     """The best order of a genetic search on the whole cluster, started from Johnson's order and random ones."""
@@ -54,7 +59,8 @@ def genetic(draft: Draft, population: int = 40, generations: int = 60, patience:
         *slots,
         Effort(population, generations, patience),
         np.random.default_rng([draft.seed, 1]),
-        target=progress.bound,
+        target=progress.goal,
+        stop=lambda: late(draft),
     )
     return offer(draft, progress, [PoolOrder(batch.map_slots, batch.reduce_slots, tuple(orders[0].tolist()))])
 
@@ -68,10 +74,12 @@ def search(
     rng: np.random.Generator,
     target: float = 0.0,
     judge: Judge = makespans,
+    stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Integers, Floats]:
     """The best order found for each row of jobs, and its makespan in ticks, as ``judge`` says.
 
-    A row is done when it meets its lower bound, or ``target``, below which its makespan is of no use.
+    A row is done when it meets its lower bound, or ``target``, below which its makespan is of no use, or at the next
+    generation after ``stop`` returns True.
     """
     orders = johnson_rows(batch, members, map_slots, reduce_slots)
     best = judge(batch, orders, map_slots, reduce_slots)
@@ -82,7 +90,7 @@ def search(
         try_all = size <= 12 and factorial(size) <= effort.population * effort.generations
         improve = _all_orders if try_all else _evolve
         orders[rows, :size], best[rows] = improve(
-            batch, orders[rows, :size], map_slots[rows], reduce_slots[rows], goal[rows], effort, rng, judge
+            batch, orders[rows, :size], map_slots[rows], reduce_slots[rows], goal[rows], effort, rng, judge, stop
         )
     return orders, best
 
@@ -96,6 +104,7 @@ def _all_orders(
     effort: Effort,
     rng: np.random.Generator,
     judge: Judge,
+    stop: Callable[[], bool],
 ) -> tuple[Integers, Floats]:
     rows, size = start.shape
     every = np.array(list(permutations(range(size))), dtype=np.intp)
@@ -114,6 +123,7 @@ def _evolve(
     effort: Effort,
     rng: np.random.Generator,
     judge: Judge,
+    stop: Callable[[], bool],
 ) -> tuple[Integers, Floats]:
     """One population per row, all of the same number of jobs; rows that are done drop out."""
     rows, size = start.shape
@@ -133,7 +143,7 @@ def _evolve(
         idle = np.where(better, 0, idle + 1)
         going = (best[at] > goal[at]) & (idle < effort.patience)
         at, people, values, idle = at[going], people[going], values[going], idle[going]
-        if not len(at) or generation == generations - 1:
+        if not len(at) or generation == generations - 1 or stop():
             break
         children = _breed(people, values, rng)
         offspring = _values(judge, batch, children, map_slots[at], reduce_slots[at])

@@ -47,7 +47,7 @@ def many_pools(draft: Draft, most_pools: int = 6, rounds: int = 60) -> Draft:
     draft = replace(draft, state=progress)
     for start in starts:
         search = _Search(batch, most_pools, rng)
-        best = search.descend(start, rounds, progress.bound)
+        best = search.descend(start, rounds, progress.goal)
         draft = offer(draft, work_of(draft), search.ordered(best))
     return draft
 

@@ -18,16 +18,23 @@ from mrdsl.families.makespan.schedule import PoolOrder, Schedule, simulate, whol
 
 @dataclass(frozen=True)
 class Progress:
-    """The batch, the best schedule yet, and the best proven lower bound, in ticks."""
+    """The batch, the best schedule yet, and the best proven lower bound, in ticks; ``gap`` is the relative gap at which
+    a search may end."""
 
     batch: Batch
     bound: float
     schedule: Schedule | None = None
+    gap: float = 0.0
+
+    @property
+    def goal(self) -> float:
+        """The greatest makespan within the gap of the bound."""
+        return self.bound / (1.0 - self.gap) if self.gap < 1.0 else float("inf")
 
     @property
     def proven(self) -> bool:
-        """Whether nothing can be better than the schedule."""
-        return self.schedule is not None and self.schedule.makespan <= self.bound
+        """Return True if no schedule is better than this one by more than the gap."""
+        return self.schedule is not None and self.schedule.makespan <= self.goal
 
 
 def work_of(draft: Draft) -> Progress:
@@ -36,7 +43,7 @@ def work_of(draft: Draft) -> Progress:
         progress: Progress = draft.state
         return progress
     batch = batch_of(draft.spec)
-    return Progress(batch, lower_bounds(batch).best)
+    return Progress(batch, lower_bounds(batch).best, gap=draft.limits.gap or 0.0)
 
 
 def late(draft: Draft) -> bool:
@@ -46,7 +53,9 @@ def late(draft: Draft) -> bool:
 
 
 def cut_short(draft: Draft, progress: Progress) -> Draft | None:
-    """The draft as it stands where the time limit has passed and there is a schedule, else None: go on."""
+    """Return the draft as it is if its schedule is good enough or the time limit has passed, else None: go on."""
+    if progress.proven:
+        return replace(draft, state=progress)
     if progress.schedule is None or not late(draft):
         return None
     return replace(draft, state=progress, termination=Termination.TIME_LIMIT)

@@ -45,7 +45,7 @@ class Mapped:
     end: list[float]
 
 
-def priorities(draft: Draft, neighbours: int = 20_000, heat: float = 0.001, placements: int = 5_000_000) -> Draft:
+def priorities(draft: Draft, neighbours: int = 20_000, heat: float = 0.001, placements: int = 10_000_000) -> Draft:
     """Improves the best schedule yet; stops at the lower bound, or after ``neighbours`` neighbours.
 
     ``heat`` is the share of the makespan that is risked at first. Where schedules have many waves there are fewer
@@ -167,7 +167,7 @@ def _anneal(draft: Draft, progress: Progress, judge: Judge, start: Order, neighb
     draws = np.random.default_rng([draft.seed, 5]).random((neighbours, 5)).tolist()
     hot = heat * value
     for at, (kind, source, sink, chance, both) in enumerate(draws):
-        if least <= progress.bound or (at % CHECKED == 0 and late(draft)):
+        if least <= progress.goal or (at % CHECKED == 0 and late(draft)):
             break
         near, first = _neighbour(state, kind, source, sink, both)
         after = mapped if first is None else judge.mapped(near.maps, mapped, first)

@@ -87,7 +87,7 @@ def _anneal(
     state = best = start
     value = least = float(_judge(batch, [start])[0].min())
     for at in range(rounds):
-        if least <= progress.bound or late(draft):
+        if least <= progress.goal or late(draft):
             break
         near = [_neighbour(state, rng) for _ in range(neighbours)]
         values, mapped = _judge(batch, near)

@@ -1,0 +1,155 @@
+"""Arguments of the Python API, checked against the annotations of its functions before anything else happens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import wraps
+from inspect import Parameter, Signature, iscoroutinefunction, signature
+from numbers import Integral, Real
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.printable import printable, shortened
+from mrdsl.exchange.arrow import is_arrow
+from mrdsl.families.diagnosis import find_family
+from mrdsl.spec.declared import described
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
+
+
+_KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = MappingProxyType(
+    {
+        "None": ("None", lambda value: value is None),
+        "str": ("text", lambda value: isinstance(value, str)),
+        "Path": ("a path", lambda value: isinstance(value, os.PathLike)),
+        "bool": ("True or False", lambda value: isinstance(value, bool)),
+        "int": ("a whole number", lambda value: _is_number(value) and value == value // 1),
+        "float": ("a number", _is_number),
+        "Callable": ("a function", callable),
+        "Watch": ("a function", callable),
+        "Parameters": ("a mapping from names", _is_mapping),
+        "Mapping": ("a mapping from names", _is_mapping),
+        "Sequence": ("a list", lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)),
+        "Iterable": ("a list", lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes)),
+        "Arrow": ("a table", is_arrow),
+        "tuple": ("a pair", lambda value: isinstance(value, tuple | list)),
+    }
+)
+"""By the name in an annotation: the kind in words, and whether a value is of it."""
+_OPEN = ("Any", "Values")
+"""Annotations that only the function itself can check."""
+
+
+def checked(function: Function) -> Function:
+    """Let a function of the API raise MrdslError `wrong-value` for an argument of another type than its annotation.
+
+    The message names the argument, what it may be and what it is.
+    """
+    taken = signature(function)
+    if iscoroutinefunction(function):
+
+        @wraps(function)
+        async def acall(*values: Any, **named: Any) -> Any:
+            _require(function.__name__, taken, values, named)
+            return await function(*values, **named)
+
+        return acall  # type: ignore[return-value]
+
+    @wraps(function)
+    def call(*values: Any, **named: Any) -> Any:
+        _require(function.__name__, taken, values, named)
+        return function(*values, **named)
+
+    return call  # type: ignore[return-value]
+
+
+def _require(name: str, taken: Signature, values: Any, named: Any) -> None:
+    wrong = [
+        replace(error("wrong-value", f"`{name}`: `{argument}` must be {expected}, got {shown}"), path=argument)
+        for argument, value in taken.bind(*values, **named).arguments.items()
+        for expected, shown in _mistakes(taken.parameters[argument], value)
+    ]
+    if wrong:
+        raise MrdslError(wrong)
+
+
+def _mistakes(parameter: Parameter, value: Any) -> Iterable[tuple[str, str]]:
+    several = parameter.kind is Parameter.VAR_POSITIONAL
+    if parameter.kind is Parameter.VAR_KEYWORD:
+        return
+    for each in value if several else (value,):
+        expected = _expected(str(parameter.annotation), each)
+        if expected:
+            yield expected, _shown(each)
+
+
+def _expected(annotation: str, value: Any) -> str:
+    """The kinds that an annotation names, in words; "" if the value is of one of them, or cannot be checked here."""
+    names = [part.strip() for part in _parts(annotation)]
+    heads = [name.partition("[")[0] for name in names]
+    if any(head in _OPEN for head in heads):
+        return ""
+    if "Spec" in heads and "Path" not in heads and not any(_is_one(value, head) for head in heads):
+        find_family(value)  # raises what says how a spec is read
+    for name, head in zip(names, heads, strict=True):
+        if _is_one(value, head) and not (head == "Sequence" and _wrong_elements(name, value)):
+            return ""
+    inner = next((_inner(name) for name, head in zip(names, heads, strict=True) if head == "Sequence"), "")
+    words = [_KINDS[head][0] if head in _KINDS else f"a {head}" for head in heads]
+    return " or ".join(dict.fromkeys(words)) + (f" of {' or '.join(_words(inner))}" if inner else "")
+
+
+def _is_one(value: Any, head: str) -> bool:
+    if head in _KINDS:
+        return _KINDS[head][1](value)
+    return any(kind.__name__ == head for kind in type(value).__mro__)
+
+
+def _words(annotation: str) -> list[str]:
+    return [_KINDS[part.strip()][0] for part in _parts(annotation) if part.strip() in _KINDS]
+
+
+def _inner(name: str) -> str:
+    return name.partition("[")[2].removesuffix("]")
+
+
+def _wrong_elements(name: str, value: Iterable[Any]) -> bool:
+    inner = _inner(name)
+    return bool(inner) and any(_expected(inner, each) for each in value)
+
+
+def _parts(annotation: str) -> list[str]:
+    """The alternatives of ``A | B[C | D]``: split at the bars outside of brackets."""
+    parts, depth = [""], 0
+    for character in annotation:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "|" and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{printable(shortened(value))}"'
+    if isinstance(value, Integral) and not _is_number(value) and not isinstance(value, bool):
+        return "a number beyond 1.8e308"
+    return described(value)

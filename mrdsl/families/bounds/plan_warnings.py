@@ -1,0 +1,42 @@
+"""Warnings beside a bounds plan: deadlines met on average alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, told_of_soft_deadlines
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.families.bounds.checks import find_impossible
+from mrdsl.families.bounds.formulas import plan_of
+from mrdsl.families.bounds.plan import BoundsPlan
+from mrdsl.families.bounds.verify import verify as broken
+from mrdsl.spec.spec import Spec
+
+MOST_PRICED = 2000
+"""So many classes are sized once more to name the slots of a bound; of more only the deadlines are told."""
+
+
+def verify(spec: Spec, plan: BoundsPlan, relax: bool) -> Iterator[Diagnostic]:
+    """Yield what a plan breaks, as verification finds it; of a plan that is right, warnings of what it implies."""
+    found = tuple(broken(spec, plan, relax))
+    yield from found or warnings_of(spec, plan)
+
+
+def warnings_of(spec: Spec, plan: BoundsPlan) -> Iterator[Diagnostic]:
+    """Warn of classes without ``guarantee`` whose upper estimate misses the deadline that slots were sized for."""
+    if plan.sizes:
+        yield from told_of_soft_deadlines(spec, plan.completion["upper"], partial(_price, spec, plan))
+
+
+def _price(spec: Spec, plan: BoundsPlan, soft: NDArray[np.bool_]) -> str:
+    """The slots that keep the upper estimates of some classes beside those of the plan, in words."""
+    if spec.constraints or len(soft) > MOST_PRICED:
+        return UNPRICED
+    firmer = firm(spec, soft)
+    if list(find_impossible(firmer)):
+        return IMPOSSIBLE
+    return f"would take {plan_of(firmer).slots:.2f} slots instead of {plan.slots:.2f}"

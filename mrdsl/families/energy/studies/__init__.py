@@ -1,1 +1,0 @@
-"""Studies of the family: ``mrdsl experiment``."""

@@ -1,0 +1,1 @@
+"""Reproductions of the papers: each runs by `python -m studies NAME` from a checkout."""

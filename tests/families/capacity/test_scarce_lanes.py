@@ -1,0 +1,157 @@
+"""Plans within quotas: of a few types against trying everything, of a region against their bound."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mrdsl
+from mrdsl import Spec
+from mrdsl.core.diagnostics import has_errors
+from mrdsl.families.capacity.dominated_lanes import solved_mix
+from mrdsl.families.capacity.methods import relaxation
+from mrdsl.families.capacity.methods.few_lanes import whole_cost
+from mrdsl.families.capacity.methods.lane_prices import Task, cheapest, dual_bound, wanted
+from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
+from mrdsl.families.capacity.methods.scarce_lanes import PARTS, placed_in_turn
+from mrdsl.families.capacity.mix import mix_of
+from mrdsl.families.capacity.verify import verify
+from tests.families.capacity.type_specs import best_by_trying, random_types
+
+SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data" / "cloud"
+
+
+def scarce(seed: int, most: int = 6) -> Spec:
+    """Few types of each of which there are few, and classes that are not on spot in part."""
+    random = np.random.RandomState(5_000 + seed)
+    spec = random_types(900 + seed, classes=2, types=3, jobs=3)
+    vms = tuple(replace(vm, available=int(random.randint(1, most)), masters=0, spot=None) for vm in spec.facts.vms)
+    nodes = tuple(replace(each, spot=None) for each in spec.facts.classes)
+    return replace(spec, facts=replace(spec.facts, vms=vms, classes=nodes))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_tight_quotas_cost_what_trying_everything_finds(seed: int) -> None:
+    spec = scarce(seed, 6 + 6 * (seed % 4))
+    best, found = best_by_trying(spec), mrdsl.solve(spec, "direct")
+    if best == np.inf:
+        assert found.plan is None
+        return
+    assert found.plan is not None
+    assert found.objective.value == pytest.approx(best, rel=5e-3)
+    assert found.objective.bound <= best * (1.0 + 1e-9)
+    assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
+
+
+def test_some_of_these_have_a_plan_and_some_none() -> None:
+    costs = [best_by_trying(scarce(seed, 6 + 6 * (seed % 4))) for seed in range(24)]
+    assert 6 < sum(np.isfinite(costs)) < 24
+
+
+def task_of(spec: Spec) -> Task:
+    mix = mix_of(spec)
+    return Task(mix, mix.low, mix.expected, mix.market.available, False)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_pairs_and_answers_come_to_the_same_relaxation(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of specs with spot, contracts, quotas, masters and fees: two master problems, and the bound of their prices."""
+    task = task_of(random_types(1_200 + seed))
+    tight = np.where(np.arange(len(task.available)) % 2 == seed % 2, 3.0 + seed, task.available)
+    task = replace(task, available=np.maximum(tight, task.market.masters))
+    if not task.mix.possible.any(axis=0).all():
+        return
+    found = {}
+    for few in (0, 10**6):
+        monkeypatch.setattr(relaxation, "FEW_LANES", few)
+        found[few] = relaxed(task, 1e-9)
+        assert never_fits(task) == (found[few].lacking > 1e-6)
+    assert found[0].lacking == pytest.approx(found[10**6].lacking, rel=1e-6, abs=1e-7)
+    if found[0].lacking <= 1e-7:
+        assert found[0].value == pytest.approx(found[10**6].value, rel=1e-7)
+        ways = cheapest(task, found[0].prices)
+        bound = dual_bound(task, found[0].prices, found[0].quotas, ways, wanted(task, ways))
+        assert bound == pytest.approx(found[0].bound, rel=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_cheapest_way_with_a_part_on_spot_is_that_of_all_pairs_of_lanes(seed: int) -> None:
+    """Drawn prices: the quotient is minimized by guesses, against every firm with every spot lane."""
+    random = np.random.RandomState(seed)
+    task = task_of(random_types(1_300 + seed, classes=5, types=5))
+    mix, market = task.mix, task.market
+    prices = random.uniform(0.0, 1.0, len(market.lanes))
+    task = replace(task, same_type=bool(seed % 2))
+    found = cheapest(task, prices)
+    for index in range(len(mix)):
+        share, gamma = float(mix.spot_share[index]), mix.gamma[:, index]
+        costs = [
+            prices[lane] * gamma[lane]
+            for lane in range(len(gamma))
+            if mix.possible[lane, index] and (share >= 1.0 or not market.spot[lane])
+        ]
+        for firm in np.flatnonzero(mix.possible[:, index] & ~market.spot):
+            for spot in np.flatnonzero(mix.possible[:, index] & market.spot):
+                apart = market.vm_of_lane[firm] != market.vm_of_lane[spot]
+                if 0.0 < share < 1.0 and not (apart and mix.together[index] and task.same_type):
+                    work = (1.0 - share) / gamma[firm] + share / gamma[spot]
+                    costs.append(((1.0 - share) * prices[firm] + share * prices[spot]) / work)
+        assert found.cost[index] == pytest.approx(min(costs, default=np.inf), rel=1e-9)
+
+
+def catalogue(classes: int, braces: str, head: str = "", seed: int = 1) -> Spec:
+    """Drawn classes on all types of a region."""
+    random = np.random.RandomState(seed)
+    nodes = []
+    for number in range(classes):
+        low = int(random.randint(1, 8))
+        nodes.append(
+            f"class c{number} {{\n"
+            f"  map {{ tasks = {random.randint(50, 500)}, avg = {random.randint(10, 40)} s, max = 60 s }}\n"
+            f"  shuffle {{ first_max = 11 s, avg = {random.randint(10, 40)} s, max = 50 s }}\n"
+            f"  reduce {{ tasks = {random.randint(10, 80)}, avg = {random.randint(10, 40)} s, max = 60 s }}\n"
+            f"  container {{ map {{ cores = 1, memory = {random.randint(1, 5)} GiB }},"
+            f" reduce {{ cores = {random.randint(1, 3)}, memory = {2 * random.randint(1, 5)} GiB }} }}\n"
+            f"  jobs = {low}..{low + int(random.randint(0, 4))}, deadline = {random.randint(10, 25)} min\n"
+            f"  penalty = {random.randint(5, 25)} USD, guarantee = average\n}}\n"
+        )
+    vms = f'vms from ec2("ec2_us-east-1.csv") {{ {braces} }}'
+    return mrdsl.loads(f"problem capacity\n{head}\n{vms}\n{''.join(nodes)}minimize cost\n", folder=SHARED)
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
+@pytest.mark.parametrize(("classes", "near"), [(5, 0.2), (50, 0.25)])
+def test_ten_of_each_type_of_a_region_have_a_plan_near_its_bound(classes: int, near: float) -> None:
+    """Of containers whose cores and memory both have to fit, which the bound weighs as one."""
+    spec = catalogue(classes, "spot = no, available = 10")
+    assert len(spec.facts.vms) == 1_345
+    found = mrdsl.solve(spec)
+    assert found.solver["name"] == "direct"
+    assert found.plan is not None
+    assert found.objective.bound is not None
+    assert found.objective.bound <= found.objective.value <= (1.0 + near) * found.objective.bound
+    assert not has_errors(tuple(verify(spec, found.plan, relax=False)))
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
+def test_four_of_each_type_that_emr_takes_suffice_for_machines_of_each_class() -> None:
+    spec = catalogue(50, "require { emr = yes }, spot { interruptions = 0.0007/h }, available = 4", "whole = machines")
+    found = mrdsl.solve(spec)
+    assert found.plan is not None
+    assert found.objective.bound is not None
+    assert found.objective.bound <= found.objective.value
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the files that nobody here wrote are not there")
+def test_jobs_placed_in_turn_fit_the_quotas_of_a_region() -> None:
+    mix = solved_mix(catalogue(20, "spot = no, available = 10", "whole = no"))
+    task = Task(mix, mix.low, mix.expected, mix.market.available, True)
+    best = relaxed(task, 1e-9)
+    assert best.rounds <= 5
+    assert best.value == pytest.approx(best.bound, rel=1e-8)
+    costs = [whole_cost(task, placed_in_turn(task, best.jobs, part)) for part in PARTS]
+    assert best.value < min(costs) < 1.1 * best.value

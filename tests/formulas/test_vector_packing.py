@@ -1,0 +1,89 @@
+"""Slots that take parts of cores and of memory, on the fewest VMs: against every content of every VM."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mrdsl.formulas.packing import pack
+from mrdsl.formulas.pattern_generation import Size, dearest, generated_patterns
+
+Vector = tuple[Fraction, Fraction]
+
+
+def vector(size: Size) -> Vector:
+    return (Fraction(1, size),) * 2 if isinstance(size, int) else (size[0], size[1])
+
+
+def holds(sizes: list[Size], content: tuple[int, ...]) -> bool:
+    parts = [vector(size) for size in sizes]
+    return all(sum(n * part[r] for n, part in zip(content, parts, strict=True)) <= 1 for r in (0, 1))
+
+
+def contents_of(sizes: list[Size]) -> list[tuple[int, ...]]:
+    most = [int(min(1 / each for each in vector(size) if each)) for size in sizes]
+    return [c for c in product(*(range(n + 1) for n in most)) if any(c) and holds(sizes, c)]
+
+
+def fewest(sizes: list[Size], slots: tuple[int, ...]) -> int:
+    """The fewest VMs by trying every content of the next one."""
+    contents = contents_of(sizes)
+
+    @cache
+    def least(left: tuple[int, ...]) -> int:
+        if not any(left):
+            return 0
+        fitting = (p for p in contents if all(a <= b for a, b in zip(p, left, strict=True)))
+        return 1 + min(least(tuple(b - a for a, b in zip(p, left, strict=True))) for p in fitting)
+
+    return least(slots)
+
+
+def drawn(rng: np.random.Generator) -> tuple[list[Size], tuple[int, ...]]:
+    def size() -> Size:
+        if rng.random() < 0.3:
+            return int(rng.integers(1, 5))
+        parts = [Fraction(int(rng.integers(0, 7)), int(rng.integers(7, 17))) for _ in range(2)]
+        return (parts[0], parts[1]) if any(parts) else (Fraction(1, 4), Fraction(0))
+
+    count = int(rng.integers(1, 4))
+    return [size() for _ in range(count)], tuple(int(rng.integers(0, 6)) for _ in range(count))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_packing_takes_fewer_vms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(12):
+        sizes, slots = drawn(rng)
+        found, best = pack(sizes, slots), fewest(sizes, slots)
+        assert found.least <= best <= found.vms
+        assert found.vms == best, (sizes, slots)
+        assert all(holds(sizes, pattern) for _, pattern in found.patterns)
+        held = np.zeros(len(slots), dtype=int)
+        for count, pattern in found.patterns:
+            held += count * np.array(pattern)
+        assert tuple(held.tolist()) == slots
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_dearest_content_is_that_of_all(seed: int) -> None:
+    rng = np.random.default_rng(100 + seed)
+    for _ in range(20):
+        sizes, _ = drawn(rng)
+        prices = rng.uniform(0.0, 1.0, len(sizes)) * (rng.random(len(sizes)) < 0.9)
+        content, worth, proven = dearest(sizes, prices.tolist())
+        best = max((sum(n * p for n, p in zip(c, prices, strict=True)) for c in contents_of(sizes)), default=0.0)
+        assert proven
+        assert worth == pytest.approx(best)
+        assert holds(sizes, content)
+
+
+def test_maps_and_reduces_of_unlike_memory_share_vms() -> None:
+    """20 maps of 1 core and 2 GiB, 20 reduces of 1 core and 6 GiB on 4 cores and 16 GiB: 2 of each on a VM."""
+    sizes: list[Size] = [(Fraction(1, 4), Fraction(1, 8)), (Fraction(1, 4), Fraction(3, 8))]
+    assert pack(sizes, (20, 20)).vms == 10
+    assert generated_patterns(sizes, (20, 20)).least == 10

@@ -1,0 +1,48 @@
+"""What checks a plan shares no code with what builds one: imports, and defects that are planted in builders."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import _imports, _modules
+
+ENTRY = {"capacity": ("verify", "quantities")}
+"""The modules of a family that check and value plans, where there are more than ``verify``."""
+SHARED = ("mrdsl.core", "mrdsl.spec", "mrdsl.checking", "mrdsl.exchange")
+"""What anybody may read: the facts as they are written, in specs and files, and the formulas for verification alone."""
+DRAWN = ("mrdsl.formulas.typical_days", "mrdsl.simulation.sampling")
+"""What draws numbers from a seed: they are facts that a seed stands for, and another program draws other ones."""
+VALUES = ("facts", "plan", "mixture", "packing", "evidence")
+"""Modules whose dataclasses are what is checked; what else stands there is not followed."""
+
+
+def _read_by(entry: str, known: dict[str, Path]) -> Iterator[tuple[str, str]]:
+    waiting, seen = [entry], {entry}
+    while waiting:
+        name = waiting.pop()
+        for wanted in _imports(ast.parse(known[name].read_text(encoding="utf-8")), known):
+            if not wanted.startswith("mrdsl.") or wanted in seen:
+                continue
+            seen.add(wanted)
+            yield name, wanted
+            family = ".".join(entry.split(".")[:3])
+            shared = wanted.startswith((*SHARED, *DRAWN)) or wanted in {f"{family}.{each}" for each in VALUES}
+            if not shared and wanted in known:
+                waiting.append(wanted)
+
+
+REWRITTEN = ("bounds", "capacity", "deadline", "energy", "joint", "makespan", "hybrid", "schedule")
+
+
+@pytest.mark.parametrize("family", REWRITTEN)
+def test_verification_imports_no_builder(family: str) -> None:
+    known, home = _modules(), f"mrdsl.families.{family}"
+    for module in ENTRY.get(family, ("verify",)):
+        for name, wanted in _read_by(f"{home}.{module}", known):
+            checking = wanted.startswith(f"{home}.verify")
+            values = wanted in {f"{home}.{each}" for each in VALUES}
+            assert wanted.startswith((*SHARED, *DRAWN)) or checking or values, f"{name} imports {wanted}"
