@@ -1,4 +1,4 @@
-"""Figures of docs/families/joint.md that no study prints: sizes between its steps, and jobs alone on their class's VMs.
+"""Figures of docs/validation/joint.md that no study prints: sizes between its steps, and jobs alone on their VMs.
 
     nice python benchmarks/joint_figures.py
 

@@ -7,7 +7,7 @@ Elementwise on arrays of one length, one element per class.
 
 Corrections to both: a job has at least one slot of each kind that it uses, for the estimates mean nothing below, and
 at most as many as tasks, for more help nobody. The problem stays convex; where the unlimited optimum passes a limit,
-the limited one lies on it (``docs/families/capacity.md`` has the proof).
+the limited one lies on it (``docs/concepts/families/capacity.md`` has the proof).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     minimise  a / c_M + b / c_R   subject to  A / a + B / b <= D - C,  a and b whole, within limits.
 
 For every a the fewest b is known, so that one search over a is enough. Where b may be a fraction, what a pair takes
-falls and then rises in a (``docs/families/capacity.md`` has the proof), so that the search goes down and up from the
-least and ends where even fractions take no less than the best pair so far: no pair that it leaves out is better. The
-kind of which a VM hosts fewer slots is searched, since it has fewer numbers to try.
+falls and then rises in a (the proof is in ``docs/concepts/families/capacity.md``), so that the search goes down and up
+from the least and ends where even fractions take no less than the best pair so far: no pair that it leaves out is
+better. The kind of which a VM hosts fewer slots is searched, since it has fewer numbers to try.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The numbered sections of docs/semantics.md and the principles of the language, one test each at least."""
+"""The numbered sections of docs/reference/semantics.md and the principles of the language, one test each at least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow attempts take their multiple in all that they do: rule 26 of docs/semantics.md.
+"""Slow attempts take their multiple in all that they do: rule 26 of docs/reference/semantics.md.
 
 Where every attempt is slow, time itself is stretched: each family that runs the engine must show exactly the factor.
 """

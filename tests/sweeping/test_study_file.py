@@ -130,8 +130,8 @@ MISTAKES = {
     ),
     "": '1:1 nothing is to be run; write `[[runs]]`, and under it `specs = ["night.mrspec"]`',
     "a = ": (
-        "1:5 this is no TOML: invalid value; strings stand in quotes, runs under `[[runs]]`: docs/studies.md has a "
-        "whole file"
+        "1:5 this is no TOML: invalid value; strings stand in quotes, runs under `[[runs]]`: "
+        "docs/reference/study-file.md has a whole file"
     ),
 }
 

@@ -48,7 +48,7 @@ def study_of(text: str, name: str) -> Study:
     try:
         toml = read_toml(text, name)
     except TomlError as mistake:
-        hint = "strings stand in quotes, runs under `[[runs]]`: docs/studies.md has a whole file"
+        hint = "strings stand in quotes, runs under `[[runs]]`: docs/reference/study-file.md has a whole file"
         raise MrdslError([error("bad-study-file", f"this is no TOML: {mistake}", mistake.span, hint)]) from None
     return _Reader(toml).study()
 
