@@ -13,9 +13,7 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError
 from mrdsl.cli.boundary import run as run_command
-from mrdsl.cli.output_file import OutputFile
-from mrdsl.cli.outputs import Outputs, command_line
-from mrdsl.cli.printing import say
+from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
 from mrdsl.core.output_folders import refuse_folder
 from mrdsl.core.writer import claimed, overwriting
 from mrdsl.reporting.chart_files import collected

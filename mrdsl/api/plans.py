@@ -49,7 +49,7 @@ def load_plan(path: str | Path) -> Result:
 
     Raises MrdslError where the file is none, and where its plan breaks a promise or is not worth what it says.
     """
-    from mrdsl.planning.opening import open_plan
+    from mrdsl.planning.verified_plans import open_plan
 
     return open_plan(path).require()
 
@@ -61,8 +61,7 @@ def verify(path: str | Path, *, again: bool = False) -> Verified:
     ``again`` makes its runs once more. Raises MrdslError where the file is none, and where there are no
     such runs.
     """
-    from mrdsl.planning.opening import open_plan, read_file
-    from mrdsl.planning.verified_plans import run_again
+    from mrdsl.planning.verified_plans import open_plan, read_file, run_again
     from mrdsl.planning.verified_plans import verify as check
 
     if not again:
@@ -353,7 +352,7 @@ def report(
     """
     from mrdsl.core.writer import write_text
     from mrdsl.explaining.report import report as run
-    from mrdsl.explaining.what_if import How
+    from mrdsl.explaining.sensitivity import How
     from mrdsl.reporting.written import check_ending, written
     from mrdsl.simulation.settings import Settings
 
@@ -377,7 +376,7 @@ def _spec(loaded: Loaded) -> Spec:
 
 
 def _diagnostics_of_plan(path: str | Path) -> tuple[Diagnostic, ...]:
-    from mrdsl.planning.opening import open_plan
+    from mrdsl.planning.verified_plans import open_plan
 
     try:
         verified = open_plan(path)

@@ -64,8 +64,7 @@ def sweep(
     ``output`` (.csv, .jsonl, .parquet) gets the table; the same call goes on where an interrupted one stopped.
     ``progress`` is called with the runs that are done, and all. Raises MrdslError as ``mrdsl sweep`` tells it.
     """
-    from mrdsl.sweeping.axes import axis_of, seeds_of
-    from mrdsl.sweeping.cells import Setting
+    from mrdsl.sweeping.cells import Setting, axis_of, seeds_of
     from mrdsl.sweeping.sweep import sweep as run
 
     axes = [axis_of(name, values) for name, values in (over or {}).items()]
@@ -129,7 +128,7 @@ def read(
     nothing is proven; ``gap`` (relative) and ``bound`` (in the goal's unit) are what the solver proved. Raises
     MrdslError for a file that cannot be read, or is of another model.
     """
-    from mrdsl.planning.solution_files import Proof, read_solution
+    from mrdsl.planning.solver_files import Proof, read_solution
 
     proof = Proof(None if names is None else Path(names), gap, bound)
     return read_solution(spec, solution, format, formulation, relax, proof)

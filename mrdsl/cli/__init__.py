@@ -81,7 +81,7 @@ def cli(context: click.Context) -> int | None:
     if context.invoked_subcommand is not None:
         return None
     from mrdsl.cli.boundary import WRONG_INPUT
-    from mrdsl.cli.printing import say
+    from mrdsl.cli.outputs import say
 
     say(context.get_help(), err=True)
     return WRONG_INPUT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mrdsl.cli.printing import say
+from mrdsl.cli.outputs import say
 from mrdsl.core.catalogue import codes, page
 
 

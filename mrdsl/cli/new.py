@@ -7,9 +7,7 @@ from pathlib import Path
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.output_file import OutputFile
-from mrdsl.cli.outputs import Outputs
-from mrdsl.cli.printing import say, say_file
+from mrdsl.cli.outputs import OutputFile, Outputs, say, say_file
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.suggestions import did_you_mean

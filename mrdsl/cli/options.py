@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import OutputFile
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.printable import shortened

@@ -11,9 +11,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
-from mrdsl.cli.output_file import OutputFile
-from mrdsl.cli.outputs import Outputs
-from mrdsl.cli.printing import say
+from mrdsl.cli.outputs import OutputFile, Outputs, say
 from mrdsl.cli.progress import bytes_read
 from mrdsl.core.output_folders import refuse_folder
 from mrdsl.spec.options import SEED

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import isnan
 from typing import Any
 
-from mrdsl.contracts.own_goals import Aim, aim_of, offered_by, put_in_place
+from mrdsl.contracts.plan_expressions import Aim, aim_of, offered_by, put_in_place
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.spec.comparisons import pieces

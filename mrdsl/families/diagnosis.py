@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mrdsl.contracts.asked_of_plans import expression_mistake, let_mistake, own_goal_mistake
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
-from mrdsl.contracts.own_goals import is_own, serving
+from mrdsl.contracts.plan_expressions import expression_mistake, is_own, let_mistake, own_goal_mistake, serving
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.families import family as family_named

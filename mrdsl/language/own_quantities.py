@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
-from mrdsl.contracts.asked_of_plans import LINEAR
 from mrdsl.contracts.family import Family, kind_words
+from mrdsl.contracts.plan_expressions import LINEAR
 from mrdsl.core import units
 from mrdsl.core.diagnostics import Related
 from mrdsl.core.suggestions import did_you_mean, nearest

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mrdsl.contracts.dimensions import MixedDimensionsError, dimension_of, with_plain_constants
+from mrdsl.contracts.plan_expressions import MixedDimensionsError, dimension_of, with_plain_constants
 from mrdsl.core import units
 from mrdsl.core.units import NUMBER, Dimension
 from mrdsl.families import family as find_family

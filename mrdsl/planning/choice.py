@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mrdsl.contracts.family import Family, Formulation, kind_words
-from mrdsl.contracts.own_goals import is_own
+from mrdsl.contracts.plan_expressions import is_own
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.log import INFO, log
 from mrdsl.core.result import Limits, Result, Termination

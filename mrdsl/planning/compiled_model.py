@@ -92,8 +92,8 @@ class CompiledModel:
         Raises:
             MrdslError: ``no-plan`` if no variable of the model has a value.
         """
-        from mrdsl.planning.answers import decoded
         from mrdsl.planning.choice import asked
+        from mrdsl.planning.results import decoded
         from mrdsl.planning.solve_spec import finish
         from mrdsl.solving.checked_answer import answer_in
 

@@ -16,10 +16,17 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, er
 from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
 from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import find_family
-from mrdsl.planning.data_files import SavedFile, saved_files
-from mrdsl.planning.ended_results import period_of
-from mrdsl.planning.migrations import migrated
-from mrdsl.planning.saved_specs import finder, malformed, parsed, spec_document, spec_of
+from mrdsl.planning.results import period_of
+from mrdsl.planning.saved_specs import (
+    SavedFile,
+    finder,
+    malformed,
+    migrated,
+    parsed,
+    saved_files,
+    spec_document,
+    spec_of,
+)
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.spec.decoding import Decoder, MalformedError
 from mrdsl.spec.encoding import IS

@@ -38,7 +38,7 @@ OTHER_COMMANDS = {
         "mrdsl.simulation.engine",
         "mrdsl.simulation.settings",
         "mrdsl.simulation.statistics",
-        "mrdsl.contracts.operated",
+        "mrdsl.contracts.family",
     ),
     *("mrdsl.core.writer", "mrdsl.reporting.document", "mrdsl.reporting.terminal", "rich", "jinja2"),
 }

@@ -16,7 +16,7 @@ from mrdsl.exchange.demand import Wanted, read_demand
 from mrdsl.exchange.jobs import read_jobs
 from mrdsl.language.loading import load_file
 from mrdsl.spec.schema import Source
-from mrdsl.sweeping.study.shown import tables_in
+from mrdsl.sweeping.study.study import tables_in
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = st.text(st.sampled_from('ab1 ,"\n\t;'), max_size=6)

@@ -17,11 +17,9 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.sweeping import executors
-from mrdsl.sweeping.axes import Axis, parse_axis, parse_seeds
-from mrdsl.sweeping.cells import Setting, cells
+from mrdsl.sweeping.cells import Axis, Setting, cells, parse_axis, parse_seeds
 from mrdsl.sweeping.journal import journal_of
-from mrdsl.sweeping.sweep import sweep
-from mrdsl.sweeping.table import check_ending, write_table
+from mrdsl.sweeping.sweep import check_ending, sweep, write_table
 from tests.command_lines import run_here
 from tests.sweeping.cluster import Cluster
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mrdsl.contracts.own_goals import Aim
+from mrdsl.contracts.plan_expressions import Aim
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.spec.comparisons import Bound, bounds_in
 from mrdsl.spec.expression import quantities_in

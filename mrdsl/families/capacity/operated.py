@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.contracts.operated import ADMIT, GIVE, RENT, Operated, Setting
+from mrdsl.contracts.family import ADMIT, GIVE, RENT, Operated, Setting
 from mrdsl.families.capacity.market import RESERVED
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.spec.spec import Spec

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from mrdsl.contracts.family import SolveModel
-from mrdsl.contracts.own_goals import aim_of, worth
+from mrdsl.contracts.plan_expressions import aim_of, worth
 from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap

@@ -21,11 +21,10 @@ from mrdsl.spec.declared import python_number_mistake
 from mrdsl.spec.options import LIMITS, SEED
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
-from mrdsl.sweeping.axes import Axis, axis_of, seeds_of
-from mrdsl.sweeping.study.asked import asked_mistakes
-from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Method, Pivot, Profile, Study
-from mrdsl.sweeping.study.names import names_of
-from mrdsl.sweeping.study.rows import GOAL
+from mrdsl.sweeping.cells import Axis, axis_of, seeds_of
+from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Method, Pivot, Profile, Study, names_of
+from mrdsl.sweeping.study.planned import asked_mistakes
+from mrdsl.sweeping.study.tables import GOAL
 
 T = TypeVar("T")
 Read = Callable[[Path, Any], Any]

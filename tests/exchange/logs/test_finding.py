@@ -12,7 +12,7 @@ from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.exchange.logs.finding import Log, find_logs
 from mrdsl.exchange.logs.reading import read_logs
 from mrdsl.exchange.logs.telling import SHOWN, SHOWN_FILES, Telling
-from mrdsl.planning.data_files import SavedFile
+from mrdsl.planning.saved_specs import SavedFile
 
 
 def names(*paths: Path) -> list[str]:

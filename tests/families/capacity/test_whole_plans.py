@@ -24,11 +24,10 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import _held
 from mrdsl.families.capacity.verify import verify
 from mrdsl.families.capacity.why import why
-from mrdsl.planning.model_files import write_model
 from mrdsl.planning.plan_schema import plan_schema
 from mrdsl.planning.saved_plans import read_saved
-from mrdsl.planning.solution_files import Proof, read_solution
 from mrdsl.planning.solve_spec import build_model
+from mrdsl.planning.solver_files import Proof, read_solution, write_model
 from mrdsl.planning.verified_plans import verify as verify_saved
 from mrdsl.simulation.planned import scenario_of
 from mrdsl.simulation.settings import Settings

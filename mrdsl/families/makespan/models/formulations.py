@@ -6,7 +6,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from mrdsl.contracts.own_goals import Aim, aim_of
+from mrdsl.contracts.plan_expressions import Aim, aim_of
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.decode import plan_of

@@ -1,0 +1,350 @@
+"""Expressions over a plan: objectives, `let` and comparisons, their dimensions and quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf, nan
+from typing import Any
+
+from mrdsl.contracts.family import Family, Formulation, GoalKind, QuantityKind, kind_words
+from mrdsl.core import budgets, units
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.kept_values import kept
+from mrdsl.core.tables import Table
+from mrdsl.core.units import Dimension
+from mrdsl.spec.declared import Mistake, described, python_number_mistake
+from mrdsl.spec.expression import (
+    OPERATORS,
+    Constant,
+    Expression,
+    Operation,
+    PlanQuantity,
+    evaluate,
+    is_within,
+    quantities_in,
+    value_of,
+)
+from mrdsl.spec.linear import terms_of
+from mrdsl.spec.schema import Item
+from mrdsl.spec.spec import Constraint, Goal, Let, Spec
+from mrdsl.spec.validation import name_mistake
+
+
+@dataclass(frozen=True)
+class Aim(Constraint):
+    """A goal of one's own as models see it: ``left``, compared so that every plan keeps it."""
+
+    @property
+    def maximizes(self) -> bool:
+        return self.comparison == ">="
+
+
+def aim_of(spec: Spec) -> Aim | None:
+    """The goal of one's own of a spec as a model sees it, None where it has none."""
+    return next((each for each in spec.constraints if isinstance(each, Aim)), None)
+
+
+def put_in_place(model: Any, aim: Aim) -> None:
+    """Makes the aim the model's objective, over ``model.plan_quantities``. Raises ValueError where that has no such."""
+    import pyomo.core as pyo
+
+    value = evaluate(aim.left, offered_by(getattr(model, "plan_quantities", {})))
+    if not isinstance(value, int | float) and not hasattr(value, "is_expression_type"):
+        raise ValueError("a share of the VMs is a quotient of what is planned: it is no part of a linear goal")
+    for own in list(model.component_data_objects(pyo.Objective, active=True)):
+        own.deactivate()
+    model.fixed_part = 0.0
+    model.own_goal = pyo.Objective(expr=value, sense=pyo.maximize if aim.maximizes else pyo.minimize)
+
+
+def offered_by(offered: Any) -> Callable[[str, str], Any]:
+    """What a model offers of a quantity, by its name and argument; a ValueError where it does not."""
+
+    def quantity(name: str, argument: str) -> Any:
+        try:
+            return offered[(name, argument)]
+        except KeyError:
+            shown = f"{name}({argument})" if argument else name
+            raise ValueError(f"this formulation does not offer {shown} to `subject to`, or as a goal") from None
+
+    return quantity
+
+
+def worth(spec: Spec, quantity: Callable[[str, str], float], otherwise: float) -> float:
+    """What a plan is worth by the aim of a spec, over its quantities; ``otherwise`` where the spec has no aim."""
+    aim = aim_of(spec)
+    return otherwise if aim is None else value_of(aim.left, quantity)
+
+
+def is_own(goal: Goal | None) -> bool:
+    """Whether a goal is an expression of the spec's own."""
+    return goal is not None and goal.expression is not None
+
+
+def serving(family: Family, goal: Goal) -> Family:
+    """The family for a spec with that goal of one's own: it measures plans by it, and its models pursue it."""
+    value = goal.expression
+    assert value is not None
+    quantity = family.quantity
+    able = [each for each in family.formulations if each.other_goals]
+    posed = [_posing(each, family) for each in able]
+    unable = [_refusing(each, family, able) for each in family.formulations if not each.other_goals]
+    choose, first = family.choose, able[0] if able else None
+    return replace(
+        family,
+        goals=(GoalKind(goal.sense, goal.quantity, goal.unit, "a goal of the spec's own"),),
+        formulations=(*posed, *unable),
+        measure=None if quantity is None else lambda spec, plan: _value(value, quantity, spec, plan),
+        why=None if quantity is None else lambda spec, result: _why(goal, spec, quantity, result.plan),
+        choose=None if choose is None else lambda spec, *how: choose(_posed(spec, family, first), *how),
+    )
+
+
+def _value(expression: Any, quantity: Callable[..., float], spec: Spec, plan: Any) -> float:
+    return value_of(expression, partial(quantity, spec, plan))
+
+
+def _why(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> tuple[Table, ...]:
+    """What each quantity of the plan adds to the goal; what the family says of its own goal holds for this one not."""
+    return () if plan is None else (_terms(goal, spec, quantity, plan),)
+
+
+def _terms(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> Table:
+    assert goal.expression is not None
+    form = terms_of(goal.expression)
+    rows: list[tuple[str, float | None, float]] = [
+        (f"{name}({argument})" if argument else name, value, factor * value)
+        for (name, argument), factor in form.factors.items()
+        for value in (quantity(spec, plan, name, argument),)
+    ]
+    rows += [("a fixed part", None, form.constant)] if form.constant else []
+    adds = f"adds [{goal.unit}]" if goal.unit else "adds"
+    return Table(f"What {goal.quantity} is made of", ("quantity", "the plan has, in SI", adds), rows)
+
+
+def _posed(spec: Spec, family: Family, formulation: Formulation | None) -> Spec:
+    """The spec as the formulation's model sees it, one for all that asks."""
+    if formulation is None or not is_own(spec.goal):
+        return spec
+    return kept(spec, f"_posed_{formulation.name}", lambda: _with_aim(spec, family, formulation))
+
+
+def _with_aim(spec: Spec, family: Family, formulation: Formulation) -> Spec:
+    goal = spec.goal
+    assert goal is not None
+    assert goal.expression is not None
+    kind = next(kind for kind in family.goals if kind.quantity == formulation.other_goals)
+    comparison, limit = ("<=", inf) if goal.sense == "minimize" else (">=", -inf)
+    aim = Aim(goal.expression, comparison, Constant(limit), f"{goal.sense} {goal.quantity}", goal.span)
+    return replace(spec, goal=Goal(kind.sense, kind.quantity), constraints=(*spec.constraints, aim))
+
+
+def _posing(formulation: Formulation, family: Family) -> Formulation:
+    """The formulation with hooks that see the goal as an aim, and without what knows the family's goal alone."""
+
+    def of(hook: Callable[..., Any] | None) -> Any:
+        return None if hook is None else lambda spec, *rest: hook(_posed(spec, family, formulation), *rest)
+
+    def built(build: Callable[..., Any] | None) -> Any:
+        return None if build is None else lambda spec, relax: _built(build, _posed(spec, family, formulation), relax)
+
+    return replace(
+        formulation,
+        needs=of(formulation.needs),
+        build=built(formulation.build),
+        decode=of(formulation.decode),
+        run=of(formulation.run),
+        refine=of(formulation.refine),
+        compiled=built(formulation.compiled),
+        arrays=None,
+        known=None,
+    )
+
+
+def _built(build: Callable[..., Any], spec: Spec, relax: bool) -> Any:
+    model, aim = build(spec, relax), aim_of(spec)
+    assert aim is not None
+    try:
+        put_in_place(model, aim)
+    except ValueError as cause:
+        raise MrdslError([error("unable-solver", str(cause), aim.span)]) from None
+    return model
+
+
+def _refusing(formulation: Formulation, family: Family, able: list[Formulation]) -> Formulation:
+    """The formulation with hooks that say why it does not take the goal."""
+
+    def refuse(spec: Spec, *_: Any) -> Any:
+        message = f"the formulation {formulation.name} holds for the goals of {family.name} alone, not for one's own"
+        names = ", ".join(each.name for each in able)
+        hint = f"take the formulation {names}" if able else "name a goal of the family"
+        raise MrdslError([error("unable-solver", message, getattr(spec.goal, "span", None), hint)])
+
+    return replace(
+        formulation,
+        build=refuse if formulation.build is not None else None,
+        run=refuse if formulation.run is not None else None,
+        compiled=refuse if formulation.compiled is not None else None,
+        arrays=None,
+        known=None,
+    )
+
+
+class MixedDimensionsError(ValueError):
+    """Quantities of two kinds were added; ``first`` and ``second`` are their dimensions."""
+
+    def __init__(self, first: Dimension, second: Dimension) -> None:
+        self.first, self.second = first, second
+        super().__init__(f"cannot add {units.describe(second)} to {units.describe(first)}")
+
+
+def dimension_of(expression: Expression, kinds: Mapping[str, Dimension]) -> Dimension | None:
+    """The dimension, None where a constant in it may have any: a Constant is in the SI unit that its place asks for.
+
+    ``kinds`` has the dimension of each quantity. Raises MixedDimensionsError for a sum of two kinds.
+    """
+    match expression:
+        case PlanQuantity(name):
+            return kinds.get(name)
+        case Operation("neg", (inner,)):
+            return dimension_of(inner, kinds)
+        case Operation("*" | "/" as operator, (first, *others)):
+            total = dimension_of(first, kinds)
+            for operand in others:
+                other = dimension_of(operand, kinds)
+                if total is None or other is None:
+                    total = None
+                else:
+                    total = units.multiply(total, other) if operator == "*" else units.divide(total, other)
+            return total
+        case Operation(_, operands):
+            return _common([dimension_of(operand, kinds) for operand in operands])
+        case Constant(_, unit):
+            return None if unit is None else units.dimension_of(unit)
+    return None
+
+
+def with_plain_constants(expression: Expression) -> Expression:
+    """The expression with every bare constant as a plain number."""
+    match expression:
+        case Constant(value, None):
+            return Constant(value, "")
+        case Operation(operator, operands):
+            return Operation(operator, tuple(map(with_plain_constants, operands)))
+    return expression
+
+
+def _common(found: list[Dimension | None]) -> Dimension | None:
+    """The one dimension of those that are known: a plain number is a count where it stands beside one."""
+    known = [each for each in found if each is not None]
+    largest = next((each for each in known if each != units.NUMBER), units.NUMBER)
+    for each in known:
+        if not units.fits(each, largest):
+            raise MixedDimensionsError(largest, each)
+    return largest if known else None
+
+
+_NUMBER = Item("quantity", "a number")
+LINEAR = ("minimize", "maximize")
+"""The senses that a goal of one's own may have."""
+
+
+def let_mistake(
+    let: Any, quantities: Mapping[str, QuantityKind], family: Family, before: Sequence[str]
+) -> Mistake | None:
+    """What is wrong with a quantity of one's own; ``before`` are the names of those above it."""
+    if not isinstance(let, Let):
+        hint = "give Let(name, expression, unit)"
+        return Mistake("wrong-value", f"{described(let)} is no quantity of one's own", hint)
+    wrong = name_mistake("let", let.name) or expression_mistake(let.expression, quantities, family)
+    if wrong is not None:
+        return wrong
+    if not let.name.isidentifier() or let.name in quantities or let.name in before or let.name in units.UNITS:
+        return Mistake("reserved-name", f"`{let.name}` is no free name for a quantity", "give it one of its own")
+    if not quantities_in(let.expression):
+        return Mistake("wrong-statement", f"`{let.name}` names no quantity of the plan", "leave it out")
+    return _unit_mistake(let.expression, let.unit, quantities)
+
+
+def own_goal_mistake(goal: Goal, family: Family) -> Mistake | None:
+    """What is wrong with a goal that is an expression."""
+    assert goal.expression is not None
+    quantities = {quantity.name: quantity for quantity in family.quantities}
+    if goal.sense not in LINEAR:
+        message = f"a goal of one's own is not to `{goal.sense}`"
+        return Mistake("unknown-goal", message, "give minimize or maximize")
+    wrong = expression_mistake(goal.expression, quantities, family)
+    if wrong is not None:
+        return wrong
+    try:
+        terms_of(goal.expression)
+    except ValueError as reason:
+        hint = "a goal adds quantities that are multiplied by numbers"
+        return Mistake("wrong-statement", f"the goal is not linear: {reason}", hint)
+    return _unit_mistake(goal.expression, goal.unit, quantities)
+
+
+def _unit_mistake(expression: Expression, unit: Any, quantities: Mapping[str, QuantityKind]) -> Mistake | None:
+    said = units.dimension_of(unit) if isinstance(unit, str) else None
+    if said is None:
+        return _no_unit(unit)
+    try:
+        found = dimension_of(expression, {name: units.KINDS[kind.kind].dimension for name, kind in quantities.items()})
+    except MixedDimensionsError as mixed:
+        return Mistake("wrong-unit", str(mixed), "both sides of a sum are of one kind")
+    if found is not None and found != said:
+        message = f"its unit is `{unit}`, {units.describe(said)}, but it comes to {units.describe(found)}"
+        return Mistake("wrong-unit", message, f"give the unit `{units.si_unit(found, units.DEFAULT_CURRENCY)}`")
+    return None
+
+
+def _no_unit(unit: Any) -> Mistake:
+    return Mistake("unknown-unit", f"{described(unit)} is no SI unit", 'give one such as "USD", "s", "J" or "USD/kg"')
+
+
+def expression_mistake(
+    expression: Expression | Any, quantities: Mapping[str, QuantityKind], family: Family
+) -> Mistake | None:
+    """The first thing that is wrong with an expression."""
+    if not is_within(expression, budgets.EXPRESSION_PARTS, budgets.EXPRESSION_DEPTH):
+        parts, depth = budgets.EXPRESSION_PARTS, budgets.EXPRESSION_DEPTH
+        message = f"an expression has more than {parts} parts, or more than {depth} operations inside one another"
+        return Mistake("too-large", message, "give + and * all their operands at once")
+    return _part_mistake(expression, quantities, family)
+
+
+def _is_zero(divisor: Expression) -> bool:
+    """Whether a divisor names no quantity and is 0."""
+    return not quantities_in(divisor) and not value_of(divisor, lambda name, argument: nan)
+
+
+def _part_mistake(
+    expression: Expression | Any, quantities: Mapping[str, QuantityKind], family: Family
+) -> Mistake | None:
+    match expression:
+        case Constant(value, unit):
+            known = unit is None or (isinstance(unit, str) and units.dimension_of(unit) is not None)
+            return python_number_mistake("a constant", _NUMBER, value) if known else _no_unit(unit)
+        case PlanQuantity(name, argument):
+            if name not in quantities:
+                hint = "quantities: " + (", ".join(quantities) or "none")
+                return Mistake("unknown-name", f"{kind_words(family.name)} plan has no quantity `{name}`", hint)
+            kind = quantities[name]
+            if kind.needs_argument if not argument else not kind.takes_argument:
+                wanted = "is meant of one name" if kind.needs_argument else "takes no argument"
+                return Mistake("wrong-arguments", f"`{name}` {wanted}", "see the family's page")
+            return None
+        case Operation(operator, operands):
+            if operator not in OPERATORS or not operands or (operator == "neg" and len(operands) > 1):
+                message = f"{described(operator)} of {len(operands)} operands is no operation"
+                return Mistake("wrong-value", message, "give one of + - * / min max and its operands, or neg and one")
+            wrong = next((m for one in operands if (m := _part_mistake(one, quantities, family))), None)
+            if wrong is None and operator == "/" and any(map(_is_zero, operands[1:])):
+                return Mistake("division-by-zero", "an expression divides by zero", "the divisor must not be 0")
+            return wrong
+        case _:
+            return Mistake(
+                "wrong-value", f"{described(expression)} is no expression", "give Constant, PlanQuantity or Operation"
+            )

@@ -1,0 +1,218 @@
+"""Results of solves: raw solver results decoded, refined and labelled; results of plug-in pipelines checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from math import isfinite
+from typing import Any
+
+from mrdsl.contracts.family import Family, Formulation, GoalKind, SolveModel
+from mrdsl.core.answer import Answer
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
+from mrdsl.core.plugins import PluginError
+from mrdsl.core.result import Amount, Limits, Plan, Result, SolutionStatus, Termination
+from mrdsl.core.source import Span
+from mrdsl.core.stopping import ending
+from mrdsl.families.diagnosis import find_family
+from mrdsl.planning.choice import Choice, formulation_named
+from mrdsl.solving.claims import failure
+from mrdsl.solving.declaration import SolverFile
+from mrdsl.solving.installed import version
+from mrdsl.solving.references import last_plugin
+from mrdsl.spec.declared import described
+from mrdsl.spec.expression import value_of
+from mrdsl.spec.spec import Spec
+
+
+def goal_of(spec: Spec, family: Family) -> GoalKind:
+    """The goal that the spec names, by default the family's first."""
+    wanted = spec.goal
+    for kind in family.goals:
+        if wanted is None or (kind.sense, kind.quantity) == (wanted.sense, wanted.quantity):
+            return kind
+    assert wanted is not None
+    known = ", ".join(f"{kind.sense} {kind.quantity}" for kind in family.goals)
+    message = f"{family.name} does not know the goal `{wanted.sense} {wanted.quantity}`"
+    raise MrdslError([error("unknown-goal", message, wanted.span, f"write one of: {known}")])
+
+
+_STOPS = {
+    Termination.TIME_LIMIT: "the time limit was reached",
+    Termination.NODE_LIMIT: "the node limit was reached",
+    Termination.INTERRUPTED: "the run was interrupted",
+}
+
+
+def ended(
+    spec: Spec,
+    family: Family,
+    choice: Choice | None,
+    result: Result,
+    before: tuple[Diagnostic, ...],
+    seconds: Mapping[str, float],
+) -> Result:
+    """The result for its user: what was found, and what is to be said where nothing was."""
+    diagnostics = before + result.diagnostics
+    if result.termination is Termination.INFEASIBLE and not has_errors(diagnostics):
+        diagnostics += (
+            impossible(
+                "no-plan",
+                "no plan keeps every promise of this spec",
+                spec.span,
+                "mrdsl why says which promises exclude each other",
+            ),
+        )
+    if result.plan is None and result.termination in _STOPS and not diagnostics:
+        diagnostics = (
+            warning(
+                "stopped-early",
+                f"{_STOPS[result.termination]} before a plan was found",
+                spec.span,
+                "give it more, or take a heuristic: `mrdsl solvers` lists them",
+            ),
+        )
+    result = replace(
+        result,
+        solution=result.solution if result.plan is not None else SolutionStatus.NONE,
+        value=result.value if result.plan is not None else None,
+        diagnostics=diagnostics,
+        seconds=seconds,
+        formulation=choice.formulation.name if choice and choice.formulation else None,
+    )
+    return labelled(spec, family, result, _solver_entry(choice), spec.seed)
+
+
+def labelled(spec: Spec, family: Family, result: Result, solver: Mapping[str, str | None], seed: int | None) -> Result:
+    """The result with what was solved, for what goal and by whom."""
+    goal = goal_of(spec, family)
+    unit = spec.currency if goal.unit == "currency" else goal.unit
+    return replace(
+        result,
+        problem=spec.problem,
+        title=spec.title,
+        solver=solver,
+        seed=seed,
+        sense=goal.sense,
+        quantity=goal.quantity,
+        unit=unit,
+        period=period_of(spec, family, unit),
+        currency=spec.currency,
+        quantities=amounts(spec, family, result.plan),
+        spec=spec,
+    )
+
+
+def period_of(spec: Spec, family: Family, unit: str) -> float | None:
+    """The time that a goal in money is the cost of [s]; None of other goals, and where the spec does not choose it."""
+    return float(family.paid_for(spec)) if family.paid_for is not None and unit == spec.currency else None
+
+
+def amounts(spec: Spec, family: Family, plan: Plan | None) -> dict[str, Amount]:
+    """What the plan has of each quantity that the spec names with ``let``; nothing without a plan."""
+    if plan is None or family.quantity is None:
+        return {}
+    values = {let.name: value_of(let.expression, partial(family.quantity, spec, plan)) for let in spec.lets}
+    return {let.name: Amount(_known(values[let.name]), let.unit) for let in spec.lets}
+
+
+def _known(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _solver_entry(choice: Choice | None) -> dict[str, str | None]:
+    from mrdsl.core.version import __version__
+
+    if choice is None or choice.solver is None:
+        return {"name": "mrdsl", "version": __version__, "file": None}
+    declared = choice.solver
+    return {"name": declared.name, "version": version(declared), "file": declared.foreign_file}
+
+
+def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
+    """The claims of a solver that were withdrawn, as warnings."""
+    hint = "the plan was checked and stands, that it is the best is not known; compare with another solver"
+    return tuple(
+        warning("contradicted-claim", f"{answer.solver} {answer.version or ''}: {doubt}", span, hint)
+        for doubt in answer.doubts
+    )
+
+
+def result_of(answer: Answer, plan: Plan | None, span: Span | None) -> Result:
+    """The answer with the plan that was read from it, and a diagnostic where the solver failed."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    if answer.termination is Termination.ERROR or (answer.message and answer.solution is SolutionStatus.NONE):
+        diagnostics = (failure(answer.solver, answer.message, span),)
+    return Result(
+        answer.termination,
+        answer.solution,
+        plan,
+        answer.value,
+        answer.bound,
+        diagnostics,
+        answer.size,
+        answer.fixed,
+    )
+
+
+def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, relax: bool, span: Span | None) -> Result:
+    """The answer with the plan that a solver left in the model."""
+    plan = None
+    if answer.solution is not SolutionStatus.NONE:
+        if formulation.decode is None:
+            message = f"{formulation.name} does not say how a plan is read from its model"
+            raise MrdslError([error("unknown-formulation", message, span, "take a formulation that is a single model")])
+        plan = formulation.decode(spec, model, relax)
+    return result_of(answer, plan, span)
+
+
+def refined(
+    spec: Spec, formulation: Formulation, result: Result, relax: bool, limits: Limits, solve: SolveModel | None
+) -> Result:
+    """The result with what the model leaves out done to its plan."""
+    if formulation.refine is None or result.plan is None:
+        return result
+    return formulation.refine(spec, relax, limits, result, solve)
+
+
+def decoded(spec: Spec, model: Any, answer: Answer, formulation: str | None, relax: bool) -> Result:
+    """What an answer to the model of ``formulation`` means in the spec's own words, not yet verified."""
+    chosen = formulation_named(find_family(spec), formulation)
+    return refined(spec, chosen, plan_in(spec, chosen, model, answer, relax, None), relax, Limits(), None)
+
+
+def run_foreign(solver: SolverFile, family: Family, run: Callable[[], Result], end: float | None) -> Result:
+    """What a plug-in's pipeline comes to by ``end`` of the monotonic clock; raises PluginError where it fails.
+
+    What mrdsl's own steps cannot do with a draft that a plug-in's step left is the plug-in's fault. A pipeline all of
+    whose steps are mrdsl's own is none of a plug-in's.
+    """
+    found = last_plugin(solver, family.name)
+    with ending(end):
+        if found is None:
+            return run()
+        plugin, place = found
+        with plugin.blamed("in what was made of its draft", place):
+            result = run()
+    known = tuple(family.plans()) if family.plans is not None else ()
+    if result.plan is not None and known and not isinstance(result.plan, known):
+        names = " or ".join(kind.__name__ for kind in known)
+        raise PluginError([plugin.told(f"made {described(result.plan)}, no {names}", place)])
+    return result
+
+
+def held_to_the_spec(
+    solver: SolverFile, family: Family, result: Result, verified: Callable[[Result], Result]
+) -> Result:
+    """The verified result of a plug-in's pipeline: a plan that breaks the spec, or cannot be read, is its fault."""
+    found = last_plugin(solver, family.name)
+    if found is None:
+        return verified(result)
+    plugin, place = found
+    with plugin.blamed("when its plan was held to the spec", place):
+        checked = verified(result)
+    if result.plan is None or checked.plan is not None or not has_errors(checked.diagnostics):
+        return checked
+    told = plugin.told("made a plan that breaks the spec", place)
+    return replace(checked, diagnostics=(*checked.diagnostics, told))
