@@ -38,13 +38,12 @@ OTHER_COMMANDS = {
         "mrdsl.simulation.engine",
         "mrdsl.simulation.settings",
         "mrdsl.simulation.statistics",
-        "mrdsl.contracts.family",
     ),
     *("mrdsl.core.writer", "mrdsl.reporting.document", "mrdsl.reporting.terminal", "rich", "jinja2"),
 }
 NEVER = DRAWN | OTHER_COMMANDS
 SOLVING = {
-    *("mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "mrdsl.core.output_names", "tomllib"),
+    *("mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "tomllib"),
     *("mrdsl.core.watching", "mrdsl.cli.progress"),
 }
 FORMATS = {"mrdsl.exchange.registry", "mrdsl.exchange.entries"}
