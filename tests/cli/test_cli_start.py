@@ -48,7 +48,7 @@ SOLVING = {
 }
 FORMATS = {"mrdsl.exchange.registry", "mrdsl.exchange.entries"}
 ARRAYS = {"numpy", "scipy", "networkx", "pyomo", "highspy"}
-MODELS = {"scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.worker", "mrdsl.solving.request", "mrdsl.core.answer"}
+MODELS = {"scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.worker"}
 PYOMO = {"networkx", "pyomo"}
 PACKAGES = {"importlib.metadata", "email"}
 
