@@ -18,7 +18,7 @@ import numpy as np
 
 import mrdsl
 from mrdsl.core.resources import resource
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.joint.workload import workload
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import profile_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.api.arguments import checked
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.regular_files import is_json_object
+from mrdsl.core.reading import is_json_object
 from mrdsl.core.result import Limits, Result
 from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.loading import Loaded, load_file, load_text

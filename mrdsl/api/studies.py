@@ -137,6 +137,6 @@ def read(
 @checked
 def explain(code: str) -> str:
     """What a diagnostic's code means, with a bad and a good spec, as Markdown. Raises MrdslError for an unknown one."""
-    from mrdsl.core.catalogue import page
+    from mrdsl.core.resources import page
 
     return page(code)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ROUNDING, ceiling
 
 Floats = NDArray[np.float64]
 Two = tuple[float, float]

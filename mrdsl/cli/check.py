@@ -15,7 +15,7 @@ from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, lasting, parameters, specs_below, standard_input
 from mrdsl.cli.outputs import say
 from mrdsl.core.diagnostics import Diagnostic, Severity
-from mrdsl.core.regular_files import is_json_object
+from mrdsl.core.reading import is_json_object
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text, colour, plain
 
 if TYPE_CHECKING:

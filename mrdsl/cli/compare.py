@@ -17,7 +17,7 @@ from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs, say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.regular_files import is_json_object
+from mrdsl.core.reading import is_json_object
 from mrdsl.core.result import Limits, Result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mrdsl.cli.outputs import say
-from mrdsl.core.catalogue import codes, page
+from mrdsl.core.resources import codes, page
 
 
 @click.command()

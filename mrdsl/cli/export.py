@@ -15,9 +15,9 @@ from mrdsl.cli.inputs import open_input
 from mrdsl.cli.outputs import Outputs, say, say_file
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.output_folders import refuse_folder
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.result import Limits
+from mrdsl.core.writer import refuse_folder
 from mrdsl.exchange.registry import TARGETS, names
 from mrdsl.spec.schema import Item
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.regular_files import UnreadableError, is_json_object, read_bytes
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
 
 if TYPE_CHECKING:
     from mrdsl.core.result import Result

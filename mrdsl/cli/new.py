@@ -8,9 +8,8 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.outputs import OutputFile, Outputs, say, say_file
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
 from mrdsl.core.output_names import is_standard_output
-from mrdsl.core.suggestions import did_you_mean
 from mrdsl.families import KITS, family_names, reference_text, summary
 
 
@@ -63,7 +62,7 @@ def _spec(family: str, output: Path | None, force: bool) -> None:
 
 
 def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> None:
-    from mrdsl.core.output_folders import refuse_folder
+    from mrdsl.core.writer import refuse_folder
     from mrdsl.extending.kits import kit, write
 
     if name is None:

@@ -13,7 +13,7 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, say
 from mrdsl.cli.progress import bytes_read
-from mrdsl.core.output_folders import refuse_folder
+from mrdsl.core.writer import refuse_folder
 from mrdsl.spec.options import SEED
 
 if TYPE_CHECKING:

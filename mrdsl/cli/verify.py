@@ -12,7 +12,7 @@ from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, standard_input
 from mrdsl.cli.outputs import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.regular_files import is_json_object
+from mrdsl.core.reading import is_json_object
 
 
 @click.command()

@@ -10,9 +10,9 @@ from typing import Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, QuantityKind, kind_words
 from mrdsl.core import budgets, units
+from mrdsl.core.charts import Table
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.kept_values import kept
-from mrdsl.core.tables import Table
+from mrdsl.core.lazy import kept
 from mrdsl.core.units import Dimension
 from mrdsl.spec.declared import Mistake, described, python_number_mistake
 from mrdsl.spec.expression import (

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.plan_expressions import is_own
 from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.tolerances import FEASIBILITY, SAME_SUM
+from mrdsl.core.rounding import FEASIBILITY, SAME_SUM
 from mrdsl.core.units import show
 from mrdsl.spec.columns import Columns, Joined, column, parts_of, words
 from mrdsl.spec.spec import Spec

@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
-from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.printable import is_printable
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import MrdslError, Span, is_printable
 from mrdsl.editor.reserved import reserved_for
 from mrdsl.editor.scanning import Opened, blocks_around
 from mrdsl.editor.written import Written

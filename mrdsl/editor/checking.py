@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.language.formatting import format_text
 from mrdsl.language.loading import load_text
 from mrdsl.solving.worker import Worker

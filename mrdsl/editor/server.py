@@ -13,8 +13,7 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Severity, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Severity, Span, error
 from mrdsl.core.version import __version__
 from mrdsl.editor import assist, completion
 from mrdsl.editor.checking import PAUSE, Checks, Version

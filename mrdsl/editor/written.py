@@ -19,7 +19,7 @@ from lark import Token
 
 from mrdsl.contracts.family import SENSES
 from mrdsl.core import budgets
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Span
 from mrdsl.editor.scanning import MARKS, Scanner
 from mrdsl.language import tree
 from mrdsl.language.own_quantities import is_let

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Span, error
 
 
 class FormatError(ValueError):

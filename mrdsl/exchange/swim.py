@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Span, error
 
 COLUMNS = ("job id", "submit time [s]", "gap [s]", "map input [B]", "shuffle [B]", "reduce output [B]")
 

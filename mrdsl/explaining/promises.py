@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
-from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.diagnostics import MrdslError, Span
 from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.core.source import Span
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec.changing import FactNumber, declaration_at, label_of, numbers_at, span_at, value_at, with_values
 from mrdsl.spec.expression import Constant, PlanQuantity

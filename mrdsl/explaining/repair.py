@@ -9,7 +9,7 @@ from functools import partial
 from math import ceil, floor
 
 from mrdsl.core.result import Result
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.explaining.promises import Line, Oracle, OutOfTimeError, easiest, irreducible, moved
 from mrdsl.spec.spec import Spec
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mrdsl.contracts.family import Family
 from mrdsl.core.charts import GanttChart
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.explaining.infeasibility import explain
 from mrdsl.explaining.sensitivity import How, curves, steps, table

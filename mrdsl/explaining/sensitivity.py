@@ -11,7 +11,7 @@ from mrdsl.contracts.family import Needs
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Result, Table, Termination
-from mrdsl.core.tolerances import PROVEN, ROUNDING
+from mrdsl.core.rounding import PROVEN, ROUNDING
 from mrdsl.core.watching import counted
 from mrdsl.explaining.promises import Line, lines_of, moved
 from mrdsl.families.diagnosis import find_family

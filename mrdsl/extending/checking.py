@@ -11,12 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl import families
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.entry_points import declared_in
-from mrdsl.core.plugins import Plugin, own_file, plugin_of
-from mrdsl.core.source import Span
-from mrdsl.core.stopping import GLANCE, is_stopped
-from mrdsl.core.watching import tell, work
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.plugins import Plugin, declared_in, own_file, plugin_of
+from mrdsl.core.watching import GLANCE, is_stopped, tell, work
 from mrdsl.extending.families import checked_family
 from mrdsl.extending.pipelines import checked_pipeline
 from mrdsl.extending.report import SECONDS, Checked, PluginReport, Trial, complaint

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import SAME_SUM
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import SAME_SUM, ceiling, floor
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.profiles import profile_of

@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import SAME_SUM
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import SAME_SUM, ceiling, floor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

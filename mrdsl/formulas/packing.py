@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.formulas.pattern_generation import Room, Size, Units, fitting_in, generated_patterns, units_of, without
 
 MOST_PATTERNS = 5_000

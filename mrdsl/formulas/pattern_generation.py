@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil, inf, lcm
 
-from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
+from mrdsl.core.rounding import FEASIBILITY, ROUNDING
 
 ROUNDS = 200
 MOST_LOOKED_AT = 20_000

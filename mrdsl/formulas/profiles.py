@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Related, Span, error, warning
 from mrdsl.core.units import show
 from mrdsl.spec.columns import column
 from mrdsl.spec.matching import Reader, matching

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.formulas.mapreduce import Floats, Profile
 
 Number = float | Floats

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.rounding import SAME_SUM
 from mrdsl.formulas.mapreduce import Coefficients, Flags, Floats, phase
 from mrdsl.formulas.single_job import fewest_vms
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from math import inf
 
-from mrdsl.core.tolerances import SAME_SUM
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import SAME_SUM, ceiling
 
 Pair = tuple[int, int]
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, warning
 from mrdsl.core.units import show
 from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of

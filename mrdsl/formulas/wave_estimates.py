@@ -11,8 +11,7 @@ from math import isqrt
 
 import numpy as np
 
-from mrdsl.core.tolerances import SAME_SUM
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import SAME_SUM, ceiling
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.single_job import reduce_phase, smooth
 

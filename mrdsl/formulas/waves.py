@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.formulas.single_job import fewest_vms, reduce_phase, smooth
 
 

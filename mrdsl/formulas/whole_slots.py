@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import SAME_SUM
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import SAME_SUM, ceiling
 from mrdsl.formulas.mapreduce import Coefficients, Floats, phase
 from mrdsl.formulas.sizing import SlotLimits
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mrdsl.core.diagnostics import Related, error
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import Related, did_you_mean, error
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.formatting import value_text

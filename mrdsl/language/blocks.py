@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mrdsl.core.diagnostics import error
-from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean, nearest
+from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.block_mistakes import duplicate, meant_item, require, stray_statement, unknown_block, unknown_item

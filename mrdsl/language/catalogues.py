@@ -13,8 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.exchange.catalogue import INTERRUPTIONS, PRICE, SPOT_PRICE, UNKNOWN_RATE
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.registry import CATALOGUES, SPOT_PRICES, Reader, named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mrdsl.core import units
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.formatting import inline_text
 from mrdsl.language.plan_expressions import PlanExpressions

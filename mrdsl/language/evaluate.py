@@ -9,11 +9,9 @@ from typing import Any
 from lark import Token
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Related
-from mrdsl.core.printable import is_printable, shortened
-from mrdsl.core.suggestions import did_you_mean, nearest
+from mrdsl.core.diagnostics import Related, did_you_mean, is_printable, nearest, shortened
+from mrdsl.core.rounding import ceiling, floor
 from mrdsl.core.units import NUMBER, Dimension
-from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.language import tree
 from mrdsl.language.random_values import OutOfRangeError
 from mrdsl.language.scope import MistakeError, Scope, Value, Word

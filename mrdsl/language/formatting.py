@@ -14,8 +14,7 @@ from typing import Any
 from lark import Token
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Span, error
 from mrdsl.language import tree
 from mrdsl.language.parsing import comments, parse
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrdsl.core.diagnostics import error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Span, error
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.block_mistakes import meant_item, require, stray_statement, unknown_block, unknown_item

@@ -9,11 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.csv_rows import cell_starts, csv_rows
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
+from mrdsl.core.csv_text import cell_starts, csv_rows
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, did_you_mean, error, has_errors
 from mrdsl.core.guarded import scratch_folder
-from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean
 from mrdsl.exchange.arrow import Arrow, as_csv, rows_of
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families import family as find_family

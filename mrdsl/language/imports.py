@@ -8,7 +8,7 @@ from typing import Any
 
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Related, error
-from mrdsl.core.regular_files import shown_name
+from mrdsl.core.reading import shown_name
 from mrdsl.exchange.text import read_document
 from mrdsl.language import tree
 from mrdsl.language.items import Files, outside_error

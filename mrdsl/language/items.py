@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Related
-from mrdsl.core.printable import shortened
-from mrdsl.core.regular_files import FOLDER, MISSING, problem_of, reason, shown_name
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import Related, did_you_mean, shortened
+from mrdsl.core.reading import FOLDER, MISSING, problem_of, reason, shown_name
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.habits import dash_range, lacking_unit

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Severity, error, has_errors, in_order, note
-from mrdsl.core.regular_files import shown_name
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Severity, Span, error, has_errors, in_order, note
+from mrdsl.core.reading import shown_name
 from mrdsl.exchange.text import read_document, within_budget
 from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.parsing import parse_in_rows

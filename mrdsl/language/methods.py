@@ -7,8 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl.contracts.family import Family
-from mrdsl.core.diagnostics import MrdslError, Related, error
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import MrdslError, Related, did_you_mean, error
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.blocks import ItemSpans

@@ -8,8 +8,7 @@ from typing import Any, TypeGuard
 from mrdsl.contracts.family import Family, kind_words
 from mrdsl.contracts.plan_expressions import LINEAR
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Related
-from mrdsl.core.suggestions import did_you_mean, nearest
+from mrdsl.core.diagnostics import Related, did_you_mean, nearest
 from mrdsl.language import tree
 from mrdsl.language.formatting import inline_text, value_text
 from mrdsl.language.plan_expressions import Built, PlanExpressions

@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Related, error
-from mrdsl.core.printable import is_printable, shortened
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import Related, did_you_mean, error, is_printable, shortened
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.parsing import parse_expression

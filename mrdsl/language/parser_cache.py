@@ -22,7 +22,7 @@ from lark.grammar import Rule
 from lark.lexer import TerminalDef
 
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.resources import cache_folder
 
 KEPT = 8

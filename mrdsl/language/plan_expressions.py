@@ -8,7 +8,7 @@ from typing import Any
 
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
 from mrdsl.core import budgets, units
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import did_you_mean
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
 from mrdsl.language.evaluate import bound, finite, fixed_value, note_currency

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.printable import shortened
+from mrdsl.core.diagnostics import MrdslError, error, shortened
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate
 from mrdsl.language.items import convert

@@ -13,8 +13,7 @@ from typing import Any
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-from mrdsl.core.diagnostics import Diagnostic, Related, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
 from mrdsl.language import tree
 from mrdsl.language.grammar import MAX_NESTING, grammar
 from mrdsl.language.habits import comma_in_number, money_sign, words_between

@@ -9,9 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Related, error
-from mrdsl.core.printable import shortened
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import Related, did_you_mean, error, shortened
 from mrdsl.core.units import NUMBER
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext

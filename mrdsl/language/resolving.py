@@ -11,9 +11,7 @@ from typing import Any
 
 from mrdsl.contracts.family import SENSES, Family
 from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
-from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, did_you_mean, error, note
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names
 from mrdsl.language import tree

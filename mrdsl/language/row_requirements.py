@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lark import Token
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import error
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import did_you_mean, error
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import fixed_value

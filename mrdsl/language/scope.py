@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Related, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
 from mrdsl.language.random_values import Draws

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import error
-from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean, nearest
+from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
 from mrdsl.exchange.cells import RawTable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import evaluate

@@ -15,10 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import error
-from mrdsl.core.printable import is_printable
-from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import Span, did_you_mean, error, is_printable
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect

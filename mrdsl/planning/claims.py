@@ -10,8 +10,7 @@ from typing import Any
 from mrdsl.contracts.family import Family, Formulation
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import Diagnostic, Severity, has_errors, note, warning
-from mrdsl.core.finiteness import finite
-from mrdsl.core.result import CUT_SHORT, Limits, Plan, Result, SolutionStatus, Termination, relative_gap
+from mrdsl.core.result import CUT_SHORT, Limits, Plan, Result, SolutionStatus, Termination, finite, relative_gap
 from mrdsl.planning.results import goal_of
 from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts, drawn_back
 from mrdsl.solving.claims import graded

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from threading import Event
 from typing import TypeVar
 
-from mrdsl.core.stopping import stopped_by
-from mrdsl.core.watching import Progress, watched
+from mrdsl.core.watching import Progress, stopped_by, watched
 
 T = TypeVar("T")
 

@@ -9,9 +9,8 @@ from enum import Enum
 from typing import Any, Union, get_args, get_origin
 
 from mrdsl.contracts.family import Family
-from mrdsl.core.diagnostics import Severity
+from mrdsl.core.diagnostics import Severity, Span
 from mrdsl.core.result import SolutionStatus, Termination
-from mrdsl.core.source import Span
 from mrdsl.families import family, family_names
 from mrdsl.planning.saved_specs import FORMAT, PLAIN
 from mrdsl.spec.decoding import hints_of

@@ -10,11 +10,10 @@ from typing import Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, SolveModel
 from mrdsl.core.answer import Answer
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, impossible, warning
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, has_errors, impossible, warning
 from mrdsl.core.plugins import PluginError
 from mrdsl.core.result import Amount, Limits, Plan, Result, SolutionStatus, Termination
-from mrdsl.core.source import Span
-from mrdsl.core.stopping import ending
+from mrdsl.core.watching import ending
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.choice import Choice, formulation_named
 from mrdsl.solving.claims import failure

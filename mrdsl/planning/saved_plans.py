@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, Span, error
 from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
-from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.results import period_of
 from mrdsl.planning.saved_specs import (

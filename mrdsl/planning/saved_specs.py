@@ -17,13 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.diagnostics import MrdslError, Span, did_you_mean, error, json_printable
 from mrdsl.core.guarded import scratch_folder
-from mrdsl.core.printable import json_printable
-from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Plan
-from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.version import __version__
 from mrdsl.families import family as family_named
 from mrdsl.families import family_names

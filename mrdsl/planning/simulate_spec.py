@@ -8,8 +8,7 @@ from typing import Any
 
 from mrdsl.contracts.family import Family, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.finiteness import finite
-from mrdsl.core.result import Limits, Outcome, Result
+from mrdsl.core.result import Limits, Outcome, Result, finite
 from mrdsl.core.version import __version__
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.results import labelled

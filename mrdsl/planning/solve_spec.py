@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
-from mrdsl.core.log import DEBUG, INFO, log
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
-from mrdsl.core.stopping import ending, stopped_by
-from mrdsl.core.watching import of_the_goal
+from mrdsl.core.watching import DEBUG, INFO, ending, log, of_the_goal, stopped_by
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
 from mrdsl.planning.claims import unproven, verified

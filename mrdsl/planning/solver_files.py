@@ -13,11 +13,10 @@ import numpy as np
 
 from mrdsl.contracts.family import Family, Formulation
 from mrdsl.core.answer import Answer, Reply
-from mrdsl.core.diagnostics import MrdslError, error, warning
+from mrdsl.core.diagnostics import MrdslError, Span, error, warning
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.output_names import is_through
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
-from mrdsl.core.source import Span
 from mrdsl.core.writer import Together
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.linear import column_and_row_names

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mrdsl.contracts.family import ArrayForm, Family, kind_words
 from mrdsl.core.diagnostics import Diagnostic, note
 from mrdsl.core.result import Limits, Result, SolutionStatus, relative_gap
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.planning.results import goal_of
 from mrdsl.solving.agreement import AGREE
 from mrdsl.spec.spec import Spec

@@ -10,9 +10,8 @@ from typing import Any
 from mrdsl.contracts.family import Family
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, warning
-from mrdsl.core.finiteness import unfinite
-from mrdsl.core.regular_files import UnreadableError, read_bytes
-from mrdsl.core.result import Amount, Limits, Result, SolutionStatus, Table, plain
+from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.result import Amount, Limits, Result, SolutionStatus, Table, plain, unfinite
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.claims import unproven, violations
 from mrdsl.planning.results import amounts, goal_of

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, error, note, warning
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Span, error, note, warning
 from mrdsl.simulation.described import MAP, REDUCE, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen, load_of
 from mrdsl.simulation.engine.world import Machines

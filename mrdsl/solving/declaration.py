@@ -14,8 +14,7 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.exchange.registry import MODELS
 from mrdsl.spec.options import LIMITS
 

@@ -14,7 +14,7 @@ from itertools import accumulate, chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Span
 from mrdsl.spec.schema import Block, Item, Node, Range, declarations
 
 if TYPE_CHECKING:

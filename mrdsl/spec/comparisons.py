@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Span
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
 from mrdsl.spec.spec import Constraint, Spec
 

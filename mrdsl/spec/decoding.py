@@ -13,8 +13,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.diagnostics import Span, did_you_mean
 from mrdsl.spec.columns import Columns, Joined
 from mrdsl.spec.encoding import COLUMNS, DTYPE, EACH, EVERY, IS, PARTS, saved_fields
 from mrdsl.spec.schema import Node, Range, Source

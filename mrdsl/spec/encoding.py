@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Span
 from mrdsl.spec.columns import Columns, Joined
 from mrdsl.spec.schema import Source
 

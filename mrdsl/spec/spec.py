@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl.core import saving
-from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Diagnostic, Span
 from mrdsl.spec import written
 from mrdsl.spec.expression import Expression, PlanQuantity, quantities_in
 from mrdsl.spec.schema import is_marked_valid

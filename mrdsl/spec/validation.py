@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.printable import is_printable
+from mrdsl.core.diagnostics import Diagnostic, error, is_printable
 from mrdsl.spec.columns import Columns, names_of, parts_of
 from mrdsl.spec.declared import LARGEST, Mistake, acceptable, described, number_mistake, python_number_mistake
 from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of

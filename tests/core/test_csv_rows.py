@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mrdsl.core.csv_rows import CsvError, cell_starts, csv_rows
+from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.exchange.demand import Wanted, read_demand
 from mrdsl.exchange.jobs import read_jobs

@@ -182,7 +182,7 @@ def test_an_import_that_may_not_be_read_is_unreadable(tmp_path: Path) -> None:
 
 
 def test_an_import_that_the_system_refuses_is_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrdsl.core.regular_files import UnreadableError
+    from mrdsl.core.reading import UnreadableError
 
     def refused(*_: Any) -> bytes:
         raise UnreadableError("permission denied")

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import MrdslError, Span
 from mrdsl.exchange.models.naming import LONGEST, legal_names
 from mrdsl.planning.solver_files import write_model
 from mrdsl.solving.checked_answer import solve_model

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.core.finiteness import finite, unfinite
-from mrdsl.core.result import Plan, Result, SolutionStatus, Termination, lacking
+from mrdsl.core.result import Plan, Result, SolutionStatus, Termination, finite, lacking, unfinite
 from tests.spec.test_validation import RIGHT
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import SAME_SUM
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import SAME_SUM, ceiling, floor
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, has_own_slots, is_common, is_fifo, sizes_of
 from mrdsl.formulas import mapreduce, scaling, wave_estimates
 from mrdsl.formulas.estimates import LEAST_LENT, is_even, stage_counts

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import Outcome, Plan, Table, Trace, lacking, plain
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.bounds.two_jobs import TwoJobs
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats

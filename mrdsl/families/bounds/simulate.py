@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.source import Span
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import growth_of, shares_of, slots_that_run
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, is_common, is_fifo

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mrdsl.core.result import Table, lacking
-from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.rounding import SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo
 from mrdsl.formulas import propositions
 from mrdsl.formulas.mapreduce import Floats, Profile

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.checking.work import Floats
-from mrdsl.core.tolerances import ROUNDING, SAME_SUM
+from mrdsl.core.rounding import ROUNDING, SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster
 from mrdsl.families.bounds.verify_times import Jobs, shares_of
 from mrdsl.spec.columns import Columns, column, parts_of

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.core.units import HOUR, MINUTE, show
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.quantities import promised_times

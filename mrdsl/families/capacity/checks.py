@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.core.units import MINUTE, show
-from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.class_bounds import limit_of_time
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.promises import check_promises, promises_of

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mrdsl.core.source import Span
+    from mrdsl.core.diagnostics import Span
     from mrdsl.families.capacity.facts import JobClass
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.entries import Target
 from mrdsl.exchange.registry import TARGETS
 from mrdsl.exchange.targets.deployment import (

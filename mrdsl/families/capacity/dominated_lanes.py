@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.kept_values import kept
-from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.lazy import kept
+from mrdsl.core.rounding import SAME_SUM
 from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
 from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.market import Floats, Market

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.market import Market, market_of
 from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.families.capacity.plan import CapacityPlan

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.kept_values import kept
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.lazy import kept
+from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.pairs import pairs_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
 from mrdsl.families.capacity.mix import Mix

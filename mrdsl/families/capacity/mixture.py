@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import Table, lacking
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats
 from mrdsl.formulas.estimates import phases_are_bounded
 

@@ -16,7 +16,7 @@ from mrdsl.contracts.plan_expressions import aim_of, worth
 from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.core.tolerances import PROVEN
+from mrdsl.core.rounding import PROVEN
 from mrdsl.families.capacity.dominated_lanes import leaves_lanes_out, solved_mix
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.instance import class_runs_of, prices_of

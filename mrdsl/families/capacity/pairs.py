@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.whole_numbers import floor
+from mrdsl.core.rounding import floor
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.formulas import sizing
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm

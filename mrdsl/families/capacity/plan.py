@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.by_name import ByName
+from mrdsl.core.lazy import ByName
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.class_plan import ClassPlan, StagedClassPlan, class_document, class_plan, of_stages
 from mrdsl.families.capacity.evidence import Calibration
 from mrdsl.families.capacity.facts import NO

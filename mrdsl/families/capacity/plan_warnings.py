@@ -12,7 +12,7 @@ from mrdsl.contracts.hosting import told_of_sharing
 from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
 from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, where_fractions_are_meant
 from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.beyond_period import beyond_period_warnings
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.idle_vms import told_of_idle

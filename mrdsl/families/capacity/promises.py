@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.kept_values import kept
-from mrdsl.core.source import Span
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.lazy import kept
+from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.spec.columns import names_of

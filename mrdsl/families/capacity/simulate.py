@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.source import Span
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.mixture import Mixture, summed

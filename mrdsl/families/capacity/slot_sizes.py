@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.kept_values import kept
+from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.pairs import Floats, fits_by_container, slots_on_types, staged
 from mrdsl.formulas.pattern_generation import Size

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING, SAME_SUM
+from mrdsl.core.rounding import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, priced
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.kept_values import kept
+from mrdsl.core.lazy import kept
 from mrdsl.core.result import SolutionStatus
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.market import market_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mrdsl.core.source import Span
+from mrdsl.core.diagnostics import Span
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.spec.columns import names_of
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix

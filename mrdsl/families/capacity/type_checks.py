@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, error, impossible
-from mrdsl.core.suggestions import did_you_mean
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, impossible
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.class_bounds import limit_of_time
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType

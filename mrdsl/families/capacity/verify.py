@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import FEASIBILITY, ceiling, floor
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_mix import verify_mix

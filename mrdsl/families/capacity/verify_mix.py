@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_prices import paid_in_any_case, vms_of
 from mrdsl.families.capacity.verify_shares import Shares

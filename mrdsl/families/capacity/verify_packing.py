@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.packing import Packing
 from mrdsl.families.capacity.plan import CapacityPlan

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.source import Span
-from mrdsl.core.tolerances import FEASIBILITY, ROUNDING, SAME_SUM
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.evidence import Evidence
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_shares import Shares

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from mrdsl.checking.work import ESTIMATES, Work
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_spot import MOST, Losses, losses_of, pairs_on_fewest_vms, phases

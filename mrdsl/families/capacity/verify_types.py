@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.checking.work import Described, Work, described, estimates, promised, tasks_at_once
-from mrdsl.core.whole_numbers import floor
+from mrdsl.core.rounding import floor
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.spec.columns import column, words
 from mrdsl.spec.machines import ONE, any_rows, shared_rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mrdsl.core.result import Table
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR
 from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
 from mrdsl.families.capacity.idle_vms import taken_of

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from mrdsl.contracts.wholeness import needs_fractions
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.core.units import show
-from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.joint.facts import NO, SLOTS
 from mrdsl.families.joint.whole_slots import as_planned
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles

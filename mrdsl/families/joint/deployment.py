@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.exchange.entries import Target
 from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload

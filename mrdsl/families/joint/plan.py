@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.by_name import place_of
+from mrdsl.core.lazy import place_of
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
 from mrdsl.families.joint.facts import NO, SLOTS
 from mrdsl.formulas.estimates import upper_is_bound

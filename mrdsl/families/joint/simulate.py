@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.joint.facts import JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.simulation.described import asked

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from mrdsl.checking.fewest import fewest_vms
 from mrdsl.checking.work import Work, described, estimates, promised, tasks_at_once
-from mrdsl.core.tolerances import FEASIBILITY
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import JointFacts
 from mrdsl.formulas.typical_days import typical_demand
 from mrdsl.simulation.sampling import stream

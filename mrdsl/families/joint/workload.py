@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.facts import SLOTS
 from mrdsl.families.joint.quantities import response_limits

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, in_order
-from mrdsl.core.regular_files import FOLDER, problem_of, shown_name
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, did_you_mean, error, in_order
+from mrdsl.core.reading import FOLDER, problem_of, shown_name
 from mrdsl.core.result import Limits
-from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.toml_text import Path as Place
 from mrdsl.core.toml_text import TomlText
 from mrdsl.core.version import __version__

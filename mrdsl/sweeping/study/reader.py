@@ -9,12 +9,20 @@ from pathlib import Path as File
 from typing import Any, TypeVar
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, in_order
-from mrdsl.core.printable import is_printable, printable, shortened
-from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.diagnostics import (
+    Diagnostic,
+    MrdslError,
+    Span,
+    did_you_mean,
+    error,
+    in_order,
+    is_printable,
+    nearest,
+    printable,
+    shortened,
+)
+from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Limits
-from mrdsl.core.source import Span
-from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.core.toml_text import Path, TomlError, TomlText, read_toml
 from mrdsl.exchange.text import decode
 from mrdsl.spec.declared import python_number_mistake

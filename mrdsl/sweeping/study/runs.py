@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.version import __version__
 from mrdsl.core.watching import watched

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Task

@@ -15,7 +15,7 @@ from dataclasses import replace
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError, has_errors, warning
 from mrdsl.core.result import Outcome, Termination
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.evidence import Calibration, Evidence, FittedWork
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.calibration import Fit, choosing, planned

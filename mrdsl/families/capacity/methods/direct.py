@@ -14,8 +14,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.result import Limits, Result, Termination, relative_gap
-from mrdsl.core.tolerances import PROVEN, SAME_SUM
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import PROVEN, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of

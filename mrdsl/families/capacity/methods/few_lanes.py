@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING, SAME_SUM
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling
 from mrdsl.families.capacity.dominated_lanes import dominated_without_limits
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Task, by_type, effort, vms_with_spare

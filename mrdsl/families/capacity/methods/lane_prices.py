@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING, SAME_SUM
+from mrdsl.core.rounding import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.mixture import summed

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.core.tolerances import ROUNDING
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, cheapest, dual_bound, wanted
 from mrdsl.families.capacity.methods.rents import Rents

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING, SAME_SUM
+from mrdsl.core.rounding import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import (
     NONE,

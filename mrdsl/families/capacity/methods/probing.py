@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.rounding import ROUNDING
 from mrdsl.families.capacity.methods.search import Search, Wanted
 from mrdsl.families.capacity.methods.trials import Cell, Placement, Trials
 

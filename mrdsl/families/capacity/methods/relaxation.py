@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mrdsl.core.tolerances import ROUNDING, SAME_SUM
+from mrdsl.core.rounding import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import (
     GROUPS,

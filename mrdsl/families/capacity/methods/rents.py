@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.core.tolerances import ROUNDING, SAME_SUM
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling
 from mrdsl.families.capacity.market import Floats, Market
 from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.mixture import summed

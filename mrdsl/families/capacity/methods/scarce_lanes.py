@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.few_lanes import whole_cost
 from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_of

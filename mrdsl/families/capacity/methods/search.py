@@ -11,8 +11,7 @@ from math import ceil, inf, sqrt
 
 import numpy as np
 
-from mrdsl.core.tolerances import ROUNDING
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ROUNDING, ceiling
 from mrdsl.families.capacity.evidence import Evidence
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import Instance, instance_of

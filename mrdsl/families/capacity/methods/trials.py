@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.simulation.engine.scenario import Scenario, Seen, load_of, run_once
 from mrdsl.simulation.planned import Held, groups_of, scenario_of
 from mrdsl.simulation.sampling import stream

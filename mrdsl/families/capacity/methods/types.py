@@ -9,8 +9,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import impossible, warning
 from mrdsl.core.result import Termination, relative_gap
-from mrdsl.core.tolerances import PROVEN, ROUNDING
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import PROVEN, ROUNDING, ceiling, floor
 from mrdsl.families.capacity.class_bounds import ClassBounds, quotas_in
 from mrdsl.families.capacity.dominated_lanes import solved_mix
 from mrdsl.families.capacity.facts import MACHINES, NO

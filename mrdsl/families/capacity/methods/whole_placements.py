@@ -13,8 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.tolerances import ROUNDING, SAME_SUM
-from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Task, by_type, vms_of, vms_with_spare
 from mrdsl.families.capacity.spare_slots import lacking

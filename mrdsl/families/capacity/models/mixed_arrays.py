@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import Array, LinearProgram
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.dominated_lanes import solved_mix
 from mrdsl.families.capacity.facts import MACHINES, NO
 from mrdsl.families.capacity.market import Floats

@@ -24,7 +24,7 @@ import numpy as np
 import pyomo.core as pyo
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.class_bounds import compares_completion, refuse_completion
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.models import linear

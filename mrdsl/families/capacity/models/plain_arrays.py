@@ -13,7 +13,7 @@ import numpy as np
 
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.core.linear_program import LinearProgram
-from mrdsl.core.whole_numbers import ceiling
+from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.facts import MACHINES
 from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of

@@ -1,8 +1,4 @@
-"""Rounding up and down that overlooks the noise of computer arithmetic, and is exact on whole numbers.
-
-0.07 * 100 is 7.000000000000001 on a computer and counts as 7, up and down; 1,000,000,000 is itself, and a billion and a
-half a job more. On numbers and on arrays alike.
-"""
+"""Tolerances, and rounding that overlooks the noise of computer arithmetic and is exact on whole numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 NOISE = 1e-9
 """How far, relatively, a number may lie from a whole one and still count as that number."""
@@ -101,3 +98,15 @@ def _where_near(array: NDArray[np.float64], rounded: NDArray[np.float64]) -> NDA
     whole, size = np.rint(array), np.abs(array)
     noise = np.maximum(np.clip(NOISE * size, NOISE, MOST_NOISE), 4.0 * np.spacing(size))
     return np.where(np.abs(array - whole) <= noise, whole, rounded)
+
+
+FEASIBILITY = 1e-6
+"""How far, relatively, a plan may miss a limit and still keep it: solvers hold rows to 1e-6 to 1e-7."""
+ROUNDING = 1e-9
+"""The relative difference of one number that is computed in two ways, each of many steps."""
+LAST_DIGITS = 2e-15
+"""The relative difference that one multiplication or division leaves."""
+SAME_SUM = 1e-12
+"""The relative difference of two sums that are equal but for the order of their terms."""
+PROVEN = 1e-6
+"""The relative gap at which a plan counts as optimal where no other was asked for."""
