@@ -36,7 +36,7 @@ def evaluation(tasks):
     from mrdsl.families.capacity.methods.search import Search, runs_of, wanted_of
     from mrdsl.families.capacity.methods.trials import Cell, Trials
     from mrdsl.families.capacity.simulate import held_of
-    from mrdsl.spec.simulated_plan import Simulation
+    from mrdsl.spec.blocks import Simulation
 
     plan = mrdsl.solve(spec_of(CLASSES, tasks)).plan
     spec = spec_of(CLASSES, tasks, "p95")

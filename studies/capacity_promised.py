@@ -26,9 +26,8 @@ from mrdsl.formulas import mapreduce
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.statistics import TAIL, share_bounds
-from mrdsl.spec.blocks import GUARANTEES, MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.blocks import GUARANTEES, MapPhase, OnDemand, ReducePhase, ShufflePhase, Simulation, Slots
 from mrdsl.spec.schema import PERCENTILES, Range
-from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Goal, Spec
 from studies.cases import Mapper, one_by_one
 

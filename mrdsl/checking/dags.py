@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from mrdsl.spec.stages import Stage
+from mrdsl.spec.blocks import Stage
 
 NONE = float("nan")
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.checking.dags import Dag, dag_of
+from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column
-from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

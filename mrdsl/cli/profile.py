@@ -14,7 +14,7 @@ from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, say
 from mrdsl.cli.progress import bytes_read
 from mrdsl.core.writer import refuse_folder
-from mrdsl.spec.options import SEED
+from mrdsl.spec.declared import SEED
 
 if TYPE_CHECKING:
     from mrdsl.profiling.profiles import Profiles

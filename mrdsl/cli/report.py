@@ -15,7 +15,7 @@ from mrdsl.cli.outputs import OutputFile, Outputs, command_line
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits
-from mrdsl.spec.options import SIMULATION
+from mrdsl.spec.declared import SIMULATION
 
 
 @click.command()

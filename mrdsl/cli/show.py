@@ -15,8 +15,8 @@ from mrdsl.cli.inputs import load_spec
 from mrdsl.cli.outputs import say
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.text import decode
+from mrdsl.spec.blocks import Stage
 from mrdsl.spec.columns import Columns
-from mrdsl.spec.stages import Stage
 
 
 @click.command()

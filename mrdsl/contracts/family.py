@@ -194,7 +194,7 @@ class Family:
     of its own for its promises, with what the same runs show now; None where it has none. ``reference()``: the
     commented spec that ``mrdsl new`` starts
     from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
-    that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows.
+    that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.encoding` knows.
     ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. ``deployments(spec, plan)``: the
     clusters that it comes to, from which ``mrdsl export`` writes what ``targets()`` names; it raises TargetError where
     there is none. ``paid_for(spec)``: the time [s] that a goal in money is the cost of, where the spec chooses it. A

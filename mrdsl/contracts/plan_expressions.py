@@ -24,9 +24,9 @@ from mrdsl.spec.expression import (
     evaluate,
     is_within,
     quantities_in,
+    terms_of,
     value_of,
 )
-from mrdsl.spec.linear import terms_of
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Constraint, Goal, Let, Spec
 from mrdsl.spec.validation import name_mistake

@@ -9,9 +9,8 @@ from typing import Any
 from mrdsl.contracts.plan_expressions import Aim, aim_of, offered_by, put_in_place
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.rounding import FEASIBILITY
-from mrdsl.spec.comparisons import pieces
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate, quantities_in, value_of
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec, pieces
 
 BLOCK = "subject_to"
 

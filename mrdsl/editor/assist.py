@@ -21,8 +21,8 @@ from mrdsl.language.evaluate import RANDOM_EXAMPLES
 from mrdsl.language.formatting import value_text
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
 from mrdsl.language.written_words import name_text
-from mrdsl.spec.distributions import DISTRIBUTIONS
-from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
+from mrdsl.spec.declared import DISTRIBUTIONS
+from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item, Node
 
 _WORD = re.compile(r'"(?:\\.|[^"\\])*"|[^\W\d]\w*|%')

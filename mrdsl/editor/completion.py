@@ -20,8 +20,8 @@ from mrdsl.language.requirements import WORD
 from mrdsl.language.vocabulary import vocabulary
 from mrdsl.language.written_words import name_text
 from mrdsl.solving import registry
-from mrdsl.spec.distributions import DISTRIBUTIONS
-from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
+from mrdsl.spec.declared import DISTRIBUTIONS
+from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item
 
 _GOAL = re.compile(r"^\s*(minimize|maximize|estimate)\s+$")

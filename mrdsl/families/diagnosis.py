@@ -15,8 +15,7 @@ from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.formulas.price_checks import implausible_prices
 from mrdsl.spec.columns import names_of
-from mrdsl.spec.declared import Mistake, described, python_number_mistake
-from mrdsl.spec.options import METHOD_OPTIONS, SEED
+from mrdsl.spec.declared import METHOD_OPTIONS, SEED, Mistake, described, python_number_mistake
 from mrdsl.spec.spec import Constraint, Goal, Method, Spec, asked_where
 from mrdsl.spec.validation import item_mistake, name_mistake, validate
 

@@ -14,9 +14,8 @@ from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.sizing import SlotLimits, limits_of_tasks
 from mrdsl.formulas.stages import stage_work
-from mrdsl.spec.blocks import GUARANTEES
+from mrdsl.spec.blocks import GUARANTEES, any_stages, stages_of
 from mrdsl.spec.columns import column, words
-from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 

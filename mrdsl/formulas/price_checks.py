@@ -8,8 +8,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.units import HOUR, show
-from mrdsl.spec.columns import Columns, parts_of
-from mrdsl.spec.matching import Reader, matching
+from mrdsl.spec.columns import Columns, Reader, matching, parts_of
 from mrdsl.spec.schema import Block, Node, declarations
 from mrdsl.spec.spec import Spec
 

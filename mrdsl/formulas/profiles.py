@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, Span, error, warning
 from mrdsl.core.units import show
-from mrdsl.spec.columns import column
-from mrdsl.spec.matching import Reader, matching
+from mrdsl.spec.columns import Reader, column, matching
 
 if TYPE_CHECKING:
     from mrdsl.formulas.mapreduce import Profile

@@ -11,9 +11,8 @@ from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, war
 from mrdsl.core.units import show
 from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
-from mrdsl.spec.columns import Columns, parts_of
-from mrdsl.spec.matching import Reader, matching
-from mrdsl.spec.stages import Stage, any_stages, stages_of
+from mrdsl.spec.blocks import Stage, any_stages, stages_of
+from mrdsl.spec.columns import Columns, Reader, matching, parts_of
 
 SHOWN = 12
 """How many stages of a cycle a message names."""

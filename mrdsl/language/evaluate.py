@@ -15,8 +15,7 @@ from mrdsl.core.units import NUMBER, Dimension
 from mrdsl.language import tree
 from mrdsl.language.random_values import OutOfRangeError
 from mrdsl.language.scope import MistakeError, Scope, Value, Word
-from mrdsl.spec.declared import LARGEST, LARGEST_REASON, LARGEST_WHOLE, WHOLE_REASON
-from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
+from mrdsl.spec.declared import DISTRIBUTIONS, LARGEST, LARGEST_REASON, LARGEST_WHOLE, LISTS, WHOLE_REASON, problem_of
 from mrdsl.spec.schema import Distribution
 
 FUNCTIONS = ("min", "max", "ceil", "floor", "round", "sum")

@@ -14,7 +14,7 @@ from mrdsl.language.blocks import ItemSpans
 from mrdsl.language.items import convert
 from mrdsl.language.scope import MistakeError, Scope
 from mrdsl.language.single_statements import report_repeats
-from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
+from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE, Method
 

@@ -13,8 +13,7 @@ from mrdsl.language import tree
 from mrdsl.language.formatting import inline_text, value_text
 from mrdsl.language.plan_expressions import Built, PlanExpressions
 from mrdsl.language.scope import MistakeError, Scope
-from mrdsl.spec.expression import Constant
-from mrdsl.spec.linear import terms_of
+from mrdsl.spec.expression import Constant, terms_of
 from mrdsl.spec.spec import Goal, Let
 
 WORD = "let"

@@ -239,7 +239,7 @@ def _seed(statements: list[tree.Assignment], scope: Scope) -> int | None:
     if not statements:
         return None
     from mrdsl.language.items import convert
-    from mrdsl.spec.options import SEED
+    from mrdsl.spec.declared import SEED
 
     report_repeats(statements, "`seed` is written twice", "keep one of them", scope, "first written here")
     try:

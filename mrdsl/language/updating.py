@@ -25,7 +25,7 @@ from mrdsl.language.parsing import parse
 from mrdsl.language.requirements import check_requirements
 from mrdsl.language.resolving import asked_of_plan, resolve, sort_statements
 from mrdsl.language.scope import MistakeError, Report, Scope, TooManyMistakesError
-from mrdsl.spec.distributions import DISTRIBUTIONS
+from mrdsl.spec.declared import DISTRIBUTIONS
 from mrdsl.spec.schema import Block, Node, declarations
 from mrdsl.spec.spec import Spec
 

@@ -13,8 +13,7 @@ from mrdsl.core.diagnostics import Severity, Span
 from mrdsl.core.result import SolutionStatus, Termination
 from mrdsl.families import family, family_names
 from mrdsl.planning.saved_specs import FORMAT, PLAIN
-from mrdsl.spec.decoding import hints_of
-from mrdsl.spec.encoding import COLUMNS, IS, PARTS, saved_fields
+from mrdsl.spec.encoding import COLUMNS, IS, PARTS, hints_of, saved_fields
 from mrdsl.spec.schema import PERCENTILES, Item, Node, Source, declarations
 
 Schema = dict[str, Any]

@@ -27,8 +27,7 @@ from mrdsl.planning.saved_specs import (
     spec_of,
 )
 from mrdsl.reporting.document import result_document, to_json
-from mrdsl.spec.decoding import Decoder, MalformedError
-from mrdsl.spec.encoding import IS
+from mrdsl.spec.encoding import IS, Decoder, MalformedError
 from mrdsl.spec.spec import Spec
 
 UNSEALED = ("fingerprint", "seconds")

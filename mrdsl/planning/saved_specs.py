@@ -26,8 +26,7 @@ from mrdsl.families import family as family_named
 from mrdsl.families import family_names
 from mrdsl.families.diagnosis import schema_mistakes
 from mrdsl.reporting.document import FORMAT as FORMAT
-from mrdsl.spec.decoding import Decoder, MalformedError
-from mrdsl.spec.encoding import encoded
+from mrdsl.spec.encoding import Decoder, MalformedError, encoded
 from mrdsl.spec.schema import Node, Source
 from mrdsl.spec.spec import Constraint, FileRead, Goal, Let, Method, Spec
 

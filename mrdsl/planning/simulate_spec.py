@@ -17,7 +17,7 @@ from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.observed import Simulated
 from mrdsl.simulation.settings import TOLD_OF_RUNS, Settings, WhatIf
 from mrdsl.simulation.verdicts import doubt_about
-from mrdsl.spec.options import SIMULATION, require_options
+from mrdsl.spec.declared import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 

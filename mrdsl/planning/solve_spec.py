@@ -21,7 +21,7 @@ from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require
 from mrdsl.solving.interruption import is_kept
-from mrdsl.spec.options import LIMITS, require_options
+from mrdsl.spec.declared import LIMITS, require_options
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:

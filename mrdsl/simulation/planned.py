@@ -15,7 +15,7 @@ from mrdsl.simulation.observed import Observed, observed_classes, observed_of
 from mrdsl.simulation.promises import Promised, promised, told_of
 from mrdsl.simulation.repeats import check_repeats
 from mrdsl.simulation.settings import Settings, WhatIf
-from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.blocks import Simulation
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
 from mrdsl.exchange.registry import MODELS
-from mrdsl.spec.options import LIMITS
+from mrdsl.spec.declared import LIMITS
 
 FORMATS = tuple(one.name for one in MODELS if one.linear)
 KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")

@@ -1,10 +1,18 @@
-"""Blocks that several families share: profiles, coefficients, slots, prices."""
+"""Blocks that several families share: profiles, slots, prices, machines, stages and settings of simulation."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from mrdsl.spec.schema import Node, choice, quantity
+from mrdsl.spec.columns import Columns, names_of, parts_of
+from mrdsl.spec.schema import Node, Source, block, blocks, choice, path, quantity, references
+from mrdsl.spec.simulated import DISTRIBUTIONS, SCHEDULERS, Run, preemption_item
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 GUARANTEES = ("lower", "average", "upper")
 """The estimates of a completion time that can be promised."""
@@ -109,3 +117,189 @@ class Reserved(Node):
         "whether they are paid for in any case, used or not: using them then costs the fee alone",
         default="no",
     )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Stage(Node):
+    """Alike tasks of one job, which may all run side by side once the stages that it comes after have ended."""
+
+    tasks: int = quantity("number", "number of tasks of the stage in one job", at_least=1, whole=True, symbol="N_s")
+    avg: float = quantity("time", "average duration of a task", above=0.0, symbol="avg_s")
+    max: float = quantity("time", "longest duration of a task", above=0.0, symbol="max_s")
+    after: tuple[str, ...] = references("stages of the class that must have ended before this one starts", of="stage")
+    distribution: str | None = choice(
+        DISTRIBUTIONS, "how its task times spread (simulated); default: as in the class", default=None
+    )
+    samples: Source | None = path(
+        "recorded times of its tasks in seconds, one a line (simulated)", default=None, called="distribution"
+    )
+
+
+def stage_blocks() -> Any:
+    """The declaration of ``stage NAME { ... }`` in a class."""
+    return blocks(Stage, "stage", "a stage of one job, in place of map, shuffle and reduce")
+
+
+def stages_of(classes: Sequence[Any]) -> Sequence[tuple[Stage, ...]]:
+    """The stages of every class, in spec order; () for a class without."""
+    stages: list[tuple[Stage, ...]] = []
+    for part in parts_of(classes):
+        if isinstance(part, Columns):
+            stages += [tuple(part.values.get("stages", ()))] * len(part)
+        else:
+            stages += [tuple(getattr(node, "stages", ())) for node in part]
+    return stages
+
+
+def partitions_of(stages: Sequence[Stage], reduce: ReducePhase | None) -> int | None:
+    """Into how many tasks what a job shuffles is parted: those of its widest stage behind another, or its reduces."""
+    widths = [stage.tasks for stage in stages if stage.after]
+    if reduce is not None and not stages and reduce.tasks:
+        widths.append(reduce.tasks)
+    return max(widths, default=None)
+
+
+def any_stages(classes: Sequence[Any]) -> bool:
+    """Whether some class consists of stages; without a look at every row of a table."""
+    return any(
+        bool(part.values.get("stages"))
+        if isinstance(part, Columns)
+        else any(len(getattr(node, "stages", ())) for node in part)
+        for part in parts_of(classes)
+    )
+
+
+def dags_of(classes: Sequence[Any]) -> dict[str, tuple[Stage, ...]]:
+    """The classes of stages by name, in spec order."""
+    if not any_stages(classes):
+        return {}
+    return {name: stages for name, stages in zip(names_of(classes), stages_of(classes), strict=True) if stages}
+
+
+ONE = "one"
+"""``types = one``: all jobs of the class on one type."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Spot(Node):
+    """VMs that the provider may take back at any moment."""
+
+    price: float = quantity("price", "price of one spot VM", at_least=0.0)
+    interruptions: float = quantity("rate", "how often the provider takes one VM back", at_least=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Resources(Node):
+    """What one task takes of a VM."""
+
+    cores: float | None = quantity("number", "cores of one task", default=None, above=0.0)
+    memory: float | None = quantity("data", "memory of one task", default=None, above=0.0)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Container(Node):
+    """What tasks take of a VM, from which the slots of every VM type follow, by cores and by memory."""
+
+    map: Resources | None = block(Resources, "one map task")
+    reduce: Resources | None = block(Resources, "one reduce task")
+    task: Resources | None = block(Resources, "one task of a stage")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class OnType(Node):
+    """How a class runs on the VM type of that name; what is left out is as on the others."""
+
+    slots: Slots | None = block(Slots, "what one VM of the type hosts, in place of what holds for all types")
+    speed: float = quantity(
+        "number",
+        "map and reduce tasks, A, B and C take 1/speed of their time; the shuffle does not",
+        default=1.0,
+        above=0.0,
+    )
+    map: MapPhase | None = block(MapPhase, "the map phase as measured on the type")
+    shuffle: ShufflePhase | None = block(ShufflePhase, "the shuffle as measured on the type")
+    reduce: ReducePhase | None = block(ReducePhase, "the reduce phase as measured on the type")
+    stages: Sequence[Stage] = stage_blocks()
+    coefficients: Coefficients | None = block(Coefficients, "A, B and C as measured on the type, in place of a profile")
+
+    @property
+    def described(self) -> bool:
+        """Whether it has a profile of its own."""
+        return bool(self.stages) or any(
+            part is not None for part in (self.map, self.shuffle, self.reduce, self.coefficients)
+        )
+
+
+def on_type_blocks() -> Any:
+    """The declaration of ``on TYPE { ... }`` in a class."""
+    return blocks(OnType, "on", "how the class runs on one VM type", plural="on_types", of="vm")
+
+
+def shared_rows(nodes: Sequence[Any], field: str) -> list[tuple[Any, ...]]:
+    """A tuple-valued field of every node, such as nested blocks or names, without building nodes of columns."""
+    rows: list[tuple[Any, ...]] = []
+    for part in parts_of(nodes):
+        if not isinstance(part, Columns):
+            rows += [tuple(getattr(node, field)) for node in part]
+            continue
+        value = part.values.get(field, ())
+        alike = not getattr(value, "ndim", 0)
+        rows += [tuple(value)] * len(part) if alike else [tuple(each) for each in _listed(value)]
+    return rows
+
+
+def _listed(value: NDArray[Any]) -> list[Any]:
+    listed: list[Any] = value.tolist()
+    return listed
+
+
+def any_rows(nodes: Sequence[Any], field: str) -> bool:
+    """Whether some node has such a tuple that is not empty; without a look at every row of a table of alike ones."""
+    for part in parts_of(nodes):
+        if not isinstance(part, Columns):
+            if any(len(getattr(node, field)) for node in part):
+                return True
+            continue
+        value = part.values.get(field, ())
+        if any(map(len, value)) if getattr(value, "ndim", 0) else len(value):
+            return True
+    return False
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Losses(Node):
+    """Machines that go, with the tasks that run on them and their map output."""
+
+    rate: float = quantity("rate", "how often each machine goes, at random", default=0.0, at_least=0.0)
+    back: float = quantity("time", "how long it takes until another stands there", default=120.0, at_least=0.0)
+    machines: int = quantity(
+        "vms",
+        "how many go for good once the warm-up is over, of every class where classes lend no slots",
+        default=0,
+        at_least=0,
+        whole=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Simulation(Run):
+    """How the plan is run, and how long."""
+
+    scheduler: str = choice(
+        SCHEDULERS,
+        "fair: every job of a class alike; capacity: the oldest job of each class first; fifo: the oldest job of all",
+        default="fair",
+    )
+    lending: str = choice(
+        YES_OR_NO, "whether a class's idle slots are lent to other classes, one for one", default="no"
+    )
+    preemption: float | None = preemption_item()
+    losses: Losses | None = block(Losses, "machines that go")
+    shuffle_service: str = choice(
+        YES_OR_NO, "whether map output stays when its machine goes, such as on a service of its own", default="no"
+    )
+
+
+def simulation_block() -> Any:
+    """The declaration of ``simulation { ... }``."""
+    return block(Simulation, "how the plan is run by `mrdsl simulate`")

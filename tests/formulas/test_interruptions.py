@@ -12,8 +12,7 @@ from mrdsl.formulas import interruptions
 from mrdsl.simulation.engine.scenario import run_once
 from mrdsl.simulation.planned import Held, scenario_of
 from mrdsl.simulation.settings import Settings
-from mrdsl.spec.machines import Spot
-from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.blocks import Simulation, Spot
 
 REFERENCE = Path(__file__).resolve().parents[2] / "models" / "capacity" / "reference.mrspec"
 HOUR = 3600.0

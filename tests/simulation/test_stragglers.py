@@ -22,8 +22,8 @@ from mrdsl.simulation.engine.world import Faults, JobKind, Machines, Speculation
 from mrdsl.simulation.planned import Held
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import WhatIf
+from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.simulated import Stragglers
-from mrdsl.spec.simulated_plan import Simulation
 
 PHASES = """map { tasks = 3, avg = 10 s, max = 10 s }
   shuffle { avg = 10 s, max = 10 s, first_avg = 7 s, first_max = 7 s }

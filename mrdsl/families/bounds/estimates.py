@@ -16,8 +16,8 @@ from mrdsl.formulas.estimates import LEAST_LENT, is_even, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.wave_estimates import WaveTimes
+from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import Columns, column, parts_of, words
-from mrdsl.spec.stages import any_stages, stages_of
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from mrdsl.families.bounds.two_jobs import two_jobs_of
 from mrdsl.formulas import sizing, wave_estimates
 from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.mapreduce import Floats
+from mrdsl.spec.blocks import dags_of
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import dags_of
 
 
 def plan_of(spec: Spec) -> BoundsPlan:

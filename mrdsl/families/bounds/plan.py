@@ -16,7 +16,7 @@ from mrdsl.families.bounds.two_jobs import TwoJobs
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.stages import Stage
+from mrdsl.spec.blocks import Stage
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph

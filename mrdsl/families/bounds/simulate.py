@@ -25,9 +25,8 @@ from mrdsl.simulation.repeats import check_repeats
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.columns import column
-from mrdsl.spec.comparisons import tightest
 from mrdsl.spec.simulated import Run
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec, tightest
 
 
 def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[BoundsPlan, tuple[Diagnostic, ...]]:

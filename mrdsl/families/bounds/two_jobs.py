@@ -12,8 +12,8 @@ from mrdsl.core.rounding import SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo
 from mrdsl.formulas import propositions
 from mrdsl.formulas.mapreduce import Floats, Profile
+from mrdsl.spec.blocks import any_stages
 from mrdsl.spec.columns import column, names_of
-from mrdsl.spec.stages import any_stages
 
 
 @dataclass(frozen=True)

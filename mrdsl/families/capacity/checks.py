@@ -22,9 +22,9 @@ from mrdsl.formulas.stage_checks import (
     check_upper_of_stages,
 )
 from mrdsl.simulation.recordings import check_recordings
-from mrdsl.spec.matching import Reader, matching
+from mrdsl.spec.blocks import any_stages, stages_of
+from mrdsl.spec.columns import Reader, matching
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import any_stages, stages_of
 
 
 def check(spec: Spec) -> Iterator[Diagnostic]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from mrdsl.contracts.plan_expressions import Aim
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.spec.comparisons import Bound, bounds_in
 from mrdsl.spec.expression import quantities_in
-from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.spec import Bound, Constraint, Spec, bounds_in
 
 if TYPE_CHECKING:
     import numpy as np

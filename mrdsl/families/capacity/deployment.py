@@ -24,9 +24,8 @@ from mrdsl.families.capacity import market
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.spec.machines import Resources
+from mrdsl.spec.blocks import Resources, partitions_of
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import partitions_of
 
 NAMED = 5
 """So many classes are named in a note."""

@@ -21,9 +21,9 @@ from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slot
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.formulas.whole_slots import whole_slots
+from mrdsl.spec.blocks import Stage, dags_of
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import Stage, dags_of
 
 Floats = NDArray[np.float64]
 

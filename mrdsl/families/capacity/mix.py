@@ -17,9 +17,9 @@ from mrdsl.families.capacity.slot_sizes import SlotSizes, has_vectors, slot_size
 from mrdsl.families.capacity.spot import kept_work
 from mrdsl.families.capacity.wholeness import wholeness_of
 from mrdsl.formulas.estimates import stage_counts
+from mrdsl.spec.blocks import Stage, dags_of
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import Stage, dags_of
 
 
 @dataclass(frozen=True)

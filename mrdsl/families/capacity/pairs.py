@@ -18,9 +18,8 @@ from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slot
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.formulas.whole_slots import whole_slots
+from mrdsl.spec.blocks import ONE, OnType, any_rows, any_stages, shared_rows, stages_of
 from mrdsl.spec.columns import column
-from mrdsl.spec.machines import ONE, OnType, any_rows, shared_rows
-from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

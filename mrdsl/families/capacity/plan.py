@@ -22,7 +22,7 @@ from mrdsl.families.capacity.packing import Packing
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.stages import Stage
+from mrdsl.spec.blocks import Stage
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Graph

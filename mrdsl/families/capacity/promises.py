@@ -11,16 +11,14 @@ from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity.class_bounds import class_bounds_of
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.spec.columns import names_of
-from mrdsl.spec.comparisons import Bound, bounds_in
+from mrdsl.spec.columns import matching, names_of
 from mrdsl.spec.expression import quantities_in
-from mrdsl.spec.matching import matching
 from mrdsl.spec.schema import PERCENTILES
-from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.spec import Bound, Constraint, Spec, bounds_in
 
 if TYPE_CHECKING:
     from mrdsl.families.capacity.plan import CapacityPlan
-    from mrdsl.spec.simulated_plan import Simulation
+    from mrdsl.spec.blocks import Simulation
 
 KEPT = "kept"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.families.capacity.facts import CapacityFacts, VmType
-from mrdsl.spec.blocks import Reserved
+from mrdsl.spec.blocks import Reserved, any_rows
 from mrdsl.spec.columns import Columns, parts_of
-from mrdsl.spec.machines import any_rows
 from mrdsl.spec.spec import Spec
 
 

@@ -9,7 +9,7 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import times_of_classes
 from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.verdicts import judge_share
-from mrdsl.spec.options import SIMULATION, require_options
+from mrdsl.spec.declared import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 

@@ -28,9 +28,8 @@ from mrdsl.simulation.planned import (
 from mrdsl.simulation.promises import Promised, promised
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
-from mrdsl.spec.comparisons import tightest
-from mrdsl.spec.simulated_plan import Simulation
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.blocks import Simulation
+from mrdsl.spec.spec import Spec, tightest
 
 
 def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:

@@ -10,7 +10,7 @@ from mrdsl.families.capacity.market import Market
 from mrdsl.families.capacity.pairs import Pairs, described_on, on_rows
 from mrdsl.formulas import interruptions, mapreduce
 from mrdsl.formulas.profiles import profile_of
-from mrdsl.spec.stages import any_stages, stages_of
+from mrdsl.spec.blocks import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 

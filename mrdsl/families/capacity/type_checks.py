@@ -13,9 +13,8 @@ from mrdsl.families.capacity.class_bounds import limit_of_time
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.shape import has_slots_for_all
 from mrdsl.formulas.stage_checks import at_path
-from mrdsl.spec.columns import Columns, names_of, parts_of
-from mrdsl.spec.machines import ONE, any_rows, shared_rows
-from mrdsl.spec.matching import matching
+from mrdsl.spec.blocks import ONE, any_rows, shared_rows
+from mrdsl.spec.columns import Columns, matching, names_of, parts_of
 from mrdsl.spec.spec import Spec
 
 NAMED = 3

@@ -8,7 +8,7 @@ from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.type_checks import distinct_classes, may_use
 from mrdsl.formulas.stage_checks import at_path
-from mrdsl.spec.machines import ONE, any_rows
+from mrdsl.spec.blocks import ONE, any_rows
 
 
 def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:

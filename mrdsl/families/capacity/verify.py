@@ -20,9 +20,9 @@ from mrdsl.families.capacity.verify_packing import verify_wholeness
 from mrdsl.families.capacity.verify_prices import offered, vm_cost, vms_of
 from mrdsl.families.capacity.verify_promises import about_runs_alone, verify_promises
 from mrdsl.families.capacity.verify_shares import Shares, shares_of, verify_shares
+from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 

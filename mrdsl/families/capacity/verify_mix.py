@@ -11,8 +11,8 @@ from mrdsl.core.rounding import FEASIBILITY
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_prices import paid_in_any_case, vms_of
 from mrdsl.families.capacity.verify_shares import Shares
+from mrdsl.spec.blocks import ONE, any_rows, shared_rows
 from mrdsl.spec.columns import column
-from mrdsl.spec.machines import ONE, any_rows, shared_rows
 from mrdsl.spec.spec import Spec
 
 

@@ -13,11 +13,10 @@ from mrdsl.core.rounding import FEASIBILITY, ROUNDING, SAME_SUM, ceiling, floor
 from mrdsl.families.capacity.evidence import Evidence
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_shares import Shares
+from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.columns import names_of, words
-from mrdsl.spec.comparisons import bounds_in
 from mrdsl.spec.schema import PERCENTILES
-from mrdsl.spec.simulated_plan import Simulation
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec, bounds_in
 
 LENT = 2.0
 """The fewest slots of a job beside others for which Proposition 2.5 bounds its phases."""

@@ -17,8 +17,7 @@ from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify_spot import MOST, Losses, losses_of, pairs_on_fewest_vms, phases
 from mrdsl.families.capacity.verify_types import Rows
 from mrdsl.spec.columns import column, names_of, words
-from mrdsl.spec.comparisons import bounds_in
-from mrdsl.spec.spec import Spec
+from mrdsl.spec.spec import Spec, bounds_in
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

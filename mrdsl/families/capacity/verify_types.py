@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from mrdsl.checking.work import Described, Work, described, estimates, promised, tasks_at_once
 from mrdsl.core.rounding import floor
 from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
 from mrdsl.spec.columns import column, words
-from mrdsl.spec.machines import ONE, any_rows, shared_rows
-from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

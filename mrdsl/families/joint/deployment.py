@@ -10,8 +10,8 @@ from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
 from mrdsl.families.joint.facts import JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan
+from mrdsl.spec.blocks import partitions_of
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import partitions_of
 
 VM = "vm"
 """What the cluster's machines are called, which are of one kind without a name."""

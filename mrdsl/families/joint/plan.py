@@ -16,7 +16,7 @@ from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.formulas.packing import of_one_class
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.stages import Stage
+from mrdsl.spec.blocks import Stage
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Graph

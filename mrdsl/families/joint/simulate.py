@@ -22,7 +22,7 @@ from mrdsl.simulation.planned import (
 )
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
-from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.spec import Spec
 
 

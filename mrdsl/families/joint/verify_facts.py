@@ -14,9 +14,9 @@ from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import JointFacts
 from mrdsl.formulas.typical_days import typical_demand
 from mrdsl.simulation.sampling import stream
+from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, words
 from mrdsl.spec.spec import Spec
-from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 
@@ -135,7 +135,7 @@ class Facts:
 
     def response_limit(self, name: str, limit: float) -> float:
         """Read the tightest limit on a service's response: ``response(s) <= t``, or ``limit`` [s]."""
-        from mrdsl.spec.comparisons import tightest
+        from mrdsl.spec.spec import tightest
 
         found = tightest(self.spec).get(("response", name))
         return limit if found is None else min(limit, found.value)

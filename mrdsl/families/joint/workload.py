@@ -24,8 +24,8 @@ from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slot
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits, slots_per_job
 from mrdsl.formulas.whole_slots import whole_slots
+from mrdsl.spec.blocks import Stage, dags_of
 from mrdsl.spec.columns import column, names_of
-from mrdsl.spec.stages import Stage, dags_of
 
 if TYPE_CHECKING:
     from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts, Service

@@ -25,8 +25,7 @@ from mrdsl.core.reading import UnreadableError, read_bytes
 from mrdsl.core.result import Limits
 from mrdsl.core.toml_text import Path, TomlError, TomlText, read_toml
 from mrdsl.exchange.text import decode
-from mrdsl.spec.declared import python_number_mistake
-from mrdsl.spec.options import LIMITS, SEED
+from mrdsl.spec.declared import LIMITS, SEED, python_number_mistake
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 from mrdsl.sweeping.cells import Axis, axis_of, seeds_of

@@ -19,11 +19,10 @@ from mrdsl.families.capacity.methods.search import Wanted, aim
 from mrdsl.families.capacity.methods.trials import Cell, quantile
 from mrdsl.families.capacity.promises import Promise
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Simulation, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.schema import Range, Source
 from mrdsl.spec.simulated import Stragglers
-from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Constraint, Method
 from studies import capacity_promised as studies
 from tests.families.capacity.capacity_specs import capacity

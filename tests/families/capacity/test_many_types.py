@@ -23,8 +23,7 @@ from mrdsl.families.capacity.methods.refusals import serves
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.mix import Mix, mix_of, of_lanes
 from mrdsl.solving import array_answer
-from mrdsl.spec.blocks import OnDemand, Slots
-from mrdsl.spec.machines import OnType, Spot
+from mrdsl.spec.blocks import OnDemand, OnType, Slots, Spot
 from tests.families.capacity.type_specs import best_by_trying, best_of, random_types
 
 SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data" / "cloud"

@@ -16,7 +16,7 @@ from mrdsl.families.capacity.methods.trials import Cell, Placement, Trials
 from mrdsl.families.capacity.promises import Promise
 from mrdsl.families.capacity.simulate import held_of
 from mrdsl.simulation.verdicts import judge_share
-from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.blocks import Simulation
 
 TEXT = """problem capacity "Promised"
 seed = {seed}

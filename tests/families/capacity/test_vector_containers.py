@@ -16,8 +16,7 @@ from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.slots_by_vector import _in_any_place
 from mrdsl.families.capacity.verify import verify
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Coefficients, OnDemand, Slots
-from mrdsl.spec.machines import Container, Resources
+from mrdsl.spec.blocks import Coefficients, Container, OnDemand, Resources, Slots
 from mrdsl.spec.schema import Range
 from tests.families.capacity.capacity_oracle import estimate
 from tests.formulas.test_vector_packing import fewest

@@ -32,10 +32,8 @@ from mrdsl.planning.verified_plans import verify as verify_saved
 from mrdsl.simulation.planned import scenario_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Coefficients, OnDemand, Slots
-from mrdsl.spec.machines import OnType
+from mrdsl.spec.blocks import Coefficients, OnDemand, OnType, Simulation, Slots
 from mrdsl.spec.schema import Range
-from mrdsl.spec.simulated_plan import Simulation
 from tests.families.capacity.capacity_oracle import estimate
 from tests.families.capacity.capacity_specs import capacity, random_class, reference
 from tests.families.capacity.type_specs import random_types

@@ -23,8 +23,7 @@ from mrdsl.families.capacity.simulate import held_of
 from mrdsl.formulas import mapreduce, sizing
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.simulation.verdicts import confidence_of_each, jobs_to_show
-from mrdsl.spec.blocks import GUARANTEES
-from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.blocks import GUARANTEES, Simulation
 from mrdsl.spec.spec import Spec
 
 MISSES = 91.25

@@ -12,7 +12,7 @@ from mrdsl.simulation.engine.scenario import Scenario, Seen, load_of, run_once
 from mrdsl.simulation.planned import Held, groups_of, scenario_of
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
-from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.blocks import Simulation
 
 Times = Sequence[Sequence[float]]
 """The completion times of a class's jobs [s], run by run."""
