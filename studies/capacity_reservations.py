@@ -22,7 +22,7 @@ from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.shape import contracts
-from mrdsl.formulas.typical_days import typical_demand
+from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.columns import column

@@ -14,7 +14,7 @@ ENTRY = {"capacity": ("verify", "quantities")}
 """The modules of a family that check and value plans, where there are more than ``verify``."""
 SHARED = ("mrdsl.core", "mrdsl.spec", "mrdsl.checking", "mrdsl.exchange")
 """What anybody may read: the facts as they are written, in specs and files, and the formulas for verification alone."""
-DRAWN = ("mrdsl.formulas.typical_days", "mrdsl.simulation.sampling")
+DRAWN = ("mrdsl.formulas.workloads", "mrdsl.simulation.sampling")
 """What draws numbers from a seed: they are facts that a seed stands for, and another program draws other ones."""
 VALUES = ("facts", "plan", "mixture", "packing", "evidence")
 """Modules whose dataclasses are what is checked; what else stands there is not followed."""

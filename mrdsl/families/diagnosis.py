@@ -13,7 +13,7 @@ from mrdsl.core import units
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.families import family as family_named
 from mrdsl.families import family_names
-from mrdsl.formulas.price_checks import implausible_prices
+from mrdsl.formulas.profiles import implausible_prices
 from mrdsl.spec.columns import names_of
 from mrdsl.spec.declared import METHOD_OPTIONS, SEED, Mistake, described, python_number_mistake
 from mrdsl.spec.spec import Constraint, Goal, Method, Spec, asked_where

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mrdsl.core.rounding import SAME_SUM
-from mrdsl.formulas.mapreduce import Coefficients, Flags, Floats, phase
-from mrdsl.formulas.single_job import fewest_vms
+from mrdsl.formulas.mapreduce import Coefficients, Flags, Floats, fewest_vms, phase
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from math import isqrt
 import numpy as np
 
 from mrdsl.core.rounding import SAME_SUM, ceiling
-from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
-from mrdsl.formulas.single_job import reduce_phase, smooth
+from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile, reduce_phase, smooth
 
 
 @dataclass(frozen=True)

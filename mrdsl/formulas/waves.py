@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 
 from mrdsl.core.rounding import ceiling
-from mrdsl.formulas.single_job import fewest_vms, reduce_phase, smooth
+from mrdsl.formulas.mapreduce import fewest_vms, reduce_phase, smooth
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mrdsl.formulas.packing import pack
-from mrdsl.formulas.pattern_generation import Size, dearest, generated_patterns
+from mrdsl.formulas.packing import Size, dearest, generated_patterns, pack
 
 Vector = tuple[Fraction, Fraction]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.rounding import SAME_SUM, ceiling, floor
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, has_own_slots, is_common, is_fifo, sizes_of
-from mrdsl.formulas import mapreduce, scaling, wave_estimates
+from mrdsl.formulas import mapreduce, wave_estimates
 from mrdsl.formulas.estimates import LEAST_LENT, is_even, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.profiles import profile_of
@@ -41,7 +41,7 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
     keeps slots of its own that would do too, for jobs of exactly the average work; (2) leaves room for those of more.
     """
     classes, growth = facts.classes, growth_of(facts)
-    profile = scaling.scaled(profile_of(classes), growth) if (growth != 1.0).any() else profile_of(classes)
+    profile = mapreduce.scaled(profile_of(classes), growth) if (growth != 1.0).any() else profile_of(classes)
     times = wave_estimates.midpoints(
         profile,
         column(classes, "map.min"),

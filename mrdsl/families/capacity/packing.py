@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from mrdsl.core.result import Table
 from mrdsl.families.capacity.slot_sizes import SlotSizes
-from mrdsl.formulas.packing import Packed, pack
-from mrdsl.formulas.pattern_generation import Size, units_of
+from mrdsl.formulas.packing import Packed, Size, pack, units_of
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 
 from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.mix import Mix
-from mrdsl.formulas.slot_pairs import Pair, efficient_pairs
+from mrdsl.formulas.whole_slots import Pair, efficient_pairs
 
 MOST = 120
 """So many pairs besides the fewest VMs' are looked at, of all classes and lanes together."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mrdsl.core.lazy import kept
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.pairs import Floats, fits_by_container, slots_on_types, staged
-from mrdsl.formulas.pattern_generation import Size
+from mrdsl.formulas.packing import Size
 from mrdsl.spec.columns import column
 
 RESOURCES = ("cores", "memory")

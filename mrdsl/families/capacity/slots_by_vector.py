@@ -19,8 +19,8 @@ from mrdsl.core.rounding import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.mix import Mix
-from mrdsl.formulas.pattern_generation import Size
-from mrdsl.formulas.slot_pairs import efficient_pairs
+from mrdsl.formulas.packing import Size
+from mrdsl.formulas.whole_slots import efficient_pairs
 
 MOST = 400
 """So many pairs in whole slots are looked at, of all classes and lanes together."""

@@ -12,7 +12,7 @@ from mrdsl.checking.fewest import fewest_vms
 from mrdsl.checking.work import Work, described, estimates, promised, tasks_at_once
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import JointFacts
-from mrdsl.formulas.typical_days import typical_demand
+from mrdsl.formulas.workloads import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, words

@@ -19,7 +19,7 @@ from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.facts import SLOTS
 from mrdsl.families.joint.quantities import response_limits
 from mrdsl.families.joint.whole_slots import wholeness_of
-from mrdsl.formulas import service
+from mrdsl.formulas import workloads
 from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.sizing import SlotLimits, slots_per_job
@@ -84,11 +84,11 @@ class Queues:
     @cached_property
     def rate_per_vm(self) -> Floats:
         """The rate that one VM may take within the response bound: ``mu - 1 / G = -F / G``, (49)."""
-        return service.rate_per_vm(self.service_rate, self.delay, self.response)
+        return workloads.rate_per_vm(self.service_rate, self.delay, self.response)
 
     def mean_response(self, rate: Floats, vms: Floats) -> Floats:
         """(2): the mean response at ``rate`` on ``vms`` VMs [s]; NaN where there is no VM."""
-        return service.mean_response(self.service_rate, rate, vms, self.delay)
+        return workloads.mean_response(self.service_rate, rate, vms, self.delay)
 
 
 @dataclass(frozen=True)

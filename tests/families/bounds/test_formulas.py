@@ -17,8 +17,7 @@ from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.methods.formulas import formulas
 from mrdsl.families.bounds.verify import measure, quantity, verify
 from mrdsl.formulas import sizing, waves
-from mrdsl.formulas.completion_constraints import completion, ratio
-from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.mapreduce import Coefficients, completion_expression, deadline_constraint
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.spec import Goal, Spec
@@ -202,9 +201,11 @@ def test_a_deadline_constraint_is_the_completion_time():
     for jobs, maps, reduces in ((1, 10.0, 10.0), (2, 20.0, 10.0), (1, 20.0, 4.0), (1, 8.0, 24.0)):
         model = pyomo.ConcreteModel()
         model.maps, model.reduces = pyomo.Var(initialize=maps), pyomo.Var(initialize=reduces)
-        time = pyomo.value(completion(work, 0, jobs, model.maps, model.reduces))
+        time = pyomo.value(completion_expression(work, 0, jobs, model.maps, model.reduces))
         assert time == pytest.approx(400 * jobs / maps + 120 * jobs / reduces + 5)
-        assert pyomo.value(ratio(work, 0, jobs, model.maps, model.reduces, deadline)) == (time <= deadline)
+        assert pyomo.value(deadline_constraint(work, 0, jobs, model.maps, model.reduces, deadline)) == (
+            time <= deadline
+        )
 
 
 def test_equations_3_16_to_3_18_for_one_job():

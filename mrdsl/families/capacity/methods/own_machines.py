@@ -1,7 +1,7 @@
 """The step of ``direct`` that makes jobs and VMs whole where no VM is shared: every class on machines of its own.
 
 At given prices of the VMs of each lane the classes are apart, and each one's cheapest whole machines are found by
-dynamic programming (:mod:`mrdsl.formulas.own_machines`). At the prices of the relaxation, whatever they are worth,
+dynamic programming (:mod:`mrdsl.formulas.knapsack`). At the prices of the relaxation, whatever they are worth,
 these add up to a bound on every plan (Geoffrion 1974, *Lagrangean relaxation for integer programming*), no lower than
 the relaxation's own. A plan begins at the relaxed one rounded, and at those machines; then one class after another
 takes the machines that are cheapest beside all others', until none can do better.
@@ -19,7 +19,7 @@ from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, cheapest, dual_bound, wanted
 from mrdsl.families.capacity.methods.rents import Rents
 from mrdsl.families.capacity.methods.whole_placements import rounded
-from mrdsl.formulas.own_machines import cheapest_mixes, costs_alone, worth_mixing
+from mrdsl.formulas.knapsack import cheapest_mixes, costs_alone, worth_mixing
 
 MOST_JOBS = 200
 """Classes of no more jobs are placed by dynamic programming over their numbers; of more, on one lane each."""

@@ -25,8 +25,7 @@ from mrdsl.families.capacity.packing import Held, PackedLane, Packing, assigned,
 from mrdsl.families.capacity.slot_choices import Choices, choices_of_instance, choices_of_mix, steps
 from mrdsl.families.capacity.slot_sizes import SlotSizes
 from mrdsl.families.capacity.spare_slots import limited_classes
-from mrdsl.formulas.packing import Counts, Packed, maximal_patterns, pack, without_surplus
-from mrdsl.formulas.pattern_generation import Size, generated_patterns
+from mrdsl.formulas.packing import Counts, Packed, Size, generated_patterns, maximal_patterns, pack, without_surplus
 
 MOST_PATTERNS = 3_000
 ALL, SOME, BOUND = "all", "some", "bound"

@@ -1,0 +1,111 @@
+"""Web workloads and data transfer: response times, transfer times and typical days."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.core.units import DAY, HOUR
+
+Floats = NDArray[np.float64]
+Number = float | Floats
+
+
+def mean_response(service_rate: Number, rate: Number, vms: Number, delay: Number = 0.0) -> Floats:
+    """Mean response of an M/G/1 processor-sharing queue on each of ``vms`` VMs behind a delay: (2).
+
+    ``1 / (mu - x / v) + L``; it depends on the service times through their mean alone. Infinite where the VMs are
+    saturated, NaN where there is no VM.
+    """
+    mu, x, v = (np.asarray(each, dtype=np.float64) for each in (service_rate, rate, vms))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spare = mu - x / v
+        response = np.where(spare > 0.0, 1.0 / spare + delay, inf)
+    return np.where(v > 0.0, response, nan)
+
+
+def rate_per_vm(service_rate: Number, delay: Number, response: Number) -> Floats:
+    """The rate that one VM may take within a bound on the mean response: ``mu - 1 / (R - L)``, (49).
+
+    At or below zero (minus infinity where ``R <= L``): no number of VMs meets the bound, which the paper leaves unsaid.
+    """
+    allowed = np.asarray(response, dtype=np.float64) - delay
+    with np.errstate(divide="ignore"):
+        return np.where(allowed > 0.0, service_rate - 1.0 / np.where(allowed > 0.0, allowed, 1.0), -inf)
+
+
+def reduce_share(map_tasks: float, reduce_tasks: float, block: float, intermediate: float) -> float:
+    """RDS: the bytes that one reduce task must fetch, 0 where a job has no reduce tasks.
+
+    ``block`` is the input of one map task in B, ``intermediate`` the bytes out of the map phase per byte in (MtoR).
+    """
+    if reduce_tasks == 0:
+        return 0.0
+    return map_tasks * block * intermediate / reduce_tasks
+
+
+def placement_time(map_tasks: Any, block: float, speed: float) -> Any:
+    """DPT, eq. (5): seconds until one VM holds the blocks of its ``map_tasks`` (a number or an array)."""
+    return map_tasks * (block / speed)
+
+
+def shuffle_time(
+    map_tasks: Any, reduce_tasks: Any, block: float, intermediate: float, fetched: float, speed: float
+) -> Any:
+    """DSHT, eq. (6): seconds in which one VM sends what its map tasks made and receives what its reduce tasks read.
+
+    ``fetched`` is :func:`reduce_share`. Only for jobs that have reduce tasks: without any, nothing is shuffled,
+    although (6) as printed still counts the sending.
+    """
+    return map_tasks * (block * intermediate / speed) + reduce_tasks * (fetched / speed)
+
+
+DAYS = 12
+SAMPLE = 600.0
+"""Seconds between two samples of a day."""
+_NIGHT = 0.25
+_PEAKS = ((11.0, 1.75, 0.75), (16.0, 2.5, 0.7))
+"""Hour, width in hours and height of each peak above the night."""
+
+
+def sampled_days(draw: np.random.RandomState) -> Floats:
+    """Twelve days of 144 samples each, relative to the day's own peak; shape (DAYS, 144)."""
+    hours = np.arange(0.0, DAY, SAMPLE) / HOUR
+    levels = np.full((DAYS, len(hours)), _NIGHT)
+    for center, width, height in _PEAKS:
+        moved = center + draw.normal(0.0, 0.5, (DAYS, 1))
+        scaled = height * (1.0 + draw.normal(0.0, 0.2, (DAYS, 1)))
+        away = (hours - moved + 12.0) % 24.0 - 12.0
+        levels = levels + scaled * np.exp(-0.5 * (away / width) ** 2)
+    rough = levels * (1.0 + draw.normal(0.0, 0.03, levels.shape))
+    relative: Floats = rough / rough.max(axis=1, keepdims=True)
+    return relative
+
+
+def typical_demand(draw: np.random.RandomState, shifts: Floats, periods: int, period: float, noise: float) -> Floats:
+    """Demand relative to each unit's peak, shape (periods, units): a day of its own, its time zone, white noise.
+
+    ``shifts`` (units,) in seconds: a unit that is ahead has its day earlier. ``noise`` is the standard deviation of
+    the relative error of a period's prediction; demand is never below 0.
+    """
+    days = sampled_days(draw)
+    mine = days[draw.randint(0, DAYS, len(shifts), dtype=np.int64)]
+    average = _averages(mine, shifts, periods, period)
+    return np.maximum(average * (1.0 + noise * draw.standard_normal(average.shape)), 0.0)
+
+
+def _averages(days: Floats, shifts: Floats, periods: int, period: float) -> Floats:
+    """The mean of each unit's day over every period, between the samples by their running sum."""
+    samples = days.shape[1]
+    so_far = np.concatenate([np.zeros((len(days), 1)), np.cumsum(days, axis=1)], axis=1)
+    edges = np.arange(periods + 1)[:, None] * period + shifts
+    whole, within = np.divmod(edges, DAY)
+    place = within / SAMPLE
+    left = np.minimum(place.astype(int), samples - 1)
+    rows = np.arange(len(days))
+    until = whole * so_far[:, -1] + so_far[rows, left] + (place - left) * days[rows, left]
+    mean: Floats = np.diff(until, axis=0) * SAMPLE / period
+    return mean
