@@ -10,8 +10,7 @@ from typing import Any
 from mrdsl.contracts.family import Family, QuantityKind
 from mrdsl.core import units
 from mrdsl.editor.assist import Context, before, context_at
-from mrdsl.editor.scanning import first_words
-from mrdsl.editor.written import Written
+from mrdsl.editor.written import Written, first_words
 from mrdsl.families import family_names, summary
 from mrdsl.language import tree
 from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
