@@ -151,7 +151,7 @@ def quantity(text: str, *, currency: str = "") -> float:
     ``currency`` where that is given. Fields with a unit take such texts themselves. Raises MrdslError for any other
     text.
     """
-    from mrdsl.language.quantities import quantity as run
+    from mrdsl.language.items import quantity as run
 
     return run(text, currency=currency)
 

@@ -14,12 +14,11 @@ from mrdsl.editor.written import Opened, Written, blocks_around
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names, summary
 from mrdsl.language import tree
-from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
+from mrdsl.language.block_context import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import RANDOM_EXAMPLES
 from mrdsl.language.formatting import value_text
 from mrdsl.language.scope import AUTO
-from mrdsl.language.vocabulary import Vocabulary, vocabulary
-from mrdsl.language.written_words import name_text
+from mrdsl.language.vocabulary import Vocabulary, name_text, vocabulary
 from mrdsl.spec.declared import DISTRIBUTIONS
 from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item, Node

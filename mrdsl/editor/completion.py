@@ -13,11 +13,10 @@ from mrdsl.editor.assist import Context, before, context_at
 from mrdsl.editor.written import Written, first_words
 from mrdsl.families import family_names, summary
 from mrdsl.language import tree
-from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
+from mrdsl.language.block_context import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import FUNCTIONS
 from mrdsl.language.requirements import WORD
-from mrdsl.language.vocabulary import vocabulary
-from mrdsl.language.written_words import name_text
+from mrdsl.language.vocabulary import name_text, vocabulary
 from mrdsl.solving import registry
 from mrdsl.spec.declared import DISTRIBUTIONS
 from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS

@@ -18,9 +18,9 @@ from mrdsl.contracts.family import SENSES
 from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Span
 from mrdsl.language import tree
-from mrdsl.language.own_quantities import is_let
 from mrdsl.language.parameters import is_param
 from mrdsl.language.parsing import parse
+from mrdsl.language.plan_expressions import is_let
 from mrdsl.language.tree import unquote
 
 _TEXT, _COMMENT = r'"(?:\\.|[^"\\\n])*"?', r"#[^\n]*"

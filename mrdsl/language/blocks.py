@@ -7,8 +7,15 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
 from mrdsl.language import tree
-from mrdsl.language.block_context import BlockContext
-from mrdsl.language.block_mistakes import duplicate, meant_item, require, stray_statement, unknown_block, unknown_item
+from mrdsl.language.block_context import (
+    BlockContext,
+    duplicate,
+    meant_item,
+    require,
+    stray_statement,
+    unknown_block,
+    unknown_item,
+)
 from mrdsl.language.items import convert, plain_number
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.vocabulary import Vocabulary, vocabulary

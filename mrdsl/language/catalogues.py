@@ -23,7 +23,7 @@ from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import note_currency
 from mrdsl.language.generators import collect
 from mrdsl.language.items import convert
-from mrdsl.language.row_requirements import Attribute, Rows, kept_rows, split
+from mrdsl.language.requirements import Attribute, Rows, kept_rows, split
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.table_heads import NAME_COLUMN, attribute
 from mrdsl.language.tables import resolve_table

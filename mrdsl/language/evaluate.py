@@ -13,8 +13,7 @@ from mrdsl.core.diagnostics import Related, did_you_mean, is_printable, nearest,
 from mrdsl.core.rounding import ceiling, floor
 from mrdsl.core.units import NUMBER, Dimension
 from mrdsl.language import tree
-from mrdsl.language.random_values import OutOfRangeError
-from mrdsl.language.scope import MistakeError, Scope, Value, Word
+from mrdsl.language.scope import MistakeError, OutOfRangeError, Scope, Value, Word
 from mrdsl.spec.declared import DISTRIBUTIONS, LARGEST, LARGEST_REASON, LARGEST_WHOLE, LISTS, WHOLE_REASON, problem_of
 from mrdsl.spec.schema import Distribution
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Span, error
 from mrdsl.language import tree
-from mrdsl.language.block_context import BlockContext
-from mrdsl.language.block_mistakes import meant_item, require, stray_statement, unknown_block, unknown_item
+from mrdsl.language.block_context import BlockContext, meant_item, require, stray_statement, unknown_block, unknown_item
 from mrdsl.language.items import convert
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.vocabulary import vocabulary

@@ -1,4 +1,4 @@
-"""``solve with METHOD { options }``."""
+"""Statements that appear once: ``solve with METHOD { options }``, problem, objective and seed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,22 @@ from mrdsl.language.block_context import BlockContext
 from mrdsl.language.blocks import ItemSpans
 from mrdsl.language.items import convert
 from mrdsl.language.scope import MistakeError, Scope
-from mrdsl.language.single_statements import report_repeats
 from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE, Method
+
+
+def report_repeats(
+    found: Sequence[tree.Block | tree.Goal] | Sequence[tree.Assignment],
+    message: str,
+    hint: str,
+    scope: Scope,
+    first: str = "the first one is here",
+) -> None:
+    """Reports every statement after the first one, with the first one's place."""
+    for again in found[1:]:
+        related = Related(first, scope.span(found[0].words[0]))
+        scope.report.add(error("duplicate", message, scope.span(again.words[0]), hint, related))
 
 
 def options_of(method: str, family: str) -> Mapping[str, Item]:

@@ -16,7 +16,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
 from mrdsl.language import tree
 from mrdsl.language.grammar import MAX_NESTING, grammar
-from mrdsl.language.habits import comma_in_number, money_sign, words_between
+from mrdsl.language.vocabulary import comma_in_number, money_sign, words_between
 
 MAX_SYNTAX_ERRORS = 50
 _ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER")

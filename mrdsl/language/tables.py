@@ -20,7 +20,7 @@ from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
-from mrdsl.language.row_requirements import Attribute, Rows, asked_words, kept_rows, split
+from mrdsl.language.requirements import Attribute, Rows, asked_words, kept_rows, split
 from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.spec.columns import Columns, optional_block

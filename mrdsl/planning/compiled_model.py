@@ -17,7 +17,7 @@ from mrdsl.planning.solve_spec import compile_model, solve
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from mrdsl.language.updating import Updater
+    from mrdsl.language.loading import Updater
 
 
 class CompiledModel:
@@ -106,7 +106,7 @@ class CompiledModel:
         return {**self.__dict__, "_model": None, "_updater": None}
 
     def _reader(self) -> Updater:
-        from mrdsl.language.updating import Updater
+        from mrdsl.language.loading import Updater
 
         if self._updater is None:
             spec = self._spec

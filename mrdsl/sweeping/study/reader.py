@@ -290,7 +290,7 @@ class _Reader:
         def read(path: Path, value: Any) -> float | None:
             number = value
             if isinstance(value, str):
-                from mrdsl.language.quantities import item_from_text
+                from mrdsl.language.items import item_from_text
 
                 try:
                     number = item_from_text(name, item, value, "")
