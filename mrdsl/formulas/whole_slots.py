@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.rounding import SAME_SUM, ceiling
+from mrdsl.formulas.estimates import SlotLimits
 from mrdsl.formulas.mapreduce import Coefficients, Floats, phase
-from mrdsl.formulas.sizing import SlotLimits
 
 STEPS = 100_000
 """So many numbers are looked at on each side. With c slots of the searched kind on a VM and v VMs for fractions, all
@@ -57,7 +57,7 @@ def whole_slots(
 ) -> tuple[Floats, Floats]:
     """Whole map and reduce slots of one job that meet its deadline on the fewest VMs; elementwise on arrays.
 
-    ``fractions`` are those of :func:`mrdsl.formulas.sizing.slots_per_job`, which are the least without wholeness, and
+    ``fractions`` are those of :func:`mrdsl.formulas.estimates.slots_per_job`, which are the least without wholeness, and
     ``limits`` whole numbers; where the most slots are a fraction, the next whole number does no more than that.
     Infinite where the fractions are. Of pairs that take the same VMs, the one with the fewest slots of the kind of
     which a VM hosts fewer, of map slots where it hosts as many of both.

@@ -1,4 +1,4 @@
-"""Web workloads and data transfer: response times, transfer times and typical days."""
+"""Web workloads, data transfer and interruptions: response times, transfer times, typical days, lost work."""
 
 from __future__ import annotations
 
@@ -109,3 +109,43 @@ def _averages(days: Floats, shifts: Floats, periods: int, period: float) -> Floa
     until = whole * so_far[:, -1] + so_far[rows, left] + (place - left) * days[rows, left]
     mean: Floats = np.diff(until, axis=0) * SAMPLE / period
     return mean
+
+
+MOST_LOST = 0.5
+"""Beyond this part of the work the first order says nothing: no job is planned on such machines."""
+
+
+def age(avg: Floats, longest: Floats) -> Floats:
+    """How long the task in a busy slot has run on average [s]: ``(avg^2 + var) / (2 avg)``; 0 for tasks of 0 s.
+
+    ``var`` is that of times spread evenly up to the longest, at most what any times between 0 and the longest have.
+    """
+    return _age(avg, spread(avg, longest))
+
+
+def age_of_two(avg: tuple[Floats, Floats], longest: tuple[Floats, Floats]) -> Floats:
+    """:func:`age` of tasks of two parts one after the other, such as a shuffle and a reduce."""
+    variance = spread(avg[0], longest[0]) + spread(avg[1], longest[1])
+    return _age(avg[0] + avg[1], variance)
+
+
+def spread(avg: Floats, longest: Floats) -> Floats:
+    """The variance of times with this average that reach up to the longest [s^2]."""
+    beyond = np.maximum(longest - avg, 0.0)
+    return np.minimum(beyond**2 / 3.0, avg * beyond)
+
+
+def lost(
+    rate: float, ages: tuple[Floats, Floats], times: tuple[Floats, Floats], kept_on_machine: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """The parts of the map and of the reduce work that are lost, at most 1.
+
+    ``ages`` and ``times``: of a running task, and of the whole phase, for map and reduce [s]. ``kept_on_machine``:
+    where map output lies on the machine that made it and is still needed.
+    """
+    output = np.where(kept_on_machine, times[0] / 2.0 + times[1], 0.0)
+    return np.minimum(rate * (ages[0] + output), 1.0), np.minimum(rate * ages[1], 1.0)
+
+
+def _age(avg: Floats, variance: Floats) -> Floats:
+    return np.divide(avg**2 + variance, 2.0 * avg, out=np.zeros_like(avg + variance), where=avg > 0.0)

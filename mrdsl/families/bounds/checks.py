@@ -57,7 +57,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     if not minimizes_slots(spec):
         return
     from mrdsl.families.bounds.estimates import estimates_of, guaranteed
-    from mrdsl.formulas.sizing import earliest
+    from mrdsl.formulas.estimates import earliest
 
     estimates = estimates_of(spec.facts)
     profile = estimates.profile

@@ -123,7 +123,7 @@ def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:
 
 
 def _grown(node: JobClass, growth: float) -> JobClass:
-    """A class whose phases are those of its data: what ``formulas.scaling`` does to its profile."""
+    """A class whose phases are those of its data: what ``mapreduce.scaled`` does to its profile."""
     if growth == 1.0 or node.map is None:
         return node
     grown = replace(node, map=replace(node.map, tasks=max(1, int(ceiling(node.map.tasks * growth)))))

@@ -16,10 +16,9 @@ from mrdsl.families.capacity.facts import NO, CapacityFacts
 from mrdsl.families.capacity.pairs import pairs_of
 from mrdsl.families.capacity.shape import has_slots_for_all
 from mrdsl.families.capacity.wholeness import wholeness_of
-from mrdsl.formulas import mapreduce, sizing
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
+from mrdsl.formulas import estimates, mapreduce
+from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
-from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.blocks import Stage, dags_of
 from mrdsl.spec.columns import column, names_of
@@ -84,11 +83,11 @@ class Instance:
 
     def kept(self) -> NDArray[np.bool_]:
         """Which promises slots within the limits keep."""
-        return sizing.kept(self.work, self.completion_limit, self.limits)
+        return estimates.kept(self.work, self.completion_limit, self.limits)
 
     def earliest(self) -> Floats:
         """The time of one job with a slot for every task; in the limit of ever more slots where tasks are unknown."""
-        return sizing.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
+        return estimates.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
@@ -98,7 +97,7 @@ class Instance:
         :meth:`kept`. Whole numbers, unless the spec has fractions.
         """
         per_vm = self.map_per_vm, self.reduce_per_vm
-        slots = sizing.slots_per_job(self.work, self.completion_limit, *per_vm, self.limits)
+        slots = estimates.slots_per_job(self.work, self.completion_limit, *per_vm, self.limits)
         if self.wholeness == NO:
             return slots
         return whole_slots(self.work, self.completion_limit, per_vm, self.limits, slots)

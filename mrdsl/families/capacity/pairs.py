@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from mrdsl.core.rounding import floor
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.formulas import sizing
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
+from mrdsl.formulas import estimates
+from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.formulas.mapreduce import Coefficients
-from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.blocks import ONE, OnType, any_rows, any_stages, shared_rows, stages_of
 from mrdsl.spec.columns import column
@@ -85,11 +84,13 @@ class Pairs:
 
     def kept(self) -> Flags:
         """Which promises slots within the limits keep, on types that the class may use."""
-        return np.asarray(self.allowed & sizing.kept(self.work, self.completion_limit, self.limits))
+        return np.asarray(self.allowed & estimates.kept(self.work, self.completion_limit, self.limits))
 
     def slots_per_job(self, whole: bool = False) -> tuple[Floats, Floats]:
         """Theorem 4.1 for every pair, in ``whole`` slots or not; infinite where the promise is not :meth:`kept`."""
-        slots = sizing.slots_per_job(self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits)
+        slots = estimates.slots_per_job(
+            self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits
+        )
         if whole:
             slots = whole_slots(self.work, self.completion_limit, self.per_vm, self.limits, slots)
         return np.where(self.allowed, slots[0], np.inf), np.where(self.allowed, slots[1], np.inf)
@@ -117,11 +118,11 @@ class Pairs:
             self.limits.reduce_most[of_lane] / parts[1],
         )
         per_vm = self.map_per_vm[of_lane], self.reduce_per_vm[of_lane]
-        found = sizing.slots_per_job(work, self.completion_limit, *per_vm, limits)
+        found = estimates.slots_per_job(work, self.completion_limit, *per_vm, limits)
         if whole:
             found = whole_slots(work, self.completion_limit, per_vm, limits, found)
         possible = self.allowed[of_lane] & (kept[0] > 0.0) & (kept[1] > 0.0)
-        possible &= sizing.kept(work, self.completion_limit, limits)
+        possible &= estimates.kept(work, self.completion_limit, limits)
         return np.where(possible, found[0], np.inf), np.where(possible, found[1], np.inf)
 
 

@@ -1,4 +1,4 @@
-"""What of a class's slots on spot VMs does lost work anew: see :mod:`mrdsl.formulas.interruptions`."""
+"""What of a class's slots on spot VMs does lost work anew: see :mod:`mrdsl.formulas.workloads`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.market import Market
 from mrdsl.families.capacity.pairs import Pairs, described_on, on_rows
-from mrdsl.formulas import interruptions, mapreduce
+from mrdsl.formulas import mapreduce, workloads
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.spec.blocks import any_stages, stages_of
 
@@ -33,9 +33,9 @@ def kept_work(
         known = tuple(
             np.where(np.isnan(age[lane.vm]), time / 2.0, age[lane.vm]) for age, time in zip(ages, times, strict=True)
         )
-        gone = interruptions.lost(lane.interruptions, (known[0], known[1]), times, on_machine)
+        gone = workloads.lost(lane.interruptions, (known[0], known[1]), times, on_machine)
         for part, lost in zip(kept, gone, strict=True):
-            part[number] = np.where(lost <= interruptions.MOST_LOST, 1.0 - lost, 0.0)
+            part[number] = np.where(lost <= workloads.MOST_LOST, 1.0 - lost, 0.0)
     return kept[0], kept[1]
 
 
@@ -66,9 +66,9 @@ def _ages(facts: CapacityFacts) -> tuple[Floats, Floats]:
 
 def _ages_at(classes: object, speed: Floats) -> tuple[Floats, Floats]:
     profile = mapreduce.faster(profile_of(classes), speed)  # type: ignore[arg-type]
-    maps = interruptions.age(profile.map_avg, profile.map_max)
+    maps = workloads.age(profile.map_avg, profile.map_max)
     shuffle = np.nan_to_num(profile.shuffle_avg), np.nan_to_num(profile.shuffle_max)
-    reduces = interruptions.age_of_two(
+    reduces = workloads.age_of_two(
         (np.broadcast_to(shuffle[0], speed.shape), profile.reduce_avg),
         (np.broadcast_to(shuffle[1], speed.shape), profile.reduce_max),
     )
@@ -76,7 +76,7 @@ def _ages_at(classes: object, speed: Floats) -> tuple[Floats, Floats]:
     for index, stages in enumerate(stages_of(classes) if any_stages(classes) else ()):  # type: ignore[arg-type]
         if stages:
             work = np.array([stage.tasks * stage.avg for stage in stages])
-            ages = interruptions.age(np.array([s.avg for s in stages]), np.array([s.max for s in stages]))
+            ages = workloads.age(np.array([s.avg for s in stages]), np.array([s.max for s in stages]))
             maps[:, index] = float(work @ ages / work.sum()) / speed[:, index]
     unknown = np.isnan(profile.map_tasks)
     return np.where(unknown, np.nan, maps), np.where(unknown, np.nan, reduces)

@@ -284,10 +284,10 @@ def _amount(value: float, resource: str) -> str:
 
 
 def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
-    from mrdsl.formulas import sizing
+    from mrdsl.formulas import estimates
 
     pairs = mix.pairs
-    times = sizing.earliest(pairs.work, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
+    times = estimates.earliest(pairs.work, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
     times[~pairs.allowed[:, index]] = float("inf")
     best = int(times.argmin())
     limit, earliest = float(pairs.completion_limit[index]), float(times[best])

@@ -278,8 +278,7 @@ def _unreachable(facts: JointFacts) -> list[Diagnostic]:
 
 
 def _deadlines(facts: JointFacts) -> Iterator[Diagnostic]:
-    from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
-    from mrdsl.formulas.sizing import earliest, kept
+    from mrdsl.formulas.estimates import earliest, estimates_of, guaranteed, kept, slot_limits
 
     work, limits = guaranteed(facts.classes, estimates_of(facts.classes)), slot_limits(facts.classes)
     least = earliest(work, limits.map_most, limits.reduce_most)

@@ -20,9 +20,16 @@ from mrdsl.families.joint.facts import SLOTS
 from mrdsl.families.joint.quantities import response_limits
 from mrdsl.families.joint.whole_slots import wholeness_of
 from mrdsl.formulas import workloads
-from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
+from mrdsl.formulas.estimates import (
+    SlotLimits,
+    estimates_of,
+    guaranteed,
+    slot_limits,
+    slots_per_job,
+    slots_per_vm,
+    stage_counts,
+)
 from mrdsl.formulas.mapreduce import Coefficients
-from mrdsl.formulas.sizing import SlotLimits, slots_per_job
 from mrdsl.formulas.whole_slots import whole_slots
 from mrdsl.spec.blocks import Stage, dags_of
 from mrdsl.spec.columns import column, names_of

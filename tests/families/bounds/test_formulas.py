@@ -16,7 +16,7 @@ from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.methods.formulas import formulas
 from mrdsl.families.bounds.verify import measure, quantity, verify
-from mrdsl.formulas import sizing, waves
+from mrdsl.formulas import estimates, waves
 from mrdsl.formulas.mapreduce import Coefficients, completion_expression, deadline_constraint
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
@@ -126,8 +126,8 @@ def test_more_data_means_more_map_tasks_and_longer_reduce_tasks():
 def test_no_grid_of_slots_beats_the_least_slots(maps, reduces, map_time, reduce_time, constant, slack, fixed):
     work = Coefficients(*(np.array([v]) for v in (maps * map_time, reduces * reduce_time, constant)))
     tasks = np.array([float(maps)]), np.array([float(reduces)])
-    deadline = sizing.earliest(work, *tasks) + (slack - 1.0) * 20.0
-    size = sizing.fixed_reduce if fixed else sizing.least_slots
+    deadline = estimates.earliest(work, *tasks) + (slack - 1.0) * 20.0
+    size = estimates.fixed_reduce if fixed else estimates.least_slots
     map_slots, reduce_slots = (float(part[0]) for part in size(work, deadline, *tasks))
     grid_map, grid_reduce = np.meshgrid(
         np.linspace(1.0, maps, 240), [reduces] if fixed or not reduces else np.linspace(1.0, reduces, 240)

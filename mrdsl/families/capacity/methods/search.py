@@ -20,7 +20,7 @@ from mrdsl.families.capacity.methods.trials import Cell, Placement, Trials, quan
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.promises import Promise, promises_of, without_promises
 from mrdsl.families.capacity.simulate import held_of
-from mrdsl.formulas import mapreduce, sizing
+from mrdsl.formulas import estimates, mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.simulation.verdicts import confidence_of_each, jobs_to_show
 from mrdsl.spec.blocks import GUARANTEES, Simulation
@@ -277,7 +277,7 @@ def safest(search: Search, want: Wanted) -> str | None:
     """The estimate by which a class's start is planned: the upper one where some slots keep it, else the next."""
     instance = search.instance
     for name in reversed(GUARANTEES):
-        if bool(sizing.kept(instance.estimates[name], instance.completion_limit, instance.limits)[want.index]):
+        if bool(estimates.kept(instance.estimates[name], instance.completion_limit, instance.limits)[want.index]):
             return name
     return None
 
