@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mrdsl.core.rounding import SAME_SUM, ceiling, floor
 from mrdsl.formulas import mapreduce

@@ -57,7 +57,7 @@ def whole_slots(
 ) -> tuple[Floats, Floats]:
     """Whole map and reduce slots of one job that meet its deadline on the fewest VMs; elementwise on arrays.
 
-    ``fractions`` are those of :func:`mrdsl.formulas.estimates.slots_per_job`, which are the least without wholeness, and
+    ``fractions`` are those of :func:`mrdsl.formulas.estimates.slots_per_job`, the least without wholeness, and
     ``limits`` whole numbers; where the most slots are a fraction, the next whole number does no more than that.
     Infinite where the fractions are. Of pairs that take the same VMs, the one with the fewest slots of the kind of
     which a VM hosts fewer, of map slots where it hosts as many of both.

@@ -23,11 +23,11 @@ SCRATCH = {
     "core/guarded.py": "a folder for temporary files, and a pipe that leads nowhere",
     "core/guard.py": "the end of a killed command's temporary folder",
     "language/given_tables.py": "a table from Python in a temporary folder",
-    "language/parser_cache.py": "the folder of the parser's tables",
+    "language/grammar.py": "the folder of the parser's tables",
     "core/resources.py": "the data of a zipped package, in a temporary folder",
-    "planning/data_files.py": "the data that a saved plan brings along, in a temporary folder",
+    "planning/saved_specs.py": "the data that a saved plan brings along, in a temporary folder",
     "cli/boundary.py": "the null device, where a standard stream is closed",
-    "cli/printing.py": "the null device, where a reader has left",
+    "cli/outputs.py": "the null device, where a reader has left",
 }
 CALLS = {
     "write_text",

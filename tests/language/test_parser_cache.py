@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mrdsl.core.resources import resource_text
+from mrdsl.language import grammar as cache
 from mrdsl.language import parsing
 from mrdsl.language.grammar import _OPTIONS, grammar
 from mrdsl.language.parsing import fast_parser, parse

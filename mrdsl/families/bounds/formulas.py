@@ -18,6 +18,8 @@ from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.two_jobs import two_jobs_of
 from mrdsl.formulas import wave_estimates
+from mrdsl.formulas.estimates import fixed_reduce as fixed_reduce_slots
+from mrdsl.formulas.estimates import least_slots as fewest_slots
 from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.spec.blocks import dags_of
@@ -54,7 +56,7 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
 
 def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Floats]:
     """The slots of one job of every class that meet its deadline by the guaranteed estimate, as ``sizing`` says."""
-    size = estimates.fixed_reduce if facts.sizing == "fixed_reduce" else estimates.least_slots
+    size = fixed_reduce_slots if facts.sizing == "fixed_reduce" else fewest_slots
     profile = estimates.profile
     deadline = column(facts.classes, "deadline")
     smooth = size(guaranteed(facts, estimates), deadline, profile.map_tasks, profile.reduce_tasks)
