@@ -33,8 +33,8 @@ def spec_of(classes, tasks, word="upper"):
 def evaluation(tasks):
     """The evaluation that confirms a plan: of the upper estimate with six slots in ten, as searches leave them."""
     import mrdsl
+    from mrdsl.families.capacity.methods.calibration import Cell, Trials
     from mrdsl.families.capacity.methods.search import Search, runs_of, wanted_of
-    from mrdsl.families.capacity.methods.trials import Cell, Trials
     from mrdsl.families.capacity.simulate import held_of
     from mrdsl.spec.blocks import Simulation
 

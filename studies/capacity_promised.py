@@ -19,7 +19,7 @@ from mrdsl.core.units import HOUR
 from mrdsl.core.writer import write_text
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.instance import instance_of
-from mrdsl.families.capacity.methods.trials import Cell, Trials
+from mrdsl.families.capacity.methods.calibration import Cell, Trials
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import held_of, simulate_plan
 from mrdsl.formulas import mapreduce

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.families.capacity.mix import mix_of
+from mrdsl.families.capacity.instance import mix_of
 from mrdsl.formulas import workloads
 from mrdsl.simulation.engine.scenario import run_once
 from mrdsl.simulation.planned import Held, scenario_of

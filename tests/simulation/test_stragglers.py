@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mrdsl
-from mrdsl.families.capacity.methods.trials import Cell, Trials, quantile
+from mrdsl.families.capacity.methods.calibration import Cell, Trials, quantile
 from mrdsl.simulation.described import class_of
 from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
 from mrdsl.simulation.engine.samplers import Exponential, Spread, mean_attempt, slowdown

@@ -8,12 +8,10 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
 from mrdsl.core.rounding import ROUNDING, ceiling, floor
 from mrdsl.core.units import MINUTE, show
-from mrdsl.families.capacity.class_bounds import limit_of_time
+from mrdsl.families.capacity.constraints import check_promises, limit_of_time, promises_of
 from mrdsl.families.capacity.facts import CapacityFacts
-from mrdsl.families.capacity.promises import check_promises, promises_of
-from mrdsl.families.capacity.shape import contracts, has_slots_for_all, is_plain
-from mrdsl.families.capacity.type_checks import check_types, find_impossible_types
-from mrdsl.families.capacity.unused_settings import check_unused
+from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
+from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,

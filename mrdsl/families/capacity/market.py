@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
-from mrdsl.families.capacity.shape import contracts
+from mrdsl.families.capacity.forms import contracts
 
 Floats = NDArray[np.float64]
 

@@ -17,20 +17,18 @@ from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
 from mrdsl.core.rounding import PROVEN
-from mrdsl.families.capacity.dominated_lanes import leaves_lanes_out, solved_mix
 from mrdsl.families.capacity.facts import MACHINES, NO
+from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
+from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market, market_of
 from mrdsl.families.capacity.methods.lane_prices import by_type
-from mrdsl.families.capacity.mixture import Bought
 from mrdsl.families.capacity.packing import Held, PackedLane, by_class, joined, packed
-from mrdsl.families.capacity.pairs import slots_on_types
+from mrdsl.families.capacity.pairs import slot_sizes, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.quantities import quantity
-from mrdsl.families.capacity.shape import is_plain
-from mrdsl.families.capacity.slot_sizes import slot_sizes
-from mrdsl.families.capacity.slots_by_vector import in_fractions, slots_by_vector
-from mrdsl.families.capacity.spare_slots import is_exact, limited_classes
+from mrdsl.families.capacity.plan_parts import Bought
+from mrdsl.families.capacity.slot_choices import in_fractions, slots_by_vector
+from mrdsl.families.capacity.verify import quantity
 from mrdsl.spec.spec import Spec
 
 

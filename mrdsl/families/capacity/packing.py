@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import Table
-from mrdsl.families.capacity.slot_sizes import SlotSizes
+from mrdsl.families.capacity.pairs import SlotSizes
 from mrdsl.formulas.packing import Packed, Size, pack, units_of
 
 Floats = NDArray[np.float64]

@@ -13,12 +13,19 @@ from numpy.typing import NDArray
 from mrdsl.core.lazy import ByName
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
 from mrdsl.core.rounding import ceiling
-from mrdsl.families.capacity.class_plan import ClassPlan, StagedClassPlan, class_document, class_plan, of_stages
-from mrdsl.families.capacity.evidence import Calibration
 from mrdsl.families.capacity.facts import NO
-from mrdsl.families.capacity.instance import Floats, Instance
-from mrdsl.families.capacity.mixture import Mixture
+from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.packing import Packing
+from mrdsl.families.capacity.pairs import Floats
+from mrdsl.families.capacity.plan_parts import (
+    Calibration,
+    ClassPlan,
+    Mixture,
+    StagedClassPlan,
+    class_document,
+    class_plan,
+    of_stages,
+)
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
@@ -40,7 +47,7 @@ class CapacityPlan(Plan):
     ``completion_*`` is NaN where the estimate is not known or no job is admitted. ``observed`` is what a simulation of
     the plan saw, by class; empty without one, and ``simulated`` None. Where several types may be rented, or one in more
     ways, ``mix`` says what runs where: VMs and slots are then sums, times those of the slowest jobs of a class.
-    ``wholeness`` is what of it is whole besides jobs and VMs, see :mod:`mrdsl.families.capacity.wholeness`; where slots
+    ``wholeness`` is what of it is whole besides jobs and VMs, see :mod:`mrdsl.families.capacity.forms`; where slots
     are, ``packing`` says which VM holds which.
     ``calibration`` says how promises about runs are kept, where the plan makes any.
     """

@@ -8,8 +8,8 @@ from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.instance import prices_of
 from mrdsl.families.capacity.market import market_of
-from mrdsl.families.capacity.mixture import Bought, Mixture
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
+from mrdsl.families.capacity.plan_parts import Bought, Mixture
 from mrdsl.reporting.report import Shown
 from mrdsl.reporting.text import cell_text
 from mrdsl.spec.spec import Spec

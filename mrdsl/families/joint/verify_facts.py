@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.checking.fewest import fewest_vms
-from mrdsl.checking.work import Work, described, estimates, promised, tasks_at_once
+from mrdsl.checking.work import Work, described, estimates, fewest_vms, promised, tasks_at_once
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.joint.facts import JointFacts
 from mrdsl.formulas.workloads import typical_demand

@@ -11,7 +11,7 @@ import pytest
 import mrdsl
 from mrdsl.core.result import SolutionStatus
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.families.capacity.mix import mix_of
+from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.verify import verify
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots, Spot

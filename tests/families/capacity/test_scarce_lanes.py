@@ -12,13 +12,12 @@ import pytest
 import mrdsl
 from mrdsl import Spec
 from mrdsl.core.diagnostics import has_errors
-from mrdsl.families.capacity.dominated_lanes import solved_mix
+from mrdsl.families.capacity.instance import mix_of
+from mrdsl.families.capacity.lanes import solved_mix
 from mrdsl.families.capacity.methods import relaxation
-from mrdsl.families.capacity.methods.few_lanes import whole_cost
+from mrdsl.families.capacity.methods.few_lanes import PARTS, placed_in_turn, whole_cost
 from mrdsl.families.capacity.methods.lane_prices import Task, cheapest, dual_bound, wanted
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
-from mrdsl.families.capacity.methods.scarce_lanes import PARTS, placed_in_turn
-from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.verify import verify
 from tests.families.capacity.type_specs import best_by_trying, random_types
 

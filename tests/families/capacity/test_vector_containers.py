@@ -13,7 +13,7 @@ import pytest
 import mrdsl
 from mrdsl.core.result import SolutionStatus
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.families.capacity.slots_by_vector import _in_any_place
+from mrdsl.families.capacity.slot_choices import _in_any_place
 from mrdsl.families.capacity.verify import verify
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Coefficients, Container, OnDemand, Resources, Slots

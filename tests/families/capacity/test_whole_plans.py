@@ -18,7 +18,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.families.capacity.mix import mix_of
+from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.models import patterns
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import _held

@@ -10,7 +10,7 @@ from math import ceil
 import numpy as np
 
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.families.capacity.mix import Mix, mix_of
+from mrdsl.families.capacity.instance import Mix, mix_of
 from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.blocks import Container, OnDemand, OnType, Reserved, Resources, Slots, Spot
 from mrdsl.spec.expression import Constant, PlanQuantity

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.rounding import ROUNDING, SAME_SUM
+from mrdsl.families.capacity.instance import Mix
+from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.mix import Mix
-from mrdsl.families.capacity.mixture import summed
-from mrdsl.families.capacity.spare_slots import SpareSlots
+from mrdsl.families.capacity.plan_parts import summed
 
 Places = NDArray[np.int64]
 

@@ -12,13 +12,12 @@ from math import ceil, inf, sqrt
 import numpy as np
 
 from mrdsl.core.rounding import ROUNDING, ceiling
-from mrdsl.families.capacity.evidence import Evidence
+from mrdsl.families.capacity.constraints import Promise, promises_of, without_promises
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import Instance, instance_of
-from mrdsl.families.capacity.methods.calibration import Fit, Point
-from mrdsl.families.capacity.methods.trials import Cell, Placement, Trials, quantile, seed_of
+from mrdsl.families.capacity.methods.calibration import Cell, Fit, Placement, Point, Trials, quantile, seed_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
-from mrdsl.families.capacity.promises import Promise, promises_of, without_promises
+from mrdsl.families.capacity.plan_parts import Evidence
 from mrdsl.families.capacity.simulate import held_of
 from mrdsl.formulas import estimates, mapreduce
 from mrdsl.formulas.mapreduce import Coefficients

@@ -13,8 +13,8 @@ from math import ceil, floor, inf
 
 from mrdsl.core.diagnostics import Diagnostic, note
 from mrdsl.core.result import Outcome
+from mrdsl.families.capacity.methods.calibration import Cell, Placement
 from mrdsl.families.capacity.methods.search import POWER, OutOfTimeError, Search, Wanted
-from mrdsl.families.capacity.methods.trials import Cell, Placement
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.statistics import share_bounds, within

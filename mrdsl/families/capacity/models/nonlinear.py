@@ -25,13 +25,13 @@ import pyomo.core as pyo
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.rounding import ceiling
-from mrdsl.families.capacity.class_bounds import compares_completion, refuse_completion
-from mrdsl.families.capacity.instance import Floats, Instance, instance_of
+from mrdsl.families.capacity.constraints import compares_completion, refuse_completion, refuse_promises
+from mrdsl.families.capacity.forms import in_fractions, refuse_types
+from mrdsl.families.capacity.instance import Instance, instance_of
 from mrdsl.families.capacity.models import linear
+from mrdsl.families.capacity.models.variables import ModelSpans
+from mrdsl.families.capacity.pairs import Floats
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
-from mrdsl.families.capacity.shape import refuse_types
-from mrdsl.families.capacity.spans import ModelSpans
-from mrdsl.families.capacity.wholeness import in_fractions
 from mrdsl.formulas import mapreduce
 from mrdsl.spec.spec import Spec
 
@@ -107,10 +107,9 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     return _with_completion(model, instance, times)
 
 
-def build_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
+def build_p0_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P0-cone: ``A / (D - C) h^2 <= u s`` per phase and ``u_M + u_R <= h``, in place of (6)."""
-    refuse_completion(spec, "P0-cone")
-    instance, model = _start(spec, "capacity_P0_cone", relax)
+    instance, model = _start(spec, "capacity_P0_cone", relax, fixed_completion=True)
     linear.add_jobs(model, instance, relax)
     most = dict(zip(instance.names, instance.expected.tolist(), strict=True))
     deadlines = {c.name: c for c in _deadlines(instance)}
@@ -196,9 +195,13 @@ def slot_bounds(instance: Instance, faster: bool = False) -> tuple[tuple[Floats,
     )
 
 
-def _start(spec: Spec, name: str, relax: bool) -> tuple[Instance, pyo.ConcreteModel]:
-    """VMs, slots and constraint (8)."""
-    refuse_types(spec, name.removeprefix("capacity_").replace("_", "-"))
+def _start(spec: Spec, name: str, relax: bool, fixed_completion: bool = False) -> tuple[Instance, pyo.ConcreteModel]:
+    """Begin a model with VMs, slots and constraint (8); raise MrdslError if the form does not serve the spec."""
+    formulation = name.removeprefix("capacity_").replace("_", "-")
+    refuse_promises(spec, formulation)
+    if fixed_completion:
+        refuse_completion(spec, formulation)
+    refuse_types(spec, formulation)
     instance = instance_of(in_fractions(spec, OWN_SLOTS))
     model = pyo.ConcreteModel(name)
     model.spans = ModelSpans(spec.facts)

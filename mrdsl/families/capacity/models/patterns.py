@@ -18,13 +18,12 @@ import pyomo.core as pyo
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.families.capacity.facts import MACHINES, NO
-from mrdsl.families.capacity.instance import Instance
+from mrdsl.families.capacity.instance import Instance, Mix
+from mrdsl.families.capacity.lanes import limited_classes
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.packing import Held, PackedLane, Packing, assigned, joined
+from mrdsl.families.capacity.pairs import SlotSizes
 from mrdsl.families.capacity.slot_choices import Choices, choices_of_instance, choices_of_mix, steps
-from mrdsl.families.capacity.slot_sizes import SlotSizes
-from mrdsl.families.capacity.spare_slots import limited_classes
 from mrdsl.formulas.packing import Counts, Packed, Size, generated_patterns, maximal_patterns, pack, without_surplus
 
 MOST_PATTERNS = 3_000

@@ -1,36 +1,155 @@
-"""P2 of several VM types in arrays, without Pyomo: what :mod:`mrdsl.families.capacity.models.mixed` builds.
-
-The formulation is declared there; tests hold that both come to the same arrays on random instances.
-"""
+"""P2 in arrays, without Pyomo: what the models of P2 build."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.contracts.family import ArrayForm
-from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.linear_program import INTEGRALITY, Array, LinearProgram
 from mrdsl.core.rounding import ceiling
-from mrdsl.families.capacity.dominated_lanes import solved_mix
 from mrdsl.families.capacity.facts import MACHINES, NO
-from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.mix import Mix
-from mrdsl.families.capacity.mix_plan import places_of, rented_plan, taken_vms
-from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.spare_slots import Spare, SpareSlots, spare_of
-from mrdsl.families.capacity.starts import placed_again
-from mrdsl.families.capacity.wholeness import as_solved
+from mrdsl.families.capacity.forms import as_solved, is_plain, wholeness_of
+from mrdsl.families.capacity.instance import Instance, Mix, instance_of
+from mrdsl.families.capacity.lanes import Spare, SpareSlots, solved_mix, spare_of
+from mrdsl.families.capacity.pairs import Floats
+from mrdsl.families.capacity.plan import CapacityPlan, plan_of
+from mrdsl.families.capacity.plan_building import places_of, rented_plan, taken_vms
 from mrdsl.spec.spec import Spec
+
+
+def admitted_again(plan: object, names: Sequence[str], expected: Floats) -> Floats | None:
+    """The whole jobs of each class of ``names`` that the plan admits, at most ``expected``; None where it has none.
+
+    A class that the plan does not know has no jobs.
+    """
+    if not isinstance(plan, CapacityPlan):
+        return None
+    before = dict(zip(plan.names, plan.admitted.tolist(), strict=True))
+    if not any(name in before for name in names):
+        return None
+    return np.minimum(_whole(np.array([before.get(name, 0.0) for name in names])), expected)
+
+
+def placed_again(plan: object, mix: Mix) -> Floats | None:
+    """The same by lane and class, of shape (lanes, classes); jobs whose lane is not there today are left out."""
+    if not isinstance(plan, CapacityPlan) or not set(mix.names) & set(plan.names):
+        return None
+    market = mix.market
+    class_of = {name: number for number, name in enumerate(mix.names)}
+    vm_of = {name: number for number, name in enumerate(market.names)}
+    lane_of = {(lane.vm, lane.spot): number for number, lane in enumerate(market.lanes)}
+    jobs = np.zeros_like(mix.gamma)
+    for name, vm, spot, count in _shares(plan):
+        lane = lane_of.get((vm_of.get(vm, -1), spot))
+        if name in class_of and lane is not None:
+            jobs[lane, class_of[name]] += count
+    within = np.minimum(np.cumsum(np.where(mix.possible, _whole(jobs), 0.0), axis=0), mix.expected)
+    return np.asarray(np.diff(within, axis=0, prepend=0.0))
+
+
+def _whole(jobs: Floats) -> Floats:
+    return np.asarray(np.floor(jobs + INTEGRALITY))
+
+
+def _shares(plan: CapacityPlan) -> Iterator[tuple[str, str, bool, float]]:
+    """Class, type, whether it is spot, and jobs of every share."""
+    mixture = plan.mix
+    if mixture is None:
+        for name, count in zip(plan.names, plan.admitted.tolist(), strict=True):
+            yield name, plan.vm, False, count
+        return
+    columns = (mixture.of_class, mixture.of_vm, mixture.spot, mixture.jobs)
+    for index, vm, spot, count in zip(*(each.tolist() for each in columns), strict=True):
+        yield plan.names[index], mixture.types[vm], spot, count
+
+
+PRESOLVE_PAYS_UP_TO = 2_000
+"""HiGHS's presolve takes time quadratic in the one dense row (100,000 columns: minutes), in vain; see benchmarks."""
+
+
+def plain_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
+    """P2 with one VM type, one row (25) and no ``subject to``; None where a spec has more, or a coefficient is 0.
+
+    Columns are d, r and h; a coefficient of 0 would have Pyomo leave its variable out of a sum.
+    """
+    if spec.constraints or not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES:
+        return None
+    instance = instance_of(as_solved(spec, relax))
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a deadline that nothing keeps: told by the model's build
+        gamma = instance.vms_per_job()
+    prices = instance.prices
+    costs = np.concatenate([[prices.on_demand, prices.reserved], -instance.penalty])
+    plain = np.isfinite(gamma) & (gamma > 0.0)
+    if not plain.all() or not costs.all() or (not relax and all_fit_one_vm(instance, gamma)):
+        return None
+    program = LinearProgram(
+        costs=costs,
+        offset=float(instance.penalty @ instance.expected),
+        maximize=False,
+        lower=np.concatenate([[0.0, 0.0], instance.low]),
+        upper=np.concatenate([[np.inf, float(prices.available)], instance.expected]),
+        integer=np.full(len(costs), not relax),
+        starts=np.array([0, len(costs)], dtype=np.int64),
+        columns=np.concatenate([np.arange(2, len(costs)), [0, 1]]),
+        coefficients=np.concatenate([gamma, [-1.0, -1.0]]),
+        row_lower=np.array([-np.inf]),
+        row_upper=np.array([0.0]),
+        hints=solver_hints(instance),
+    )
+    return ArrayForm(
+        program, lambda _: "enough_vms", partial(_decoded_plain, instance, relax), partial(_plain_point, instance)
+    )
+
+
+def _decoded_plain(instance: Instance, relax: bool, point: Floats) -> CapacityPlan:
+    on_demand, reserved, *jobs = point.tolist()
+    return plan_at(instance, (on_demand, reserved), jobs, relax)
+
+
+def _plain_point(instance: Instance, plan: object) -> Floats | None:
+    """The columns at the jobs of a plan, on as many VMs as they take; None where it has none of the classes."""
+    jobs = admitted_again(plan, instance.names, instance.expected)
+    if jobs is None:
+        return None
+    prices, needed = instance.prices, float(ceiling(float(instance.vms_per_job() @ jobs)))
+    reserved = min(needed, float(prices.available)) if prices.reserved <= prices.on_demand else 0.0
+    return np.concatenate([[needed - reserved, reserved], jobs])
+
+
+def plan_at(instance: Instance, vms: tuple[float, float], jobs: Sequence[float], relax: bool) -> CapacityPlan:
+    """The plan with these numbers of VMs, on demand and reserved, and of admitted jobs; the slots are Theorem 4.1's.
+
+    What they lack of a VM, within a solver's tolerance, is rented: as a fraction, or as the whole VM that it takes.
+    """
+    on_demand, reserved = vms
+    if not relax:
+        on_demand, reserved, *jobs = (float(round(number)) for number in (on_demand, reserved, *jobs))
+    taken = sum(each * count for each, count in zip(instance.vms_per_job().tolist(), jobs, strict=True) if count)
+    on_demand += max((taken if relax else ceiling(taken)) - on_demand - reserved, 0.0)
+    return plan_of(instance, (on_demand, reserved), jobs, relax)
+
+
+def all_fit_one_vm(instance: Instance, gamma: Floats) -> bool:
+    """Whether one VM hosts all expected jobs, so that P2 has a row for each class beside (25)."""
+    return bool(float(gamma @ instance.expected) <= 1.0)
+
+
+def solver_hints(instance: Instance) -> Mapping[str, Mapping[str, Any]]:
+    """What P2 asks of particular solvers."""
+    return {"highs": {"presolve": "off"}} if len(instance) > PRESOLVE_PAYS_UP_TO else {}
+
 
 Row = tuple[NDArray[np.int64], Floats, float, float]
 """Columns, coefficients, and what their sum is at least and at most."""
 
 
-def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
+def mixed_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
     """P2 over pairs of classes and lanes, None where there is more to it or a coefficient is 0.
 
     More are comparisons, and classes that share no VMs. Columns are the VMs of each offer, the jobs of each pair, and

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from mrdsl.core.rounding import FEASIBILITY, ceiling
 from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.instance import Mix
+from mrdsl.families.capacity.lanes import SpareSlots
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, Floats
-from mrdsl.families.capacity.mix import Mix
-from mrdsl.families.capacity.mixture import ESTIMATES, Bought, Mixture, summed
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.spare_slots import SpareSlots
+from mrdsl.families.capacity.plan_parts import ESTIMATES, Bought, Mixture, summed
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.mapreduce import Coefficients
 

@@ -1,24 +1,135 @@
-"""Promises about runs: the share of a class's jobs that end in time, which no formula says and a simulation shows."""
+"""Constraints of a capacity spec: bounds on single classes, and shares of jobs that end on time in simulation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.contracts.plan_expressions import Aim
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, impossible
 from mrdsl.core.lazy import kept
 from mrdsl.core.rounding import FEASIBILITY
-from mrdsl.families.capacity.class_bounds import class_bounds_of
-from mrdsl.families.capacity.facts import CapacityFacts
+from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
+from mrdsl.families.capacity.forms import is_plain, wholeness_of
 from mrdsl.spec.columns import matching, names_of
 from mrdsl.spec.expression import quantities_in
 from mrdsl.spec.schema import PERCENTILES
 from mrdsl.spec.spec import Bound, Constraint, Spec, bounds_in
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mrdsl.core.diagnostics import Span
+    from mrdsl.families.capacity.facts import JobClass
     from mrdsl.families.capacity.plan import CapacityPlan
     from mrdsl.spec.blocks import Simulation
+
+
+@dataclass(frozen=True)
+class ClassBounds:
+    """The comparisons of ``subject to``: ``bounds`` on single classes, and the ``others``."""
+
+    bounds: tuple[Bound, ...]
+    others: tuple[Constraint, ...]
+
+    def tighten(
+        self, names: Sequence[str], quantity: str, values: NDArray[np.float64], *, at_most: bool
+    ) -> NDArray[np.float64]:
+        """``values``, one per class, tightened by the bounds on ``quantity`` from above or from below."""
+        comparisons = ("<=", "=") if at_most else (">=", "=")
+        bounds = [b for b in self.bounds if b.quantity == quantity and b.comparison in comparisons]
+        if not bounds:
+            return values
+        places = {name: index for index, name in enumerate(names)}
+        tightened = values.copy()
+        for bound in bounds:
+            index = places[bound.name]
+            tightened[index] = (min if at_most else max)(float(tightened[index]), bound.value)
+        return tightened
+
+
+def class_bounds_of(spec: Spec) -> ClassBounds:
+    """Splits ``subject to``: bounds on ``admitted(c)`` and upper bounds on ``completion(c)`` are of a class's own."""
+    bounds: list[Bound] = []
+    others: list[Constraint] = []
+    for constraint in spec.constraints:
+        parts = bounds_in(constraint)
+        known = [bound for bound in parts if bound is not None and _is_own(bound)]
+        if len(known) == len(parts) and not isinstance(constraint, Aim):
+            bounds.extend(known)
+        else:
+            others.append(constraint)
+    return ClassBounds(tuple(bounds), tuple(others))
+
+
+def limit_of_time(spec: Spec, node: JobClass, limit: float) -> tuple[Span | None, str]:
+    """The line that limits the time of a class to ``limit``, and how it begins: the deadline, or what is tighter."""
+    if limit != node.deadline:
+        for constraint in spec.constraints:
+            for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds:
+                if (bound.quantity, bound.name, bound.value) == ("completion", node.name, limit):
+                    return constraint.span, f"completion({node.name}) <="
+    return node.span_of("deadline"), "deadline ="
+
+
+def quotas_in(constraints: Sequence[Constraint]) -> tuple[dict[str, float], tuple[Constraint, ...]]:
+    """The comparisons that bound the VMs of one type from above, as its quota; and the others."""
+    quotas: dict[str, float] = {}
+    others: list[Constraint] = []
+    for constraint in constraints:
+        found = bounds_in(constraint)
+        known = [bound for bound in found if bound is not None and _is_quota(bound)]
+        if len(known) < len(found) or isinstance(constraint, Aim):
+            others.append(constraint)
+            continue
+        for bound in known:
+            quotas[bound.name] = min(bound.value, quotas.get(bound.name, bound.value))
+    return quotas, tuple(others)
+
+
+def refuse_completion(spec: Spec, formulation: str) -> None:
+    """Refuses comparisons that need completion times as variables; only P0 and P1 have those.
+
+    Raises MrdslError with one diagnostic per comparison.
+    """
+    refusals = [
+        error(
+            "needs-formulation",
+            f"{formulation} fixes completion times by Theorem 4.1 and cannot compare them freely",
+            constraint.span,
+            "write completion(CLASS) <= TIME, or solve with --formulation P0 --solver scip",
+        )
+        for constraint in _on_completion(spec)
+    ]
+    if refusals:
+        raise MrdslError(refusals)
+
+
+def compares_completion(spec: Spec) -> bool:
+    """Whether ``subject to`` asks more of completion times than a tighter deadline of one class."""
+    return bool(_on_completion(spec))
+
+
+def _on_completion(spec: Spec) -> list[Constraint]:
+    return [
+        constraint
+        for constraint in class_bounds_of(spec).others
+        if any(
+            quantity.name == "completion"
+            for quantity in (*quantities_in(constraint.left), *quantities_in(constraint.right))
+        )
+    ]
+
+
+def _is_own(bound: Bound) -> bool:
+    return bound.quantity == "admitted" or (bound.quantity == "completion" and bound.comparison == "<=")
+
+
+def _is_quota(bound: Bound) -> bool:
+    return bound.quantity == "vms" and bool(bound.name) and bound.comparison == "<="
+
 
 KEPT = "kept"
 
@@ -189,3 +300,45 @@ def _level(constraint: Constraint) -> tuple[str, float] | None:
         case [Bound("kept", name, ">=", level)]:
             return name, level
     return None
+
+
+def serves(spec: Spec) -> bool:
+    """Whether ``direct`` knows every comparison of the spec."""
+    others = class_bounds_of(spec).others
+    priced_apart = not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES
+    return not (quotas_in(others)[1] if priced_apart else others)
+
+
+def refuse(constraints: Iterable[Constraint], known: str) -> None:
+    """Refuses comparisons beside those that are ``known``.
+
+    Raises MrdslError with one diagnostic each.
+    """
+    found = [
+        error(
+            "unable-solver",
+            f"direct knows bounds on {known} only, not `{constraint.text or constraint.comparison}`: it prices VMs one "
+            "by one, and this comparison weighs them against each other or asks for some that no job takes",
+            constraint.span,
+            "solve with --solver highs, which is what auto takes here, and say how near: --gap 0.1%",
+        )
+        for constraint in constraints
+    ]
+    if found:
+        raise MrdslError(found)
+
+
+def contradictions_of(spec: Spec, names: Sequence[str], flags: NDArray[np.bool_]) -> tuple[Diagnostic, ...]:
+    """The comparisons that leave no number of jobs for the classes flagged."""
+    concerned = {names[int(index)] for index in flags.nonzero()[0]}
+    return tuple(
+        impossible(
+            "impossible-admission",
+            f"{constraint.text or 'this comparison'} leaves no number of jobs for class {bound.name}",
+            constraint.span,
+            "compare admitted(c) with a number inside the class's range of jobs",
+        )
+        for constraint in spec.constraints
+        for bound in class_bounds_of(replace(spec, constraints=(constraint,))).bounds
+        if bound.quantity == "admitted" and bound.name in concerned
+    )

@@ -1,18 +1,157 @@
-"""What a plan says of several VM types: how many VMs are bought in which way, and which jobs of a class run where."""
+"""Parts of a capacity plan: its classes, its VMs by type and way of buying, and the evidence of runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.result import Table, lacking
+from mrdsl.core.result import MONEY, Table, lacking
 from mrdsl.core.rounding import ceiling
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats
 from mrdsl.formulas.estimates import phases_are_bounded
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Map and reduce slots as whole numbers."""
+
+    map: int
+    reduce: int
+
+
+@dataclass(frozen=True)
+class TaskSlots:
+    """Slots for tasks of stages as a whole number."""
+
+    task: int
+
+
+@dataclass(frozen=True)
+class Completion:
+    """The completion time of each job of a class by every estimate, in seconds; None where it is not known."""
+
+    lower: float | None
+    average: float | None
+    upper: float | None
+
+
+@dataclass(frozen=True)
+class ClassPlan:
+    """What a plan says of one class.
+
+    ``admitted`` and ``rejected`` count jobs; ``map_slots`` and ``reduce_slots`` are those of the whole class by Theorem
+    4.1, unrounded, and ``whole_slots`` the same rounded up; ``vms`` what they take of the cluster. ``penalty`` is what
+    the rejected jobs cost together. ``upper_is_bound``: whether jobs keep the premises of the upper estimate, see
+    :func:`mrdsl.formulas.estimates.upper_is_bound`; None where it is not known.
+    """
+
+    admitted: float
+    rejected: float
+    map_slots: float
+    reduce_slots: float
+    whole_slots: Slots
+    vms: float
+    completion: Completion
+    deadline: float
+    penalty: float
+    upper_is_bound: bool | None
+
+
+@dataclass(frozen=True)
+class StagedClassPlan:
+    """What a plan says of a class of stages: as :class:`ClassPlan`, with slots of one kind."""
+
+    admitted: float
+    rejected: float
+    task_slots: float
+    whole_slots: TaskSlots
+    vms: float
+    completion: Completion
+    deadline: float
+    penalty: float
+    upper_is_bound: bool | None
+
+
+def of_stages(found: ClassPlan) -> StagedClassPlan:
+    """The same of a class of stages, whose slots are those of their tasks."""
+    return StagedClassPlan(
+        found.admitted,
+        found.rejected,
+        found.map_slots,
+        TaskSlots(found.whole_slots.map),
+        found.vms,
+        found.completion,
+        found.deadline,
+        found.penalty,
+        found.upper_is_bound,
+    )
+
+
+def class_plan(
+    admitted: float,
+    rejected: float,
+    map_slots: float,
+    reduce_slots: float,
+    whole_map: int,
+    whole_reduce: int,
+    vms: float,
+    lower: float,
+    average: float,
+    upper: float,
+    deadline: float,
+    penalty: float,
+    is_bound: bool | None,
+) -> ClassPlan:
+    """A row of a plan's columns as what it says of one class."""
+    known = [None if time != time else time for time in (lower, average, upper)]
+    return ClassPlan(
+        admitted,
+        rejected,
+        map_slots,
+        reduce_slots,
+        Slots(whole_map, whole_reduce),
+        vms,
+        Completion(*known),
+        deadline,
+        penalty,
+        is_bound,
+    )
+
+
+def class_document(
+    admitted: float,
+    rejected: float,
+    map_slots: float,
+    reduce_slots: float,
+    whole_map: int,
+    whole_reduce: int,
+    vms: float,
+    lower: float,
+    average: float,
+    upper: float,
+    deadline: float,
+    penalty: float,
+    is_bound: bool | None,
+) -> dict[str, Any]:
+    """A :class:`ClassPlan` as JSON knows it, written out: plans of 100,000 classes go through here."""
+    lower, average, upper = (None if time != time else time for time in (lower, average, upper))  # type: ignore
+    return {
+        "admitted": admitted,
+        "rejected": rejected,
+        "map_slots": map_slots,
+        "reduce_slots": reduce_slots,
+        "whole_slots": {"map": whole_map, "reduce": whole_reduce},
+        "vms": vms,
+        "completion": {"lower": lower, "average": average, "upper": upper},
+        "deadline": deadline,
+        "penalty": penalty,
+        "upper_is_bound": is_bound,
+    }
+
 
 Places = NDArray[np.int64]
 ESTIMATES = ("lower", "average", "upper")
@@ -150,3 +289,71 @@ class Mixture:
             Table("VMs", ("vm", "on demand", "reserved", "spot"), rented),
             Table("Jobs", ("class", "vm", "", "jobs", "map slots", "reduce slots", "VMs", "average [s]"), rows),
         )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What runs that no search saw showed of a promise: ``jobs`` of the class in ``runs`` runs from ``seed``.
+
+    ``share`` of them ended within ``limit`` seconds, and with ``confidence`` no less than ``low`` do; promised is
+    ``level``. Of the same plan, ``mrdsl simulate --seed`` with so many runs shows the same.
+    """
+
+    name: str
+    level: float
+    limit: float
+    seed: int
+    runs: int
+    jobs: int
+    share: float
+    low: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class FittedWork:
+    """A, B and C of equation (4) with which P2 takes a class's slots [s]."""
+
+    A: float
+    B: float
+    C: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How a plan was found whose promises are kept in simulation.
+
+    ``formula``: the estimate whose plan was the start, at ``formula_cost``, None where no estimate has one.
+    ``lp_bound`` is the relaxed P2's cost at the ``coefficients`` by class: no bound on what other plans cost.
+    ``looks`` of at most ``most_looks`` full evaluations were taken; ``confidence`` is that of all promises and looks
+    together. ``runs`` of single classes were made in all.
+    """
+
+    formula: str | None
+    formula_cost: float | None
+    formula_vms: float | None
+    lp_bound: float | None
+    coefficients: Mapping[str, FittedWork]
+    promises: tuple[Evidence, ...]
+    looks: int
+    most_looks: int
+    confidence: float
+    runs: int
+
+    def tables(self) -> tuple[Table, ...]:
+        """What fresh runs showed of the promises, and what the search came to."""
+        shown = [
+            (each.name, each.level, each.limit, each.share, each.low, each.confidence, each.jobs, each.runs)
+            for each in self.promises
+        ]
+        head = ("class", "promised", "within [s]", "in time", "at least", "confidence", "jobs", "runs")
+        found = (self.formula or "none", self.formula_vms, self.formula_cost, self.lp_bound, self.looks, self.runs)
+        names = (
+            "formula",
+            "its VMs",
+            f"its total {MONEY}",
+            f"LP at the fit {MONEY}",
+            "full evaluations",
+            "runs in all",
+        )
+        return Table("Kept in simulation", head, shown), Table("Search", names, [found])

@@ -10,8 +10,8 @@ import numpy as np
 from mrdsl.core.result import Table
 from mrdsl.core.rounding import ROUNDING
 from mrdsl.core.units import HOUR
-from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
-from mrdsl.families.capacity.idle_vms import taken_of
+from mrdsl.families.capacity.constraints import class_bounds_of, quotas_in
+from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.methods.lane_prices import (
     NONE,
@@ -23,9 +23,9 @@ from mrdsl.families.capacity.methods.lane_prices import (
     costs_on_types,
 )
 from mrdsl.families.capacity.methods.relaxation import relaxed
-from mrdsl.families.capacity.mix import mix_of
-from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
+from mrdsl.families.capacity.plan_parts import Mixture
+from mrdsl.families.capacity.plan_warnings import taken_of
 from mrdsl.spec.spec import Spec
 
 

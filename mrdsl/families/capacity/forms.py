@@ -1,9 +1,10 @@
-"""What kind of capacity spec this is, read without arrays: how VMs are bought, what is said of their types."""
+"""Forms of a capacity spec: how VMs are bought, what describes their types, and what of a plan is whole."""
 
 from __future__ import annotations
 
+from mrdsl.contracts.wholeness import Wholeness
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.families.capacity.facts import CapacityFacts, VmType
+from mrdsl.families.capacity.facts import NO, SLOTS, CapacityFacts, VmType
 from mrdsl.spec.blocks import Reserved, any_rows
 from mrdsl.spec.columns import Columns, parts_of
 from mrdsl.spec.spec import Spec
@@ -16,7 +17,7 @@ def is_plain(facts: CapacityFacts) -> bool:
         return False
     if not has_containers(facts):
         return True
-    from mrdsl.families.capacity.slot_sizes import has_vectors
+    from mrdsl.families.capacity.pairs import has_vectors
 
     return not has_vectors(facts)
 
@@ -76,3 +77,13 @@ def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2
 def contracts(vm: VmType) -> tuple[Reserved, ...]:
     """Every long contract of a type."""
     return (*(() if vm.reserved is None else (vm.reserved,)), *vm.terms)
+
+
+WHOLENESS = Wholeness(default=lambda facts: SLOTS, fractions=NO)
+wholeness_of, as_solved = WHOLENESS.of, WHOLENESS.as_solved
+in_fractions, as_planned = WHOLENESS.in_fractions, WHOLENESS.as_planned
+
+
+def shared(spec: Spec) -> Spec:
+    """The spec with whole slots on VMs that classes share."""
+    return WHOLENESS.meant(spec, SLOTS)

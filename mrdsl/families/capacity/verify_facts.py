@@ -1,0 +1,289 @@
+"""Rows of a plan, classes on VM types, read from the facts for verification: how jobs run there, and what VMs hold.
+
+A slot takes a part of each resource of its VM: 1/n of all where ``slots`` say that a VM hosts n, the container's cores
+and memory otherwise.
+
+The part of a share's work that spot VMs lose, worked out for verification from the facts and the plan's slots.
+
+A VM goes at the rate r. The task in a busy slot is lost with what it has run, and map output that lies on the VM with
+what made it: ``r (T_M / 2 + T_R)`` of the map work, T_M and T_R the phases of the job's slots as if nothing were lost.
+Those are the slots that the plan gives, or the pair on the fewest VMs that keeps the deadline where nothing is lost.
+
+What VMs cost and how many there are, read from the facts for verification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.checking.work import Described, Work, described, estimates, fewest_vms, promised, seconds_run, tasks_at_once
+from mrdsl.core.rounding import floor
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
+from mrdsl.spec.columns import column, words
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+RESOURCES = ("cores", "memory")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Classes on VM types: one row for each pair that a plan has jobs of."""
+
+    facts: CapacityFacts
+    of_class: Ints
+    of_vm: Ints
+
+    @cached_property
+    def own(self) -> Mapping[int, Any]:
+        """What ``on TYPE`` says of rows, by row."""
+        classes, found = self.facts.classes, {}
+        if any_rows(classes, "on"):
+            names = [vm.name for vm in self.facts.vms]
+            written = shared_rows(classes, "on")
+            for place, (index, vm) in enumerate(zip(self.of_class.tolist(), self.of_vm.tolist(), strict=True)):
+                for each in written[index]:
+                    if each.name == names[vm]:
+                        found[place] = each
+        return found
+
+    @cached_property
+    def jobs(self) -> Described:
+        """What is said of the jobs of each row."""
+        return described(self.facts.classes, self.of_class, self.own)
+
+    @cached_property
+    def estimates(self) -> Mapping[str, Work]:
+        """A, B and C of one job by every estimate."""
+        return estimates(self.jobs)
+
+    @cached_property
+    def promised(self) -> Work:
+        """A, B and C by the estimate that each class promises."""
+        return promised(self.estimates, words(self.facts.classes, "guarantee")[self.of_class])
+
+    @cached_property
+    def tasks(self) -> tuple[Floats, Floats]:
+        """Map and reduce tasks of one job that can run at once."""
+        return tasks_at_once(self.jobs)
+
+    @cached_property
+    def per_vm(self) -> tuple[Floats, Floats]:
+        """The map and the reduce slots that a VM hosts if it hosts nothing else; 0 where nothing is said of it."""
+        maps, reduces = (each.n for each in self._hosted)
+        return maps, reduces
+
+    @cached_property
+    def parts(self) -> tuple[Floats, Floats]:
+        """The parts of a VM's cores and memory that one map and one reduce slot takes, (resources, rows)."""
+        maps, reduces = (each.parts for each in self._hosted)
+        return maps, reduces
+
+    @cached_property
+    def allowed(self) -> Flags:
+        """Which rows are of a type that the class may use, and that holds each kind of its tasks."""
+        holds = np.ones(len(self.of_class), dtype=bool)
+        for hosted, tasks in zip(self.per_vm, self.tasks, strict=True):
+            holds &= (hosted >= 1.0) | (tasks == 0.0)
+        classes = self.facts.classes
+        if any_rows(classes, "types"):
+            names, listed = [vm.name for vm in self.facts.vms], shared_rows(classes, "types")
+            for place, (index, vm) in enumerate(zip(self.of_class.tolist(), self.of_vm.tolist(), strict=True)):
+                types = listed[index]
+                holds[place] &= not types or types == (ONE,) or names[vm] in types
+        return holds
+
+    @cached_property
+    def _hosted(self) -> tuple[_Hosted, _Hosted]:
+        staged = np.zeros(len(self.of_class), dtype=bool)
+        if any_stages(self.facts.classes):
+            staged = np.array([bool(stages) for stages in stages_of(self.facts.classes)])[self.of_class]
+        maps, reduces = (self._hosted_of(kind) for kind in ("map", "reduce"))
+        if staged.any():
+            tasks = self._hosted_of("task")
+            maps, reduces = (
+                _Hosted(np.where(staged, tasks.n, each.n), np.where(staged, tasks.parts, each.parts))
+                for each in (maps, reduces)
+            )
+        return maps, reduces
+
+    def _hosted_of(self, kind: str) -> _Hosted:
+        classes, vms = self.facts.classes, self.facts.vms
+        said = column(classes, f"slots.{kind}")[self.of_class]
+        for place, row in self.own.items():
+            number = getattr(row.slots, kind) if row.slots is not None else None
+            said[place] = said[place] if number is None else number
+        taken = np.array([column(classes, f"container.{kind}.{each}")[self.of_class] for each in RESOURCES])
+        there = np.array([column(vms, each)[self.of_vm] for each in RESOURCES])
+        parts = np.nan_to_num(taken / there)
+        with np.errstate(divide="ignore"):
+            fitting = floor(np.where(parts.max(axis=0) > 0.0, 1.0 / parts.max(axis=0), 0.0))
+        known = ~np.isnan(said)
+        return _Hosted(np.where(known, said, fitting), np.where(known, 1.0 / np.where(known, said, 1.0), parts))
+
+
+@dataclass(frozen=True)
+class _Hosted:
+    """Slots of one kind that a VM hosts, and the parts of its resources that one takes."""
+
+    n: Floats
+    parts: Floats
+
+
+Pair = tuple[float, float]
+
+MOST = 0.5
+"""Where more of the work is lost, the expectation to the first order says nothing."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What each row loses per second of its phases: rates, ages of running tasks [s], NaN where tasks are unknown.
+
+    ``kept_there``: map output stays on the VM until the reduce tasks have fetched it.
+    """
+
+    rate: Floats
+    map_age: Floats
+    reduce_age: Floats
+    kept_there: NDArray[np.bool_]
+
+    def lost(self, maps: Floats, reduces: Floats) -> tuple[Floats, Floats]:
+        """Compute the parts of map and reduce work that are lost where the phases take so long [s]."""
+        ages = [
+            np.where(np.isnan(age), time / 2.0, age) for age, time in ((self.map_age, maps), (self.reduce_age, reduces))
+        ]
+        output = np.where(self.kept_there, maps / 2.0 + reduces, 0.0)
+        found = self.rate * (ages[0] + output), self.rate * ages[1]
+        return np.minimum(found[0], 1.0), np.minimum(found[1], 1.0)
+
+
+def losses_of(rows: Rows, spot: NDArray[np.bool_]) -> Losses:
+    """Read what the facts say of losses; firm rows lose nothing."""
+    facts, jobs = rows.facts, rows.jobs
+    rates = np.array([0.0 if vm.spot is None else vm.spot.interruptions for vm in facts.vms])
+    age = np.vectorize(seconds_run, otypes=[float])
+    maps = age(np.nan_to_num(jobs["map.avg"] / jobs.speed), np.nan_to_num(jobs["map.max"] / jobs.speed))
+    maps = np.where(np.isnan(jobs["map.tasks"]), np.nan, maps)
+    shuffle, reduce = (
+        [np.nan_to_num(jobs[f"{block}.{item}"]) / by for item in ("avg", "max")]
+        for block, by in (("shuffle", 1.0), ("reduce", jobs.speed))
+    )
+    both = shuffle[0] + reduce[0]
+    variance = _variance(*shuffle) + _variance(*reduce)
+    reduces = np.where(both > 0.0, (both**2 + variance) / np.where(both > 0.0, 2.0 * both, 1.0), 0.0)
+    reduces = np.where(np.nan_to_num(jobs["reduce.tasks"]) > 0.0, reduces, 0.0)
+    if jobs.stages:
+        staged = ~np.isnan(jobs.of_stages("age"))
+        maps, reduces = np.where(staged, jobs.of_stages("age") / jobs.speed, maps), np.where(staged, 0.0, reduces)
+    unknown = ~np.isnan(jobs["coefficients.A"])
+    return Losses(
+        np.where(spot, rates[rows.of_vm], 0.0),
+        np.where(unknown, np.nan, maps),
+        np.where(unknown, np.nan, reduces),
+        _kept_there(facts, rows, spot),
+    )
+
+
+def phases(rows: Rows, map_slots: Floats, reduce_slots: Floats) -> tuple[Floats, Floats]:
+    """Compute how long one job maps and reduces on its slots [s]; what no slots shorten ends the last phase."""
+    work = rows.promised
+    with np.errstate(divide="ignore", invalid="ignore"):
+        maps = np.where(work.maps > 0.0, work.maps / map_slots, 0.0)
+        reduces = np.where(work.reduces > 0.0, work.reduces / reduce_slots, 0.0)
+    rest = np.maximum(work.rest, 0.0)
+    last = work.reduces > 0.0
+    return maps + np.where(last, 0.0, rest), reduces + np.where(last, rest, 0.0)
+
+
+def pairs_on_fewest_vms(rows: Rows, place: int, limit: float, whole: bool) -> Iterator[Pair]:
+    """Find the pairs of slots of one job that keep ``limit`` on the fewest VMs where nothing is lost, one by one."""
+    work = rows.promised
+    maps, reduces = (
+        (float(a[place]), float(tasks[place]), max(float(hosted[place]), 1.0))
+        for a, tasks, hosted in zip((work.maps, work.reduces), rows.tasks, rows.per_vm, strict=True)
+    )
+    both, most, hosted = zip(maps, reduces, strict=True)
+    return fewest_vms(both, limit - float(work.rest[place]), most, hosted, whole)
+
+
+def _variance(avg: Floats, longest: Floats) -> Floats:
+    beyond = np.maximum(longest - avg, 0.0)
+    return np.minimum(beyond * beyond / 3.0, avg * beyond)
+
+
+def _kept_there(facts: CapacityFacts, rows: Rows, spot: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which rows leave map output on the VM that made it, for other tasks to fetch."""
+    found = np.zeros(len(spot), dtype=bool)
+    if facts.simulation is not None and facts.simulation.shuffle_service == "yes":
+        return found
+    for index in np.unique(rows.of_class[spot]).tolist():
+        found[rows.of_class == index] = _hands_on(facts.classes[index])
+    return found
+
+
+def _hands_on(node: JobClass) -> bool:
+    if node.stages:
+        return any(len(stage.after) > 0 for stage in node.stages)
+    if node.coefficients is not None:
+        return node.coefficients.B > 0.0
+    return node.reduce is not None and node.reduce.tasks > 0
+
+
+Way = tuple[str, str, str]
+"""A VM type, a way of buying, and the name of the contract, if it has one."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """The price of one VM for a period, fee included, and how many there are."""
+
+    price: float
+    available: float = inf
+
+
+def offered(facts: CapacityFacts) -> Mapping[Way, Offered]:
+    """Read every way of buying a VM: a contract that is paid in any case costs the fee alone."""
+    found: dict[Way, Offered] = {}
+    for vm in facts.vms:
+        found[vm.name, "on_demand", ""] = Offered(facts.period * (vm.on_demand.price + vm.fee))
+        if vm.spot is not None:
+            found[vm.name, "spot", ""] = Offered(facts.period * (vm.spot.price + vm.fee))
+        contracts = [("", vm.reserved)] if vm.reserved is not None else []
+        for name, contract in (*contracts, *((term.name, term) for term in vm.terms)):
+            price = vm.fee if contract.paid == "yes" else contract.price + vm.fee
+            found[vm.name, "reserved", name] = Offered(facts.period * price, float(contract.available))
+    return found
+
+
+def paid_in_any_case(facts: CapacityFacts) -> float:
+    """Compute what contracts cost that are paid whether or not their VMs are used."""
+    contracts = [each for vm in facts.vms for each in ((vm.reserved, *vm.terms) if vm.reserved else vm.terms)]
+    return facts.period * sum(each.price * each.available for each in contracts if each.paid == "yes")
+
+
+def vms_of(facts: CapacityFacts, plan: CapacityPlan) -> Mapping[Way, float]:
+    """Count the VMs of a plan by type and way of buying."""
+    if plan.mix is None:
+        name = facts.vms[0].name
+        return {(name, "on_demand", ""): plan.on_demand, (name, "reserved", ""): plan.reserved}
+    return {(each.vm, each.way, each.term): each.vms for each in plan.mix.bought}
+
+
+def vm_cost(facts: CapacityFacts, plan: CapacityPlan, vm: str | None = None) -> float:
+    """Compute what the VMs of a plan, or those of one type, cost for one period."""
+    prices = offered(facts)
+    return sum(
+        count * prices[way].price for way, count in vms_of(facts, plan).items() if count and vm in (None, way[0])
+    )
