@@ -17,7 +17,6 @@ from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.result import Limits
-from mrdsl.core.writer import refuse_folder
 from mrdsl.exchange.registry import TARGETS, names
 from mrdsl.spec.schema import Item
 
@@ -64,6 +63,8 @@ def export(
     from mrdsl.solving.interruption import kept
 
     wishes = Wishes(master, named_types(called), cores, memory, fleets)
+    from mrdsl.core.writer import refuse_folder
+
     refuse_folder(output.parent if output.is_file() else output)
     opened = open_input(options["file"], options)
     loaded = opened.loaded

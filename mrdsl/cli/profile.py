@@ -13,7 +13,6 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.outputs import OutputFile, Outputs, say
 from mrdsl.cli.progress import bytes_read
-from mrdsl.core.writer import refuse_folder
 from mrdsl.spec.declared import SEED
 
 if TYPE_CHECKING:
@@ -80,6 +79,8 @@ def profile(
     named = {"-o": output, "--jobs": job_table, "--stages": stage_table, "--profiles": class_table}
     outputs = Outputs({**named, "--arrivals": arrival_table}, force)
     if samples is not None:
+        from mrdsl.core.writer import refuse_folder
+
         refuse_folder(samples)
     outputs.check(*(Path(path) for path in paths if path != "-" and Path(path).is_file()))
     if not paths:

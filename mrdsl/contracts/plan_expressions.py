@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import Family, Formulation, GoalKind, QuantityKind, kind_words
 from mrdsl.core import budgets, units
-from mrdsl.core.charts import Table
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.lazy import kept
 from mrdsl.core.units import Dimension
@@ -30,6 +29,9 @@ from mrdsl.spec.expression import (
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Constraint, Goal, Let, Spec
 from mrdsl.spec.validation import name_mistake
+
+if TYPE_CHECKING:
+    from mrdsl.core.result import Table
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ def _why(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> t
 
 
 def _terms(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) -> Table:
+    from mrdsl.core.result import Table
+
     assert goal.expression is not None
     form = terms_of(goal.expression)
     rows: list[tuple[str, float | None, float]] = [

@@ -1,4 +1,4 @@
-"""Results of solving: termination, solution, plan, and the check that no value is NaN or infinite."""
+"""Results of solving: termination, solution, plan with its tables, and the check that no value is NaN or infinite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from mrdsl.core import saving
-from mrdsl.core.charts import Table as Table
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.rounding import ROUNDING
 
@@ -18,34 +17,29 @@ if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph
 
 
-def same(first: Any, second: Any) -> bool:
-    """Dataclasses field by field, mappings and sequences item by item, arrays by their elements, NaN as NaN.
+@dataclass(frozen=True)
+class Table:
+    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads."""
 
-    Fields that take no part in comparisons are left out, and functions: they are never saved.
-    """
-    if first is second:
-        return True
-    if is_dataclass(first) and not isinstance(first, type):
-        return type(first) is type(second) and all(
-            same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first) if f.compare
-        )
-    if hasattr(first, "dtype") or hasattr(second, "dtype"):
-        return _same_arrays(first, second)
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
-    if isinstance(first, Sequence) and isinstance(second, Sequence) and not isinstance(first, str):
-        return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, float) and isinstance(second, float) and first != first:
-        return second != second
-    return callable(first) or callable(second) or bool(first == second)
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The table as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+        return frame_of(self.columns, self.rows)
 
 
-def _same_arrays(first: Any, second: Any) -> bool:
-    import numpy as np
-
-    one, other = np.asarray(first), np.asarray(second)
-    numbers = one.dtype.kind == other.dtype.kind == "f"
-    return bool(np.array_equal(one, other, equal_nan=numbers))
+def frame_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pandas.DataFrame:
+    """Rows below heads as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        hint = "pip install pandas, or mrdsl with its extra `tables`"
+        raise MrdslError(
+            [error("missing-extra", "frames need pandas, which is not installed", None, hint)], 3
+        ) from None
+    return pandas.DataFrame([list(row) for row in rows], columns=list(columns))
 
 
 class Termination(StrEnum):
@@ -391,3 +385,33 @@ def _search_array(value: Any, path: str, lacks: bool) -> Iterator[str]:
         wrong = np.isinf(value) if lacks else ~np.isfinite(value)
         if wrong.any():
             yield f"{path}{[int(i) for i in np.argwhere(wrong)[0]]}"
+
+
+def same(first: Any, second: Any) -> bool:
+    """Dataclasses field by field, mappings and sequences item by item, arrays by their elements, NaN as NaN.
+
+    Fields that take no part in comparisons are left out, and functions: they are never saved.
+    """
+    if first is second:
+        return True
+    if is_dataclass(first) and not isinstance(first, type):
+        return type(first) is type(second) and all(
+            same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first) if f.compare
+        )
+    if hasattr(first, "dtype") or hasattr(second, "dtype"):
+        return _same_arrays(first, second)
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
+    if isinstance(first, Sequence) and isinstance(second, Sequence) and not isinstance(first, str):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, float) and isinstance(second, float) and first != first:
+        return second != second
+    return callable(first) or callable(second) or bool(first == second)
+
+
+def _same_arrays(first: Any, second: Any) -> bool:
+    import numpy as np
+
+    one, other = np.asarray(first), np.asarray(second)
+    numbers = one.dtype.kind == other.dtype.kind == "f"
+    return bool(np.array_equal(one, other, equal_nan=numbers))

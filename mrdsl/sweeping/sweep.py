@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.charts import frame_of
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.result import frame_of
 from mrdsl.core.writer import Together, refusals
 from mrdsl.exchange.registry import TABLES, TableWriter, Writer, by_ending, endings
 from mrdsl.sweeping.cells import Axis, Cell, Setting, SweepRun, cells

@@ -44,7 +44,7 @@ OTHER_COMMANDS = {
 NEVER = DRAWN | OTHER_COMMANDS
 SOLVING = {
     *("mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "tomllib"),
-    *("mrdsl.core.watching", "mrdsl.cli.progress"),
+    "mrdsl.cli.progress",
 }
 FORMATS = {"mrdsl.exchange.registry", "mrdsl.exchange.entries"}
 ARRAYS = {"numpy", "scipy", "networkx", "pyomo", "highspy"}

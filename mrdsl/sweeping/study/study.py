@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from mrdsl.core import budgets
-from mrdsl.core.charts import Chart, frame_of
+from mrdsl.core.charts import Chart
 from mrdsl.core.csv_text import csv_rows
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
 from mrdsl.core.output_names import same_output
 from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.core.result import Table
+from mrdsl.core.result import Table, frame_of
 from mrdsl.core.watching import tell, work
 from mrdsl.core.writer import claimed, overwriting, refusals, refuse_folder
 from mrdsl.exchange.text import decode
