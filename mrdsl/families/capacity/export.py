@@ -64,7 +64,7 @@ def _groups(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[Group]:
     """The machines that run tasks: firm ones of each type, masters left out, then those on spot."""
     for number, vm in enumerate(facts.vms):
         if plan.mix is None:
-            yield from _some(vm.name, FIRM, plan.on_demand + plan.reserved, vm.on_demand.price)
+            yield from _some(vm.name, FIRM, plan.rented, vm.on_demand.price)
             continue
         spot = sum(each.vms for each in plan.mix.bought if each.vm == vm.name and each.way == market.SPOT)
         firm = plan.mix.total(vm=vm.name) - spot - plan.mix.masters[number]

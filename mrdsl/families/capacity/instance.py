@@ -14,7 +14,7 @@ from mrdsl.core.rounding import ceiling, floor
 from mrdsl.families.capacity.constraints import class_bounds_of
 from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass
 from mrdsl.families.capacity.forms import has_slots_for_all, wholeness_of
-from mrdsl.families.capacity.market import Market, market_of
+from mrdsl.families.capacity.market import RESERVED, Market, market_of
 from mrdsl.families.capacity.pairs import (
     Floats,
     Pairs,
@@ -177,13 +177,13 @@ def _class_runs(facts: CapacityFacts) -> ClassRuns:
 
 
 def prices_of(facts: CapacityFacts) -> Prices:
-    """The one VM type's prices per period, fee included; contracts that are paid in any case cost the fee alone."""
-    vm = facts.vms[0]
-    on_demand = (vm.on_demand.price + vm.fee) * facts.period
-    if vm.reserved is None:
+    """Find the prices of the one VM type for a period, as the market has them."""
+    vm, offers = facts.vms[0], market_of(facts).offers
+    on_demand = offers[0].price
+    contracts = [each for each in offers if (each.lane, each.way, each.term) == (0, RESERVED, "")]
+    if not contracts:
         return Prices(vm.name, on_demand, on_demand, 0)
-    price = 0.0 if vm.reserved.paid == "yes" else vm.reserved.price
-    return Prices(vm.name, on_demand, (price + vm.fee) * facts.period, vm.reserved.available)
+    return Prices(vm.name, on_demand, contracts[0].price, int(contracts[0].available))
 
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:

@@ -192,12 +192,11 @@ def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> Capacity
         return replace(plan, on_demand=vms[0], reserved=vms[1], vm_cost=prices.cost(*vms)) if lacking else plan
     market = market_of(spec.facts)
     there = {(each.vm, each.way, each.term): each.vms for each in plan.mix.bought}
-    keys = [(market.names[market.lanes[offer.lane].vm], offer.way, offer.term) for offer in market.offers]
-    bought = np.array([there.get(key, 0.0) for key in keys])
+    bought = np.array([there.get(key, 0.0) for key in market.ways])
     more = _bought_more(market, bought, lanes)
     if more is None or bool((more == bought).all()):
         return None if more is None else plan
-    rented = tuple(Bought(*key, vms) for key, vms in zip(keys, more.tolist(), strict=True))
+    rented = tuple(Bought(*key, vms) for key, vms in zip(market.ways, more.tolist(), strict=True))
     return _with_bought(replace(plan, vm_cost=float(market.prices @ more)), rented)
 
 
@@ -235,15 +234,11 @@ def _told(spec: Spec, plan: CapacityPlan, fitting: CapacityPlan) -> Diagnostic:
     """What whole slots on VMs cost beside the least that their parts of VMs allow for."""
     return note(
         "packing-costs",
-        f"whole slots do not fit the {_rented(plan):g} VMs that they add up to, and none lies on two of them: the plan "
-        f"rents {_rented(fitting):g} and costs {fitting.total - plan.total:.4g} {spec.currency} more",
+        f"whole slots do not fit the {plan.rented:g} VMs that they add up to, and none lies on two of them: the plan "
+        f"rents {fitting.rented:g} and costs {fitting.total - plan.total:.4g} {spec.currency} more",
         spec.facts.vms[0].span,
         "another number of slots on a VM, or of jobs, may fill VMs better",
     )
-
-
-def _rented(plan: CapacityPlan) -> float:
-    return plan.on_demand + plan.reserved if plan.mix is None else plan.mix.total()
 
 
 def _no_room(spec: Spec) -> Diagnostic:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress, starmap
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from mrdsl.families.capacity.plan_parts import (
     StagedClassPlan,
     class_document,
     class_plan,
-    of_stages,
 )
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
@@ -88,6 +87,11 @@ class CapacityPlan(Plan):
         return self.vm_cost + self.penalties
 
     @property
+    def rented(self) -> float:
+        """All VMs, however bought."""
+        return self.on_demand + self.reserved if self.mix is None else self.mix.total()
+
+    @property
     def classes(self) -> ByName[ClassPlan | StagedClassPlan]:
         """What the plan says of each class, by its name."""
         return ByName(self.names, self.of_class)
@@ -134,7 +138,7 @@ class CapacityPlan(Plan):
             "vms": plain_vms if self.mix is None else self.mix.document(self.whole),
             "classes": self._placed(
                 self._seen(
-                    self._staged(dict(zip(self.names, starmap(class_document, self._rows(slice(None))), strict=True)))
+                    self._staged(dict(zip(self.names, map(class_document, self._rows(slice(None))), strict=True)))
                 )
             ),
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total, **sunk},
@@ -237,11 +241,7 @@ class CapacityPlan(Plan):
         )
 
     def _classes(self, part: slice) -> list[ClassPlan | StagedClassPlan]:
-        found: list[ClassPlan | StagedClassPlan] = list(starmap(class_plan, self._rows(part)))
-        for place, index in enumerate(range(*part.indices(len(self.names)))):
-            if self.stages[index]:
-                found[place] = of_stages(found[place])  # type: ignore[arg-type]
-        return found
+        return list(map(class_plan, self._rows(part), self.stages[part].astype(bool).tolist()))
 
     def _whole_slots(self, part: slice) -> tuple[Floats, Floats]:
         if self.mix is None:

@@ -126,10 +126,7 @@ def _mixture(mix: Mix, bought: Floats, jobs: Floats, spare: tuple[Floats, Floats
     return Mixture(
         types=market.names,
         masters=market.masters,
-        bought=tuple(
-            Bought(market.names[market.lanes[offer.lane].vm], offer.way, offer.term, vms)
-            for offer, vms in zip(market.offers, bought.tolist(), strict=True)
-        ),
+        bought=tuple(Bought(*way, vms) for way, vms in zip(market.ways, bought.tolist(), strict=True)),
         sunk=market.sunk,
         of_class=of_class,
         of_vm=of_vm,

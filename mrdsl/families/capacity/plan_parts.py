@@ -76,69 +76,20 @@ class StagedClassPlan:
     upper_is_bound: bool | None
 
 
-def of_stages(found: ClassPlan) -> StagedClassPlan:
-    """The same of a class of stages, whose slots are those of their tasks."""
-    return StagedClassPlan(
-        found.admitted,
-        found.rejected,
-        found.map_slots,
-        TaskSlots(found.whole_slots.map),
-        found.vms,
-        found.completion,
-        found.deadline,
-        found.penalty,
-        found.upper_is_bound,
-    )
+def class_plan(row: tuple[Any, ...], staged: bool) -> ClassPlan | StagedClassPlan:
+    """Make what a plan says of one class from a row of its columns; ``staged``: a class of stages."""
+    said = class_document(row)
+    said["completion"], whole = Completion(**said["completion"]), said.pop("whole_slots")
+    if not staged:
+        return ClassPlan(whole_slots=Slots(**whole), **said)
+    slots, _ = said.pop("map_slots"), said.pop("reduce_slots")
+    return StagedClassPlan(task_slots=slots, whole_slots=TaskSlots(whole["map"]), **said)
 
 
-def class_plan(
-    admitted: float,
-    rejected: float,
-    map_slots: float,
-    reduce_slots: float,
-    whole_map: int,
-    whole_reduce: int,
-    vms: float,
-    lower: float,
-    average: float,
-    upper: float,
-    deadline: float,
-    penalty: float,
-    is_bound: bool | None,
-) -> ClassPlan:
-    """A row of a plan's columns as what it says of one class."""
-    known = [None if time != time else time for time in (lower, average, upper)]
-    return ClassPlan(
-        admitted,
-        rejected,
-        map_slots,
-        reduce_slots,
-        Slots(whole_map, whole_reduce),
-        vms,
-        Completion(*known),
-        deadline,
-        penalty,
-        is_bound,
-    )
-
-
-def class_document(
-    admitted: float,
-    rejected: float,
-    map_slots: float,
-    reduce_slots: float,
-    whole_map: int,
-    whole_reduce: int,
-    vms: float,
-    lower: float,
-    average: float,
-    upper: float,
-    deadline: float,
-    penalty: float,
-    is_bound: bool | None,
-) -> dict[str, Any]:
-    """A :class:`ClassPlan` as JSON knows it, written out: plans of 100,000 classes go through here."""
-    lower, average, upper = (None if time != time else time for time in (lower, average, upper))  # type: ignore
+def class_document(row: tuple[Any, ...]) -> dict[str, Any]:
+    """Write a row of a plan's columns as JSON has it; plans of 100,000 classes go through here."""
+    admitted, rejected, map_slots, reduce_slots, whole_map, whole_reduce, vms, *times, deadline, penalty, is_bound = row
+    lower, average, upper = (None if time != time else time for time in times)
     return {
         "admitted": admitted,
         "rejected": rejected,

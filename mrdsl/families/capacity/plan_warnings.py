@@ -216,7 +216,7 @@ def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns, instead: str) -> I
     def hosting(map_slots: NDArray[np.float64], reduce_slots: NDArray[np.float64]) -> float:
         return float((ceiling(map_slots) / map_per_vm + ceiling(reduce_slots) / reduce_per_vm).sum())
 
-    needed, rented = hosting(plan.map_slots, plan.reduce_slots), plan.on_demand + plan.reserved
+    needed, rented = hosting(plan.map_slots, plan.reduce_slots), plan.rented
     if needed <= rented:
         return
     instance = instance_of(spec)

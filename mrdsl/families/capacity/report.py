@@ -61,7 +61,7 @@ def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
 def _cost_of_offers(spec: Spec, mix: Mixture) -> dict[str, float]:
     """What the VMs of each type cost by the way they are bought, fees included; nothing of what is not bought."""
     market = market_of(spec.facts)
-    prices = {(market.names[market.lanes[o.lane].vm], o.way, o.term): o.price for o in market.offers}
+    prices = dict(zip(market.ways, market.prices.tolist(), strict=True))
     costs = {_named(each): each.vms * prices[each.vm, each.way, each.term] for each in mix.bought if each.vms}
     return {name: cost for name, cost in costs.items() if cost}
 

@@ -47,8 +47,7 @@ def costs_of_wholeness(spec: Spec, plan: CapacityPlan) -> Table | None:
         if found is None:
             rows.append((named, None, None, None))
             continue
-        vms = found.on_demand + found.reserved if found.mix is None else found.mix.total()
-        rows.append((named, round(vms), int(found.admitted.sum()), found.total))
+        rows.append((named, round(found.rented), int(found.admitted.sum()), found.total))
     return Table("What is whole, and what it costs", ("whole", "VMs", "jobs", f"cost [{spec.currency}]"), rows)
 
 
@@ -259,7 +258,7 @@ def _reservations(spec: Spec, plan: CapacityPlan) -> Iterator[str]:
     if spec.facts.vms[0].reserved is None:
         yield f"No VMs are reserved: all {plan.on_demand:g} are rented on demand."
         return
-    idle = max(0.0, plan.on_demand + plan.reserved - taken_of_one(plan)) if prices.reserved == 0.0 else 0.0
+    idle = max(0.0, plan.rented - taken_of_one(plan)) if prices.reserved == 0.0 else 0.0
     reserved = max(0.0, plan.reserved - idle)
     used = f"{reserved:g} of {prices.available} reserved VMs are used"
     if prices.reserved >= prices.on_demand:

@@ -103,7 +103,7 @@ def test_the_better_of_two_starts_counts() -> None:
     spec = hour()
     good = mrdsl.solve(spec, "highs")
     poor = mrdsl.solve(hour(1, 1))
-    form = arrays.arrays(spec, False)
+    form = arrays.plain_arrays(spec, False)
     assert form is not None
     points = [point_of(spec, form, each)[0] for each in (good, poor)]
     assert better(form.program, *points) is points[0]
@@ -113,7 +113,7 @@ def test_the_better_of_two_starts_counts() -> None:
 
 def test_less_demand_leaves_jobs_out_and_vms_with_them() -> None:
     start, now = mrdsl.solve(hour(12, 9)), hour(3, 5)
-    form = arrays.arrays(now, False)
+    form = arrays.plain_arrays(now, False)
     assert form is not None
     point, why = point_of(now, form, start)
     assert (why, point is not None) == ("", True)
@@ -126,7 +126,7 @@ def test_types_and_classes_go_by_name() -> None:
     start = mrdsl.solve(spec, "direct")
     facts = replace(spec.facts, vms=spec.facts.vms[::-1], classes=spec.facts.classes[::-1])
     turned = replace(spec, facts=facts)
-    form = arrays.arrays(turned, False)
+    form = arrays.mixed_arrays(turned, False)
     assert form is not None
     assert start.value is not None
     point, why = point_of(turned, form, start)

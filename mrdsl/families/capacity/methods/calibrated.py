@@ -250,7 +250,7 @@ def _longer(search: Search, placement: Placement, seen: Mapping[int, Times]) -> 
 
 
 def _with_undecided(draft: Draft, plan: CapacityPlan, settling: Settling | None) -> Draft:
-    told = None if settling is None else settling.left_open(plan.on_demand + plan.reserved)
+    told = None if settling is None else settling.left_open(plan.rented)
     return draft if told is None else replace(draft, diagnostics=(*draft.diagnostics, told))
 
 
@@ -348,7 +348,7 @@ def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[
     calibration = Calibration(
         formula=search.formula,
         formula_cost=None if search.formula is None else search.safe.total,
-        formula_vms=None if search.formula is None else search.safe.on_demand + search.safe.reserved,
+        formula_vms=None if search.formula is None else search.safe.rented,
         lp_bound=None if relaxed is None else relaxed.total,
         coefficients={names[index]: FittedWork(each.a, each.b, each.c) for index, each in search.fits.items()},
         promises=evidence,

@@ -65,7 +65,7 @@ class Settling:
         """VMs that the plan of a placement rents; infinitely many without a plan."""
         if placement not in self.rented:
             plan = self.plan_at(placement)
-            self.rented[placement] = inf if plan is None else plan.on_demand + plan.reserved
+            self.rented[placement] = inf if plan is None else plan.rented
         return self.rented[placement]
 
     def after(self, refused: Placement) -> Placement | None:

@@ -257,7 +257,7 @@ def _spare(pairs: Pairs) -> Iterator[tuple[str, Row]]:
     number_of = {place: n for n, place in enumerate(zip(pairs.of_class.tolist(), pairs.of_lane.tolist(), strict=True))}
     columns = spare.of_class.tolist(), spare.of_lane.tolist(), spare.reduces.tolist(), spare.most.tolist()
     for number, (index, lane, reduces, most) in enumerate(zip(*columns, strict=True)):
-        kind, vm = "reduce" if reduces else "map", mix.market.names[mix.market.lanes[lane].vm]
+        kind, vm = "reduce" if reduces else "map", mix.market.kinds[lane][0]
         jobs = pairs.first + number_of[index, lane]
         row = np.array([pairs.first_spare + number, jobs], dtype=np.int64), np.array([1.0, -most]), -np.inf, 0.0
         yield f"more_slots_of_jobs[{mix.names[index]},{vm},{kind}]", row
@@ -279,7 +279,10 @@ def _lanes(pairs: Pairs) -> Iterator[tuple[str, Row]]:
         more, parts = pairs.parts_of(pairs.spare.of_lane, lane)
         columns = np.concatenate([pairs.first + mine, more, offers])
         terms = np.concatenate([pairs.gamma[mine], parts, -np.ones(len(offers))])
-        yield f"enough_vms[{market.label_of(lane)}]", (columns, terms, -np.inf, -float(market.masters_of_lane[lane]))
+        yield (
+            f"enough_vms[{','.join(market.kinds[lane])}]",
+            (columns, terms, -np.inf, -float(market.masters_of_lane[lane])),
+        )
 
 
 def _spot(pairs: Pairs) -> Iterator[tuple[str, Row]]:

@@ -25,7 +25,7 @@ from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.forms import as_solved, is_plain
 from mrdsl.families.capacity.instance import Instance, Mix, instance_of
 from mrdsl.families.capacity.lanes import leaves_lanes_out, solved_mix, spare_of
-from mrdsl.families.capacity.market import FIRM, ON_DEMAND, RESERVED, SPOT, Floats, Market
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
 from mrdsl.families.capacity.models.arrays import all_fit_one_vm, plan_at, solver_hints
 from mrdsl.families.capacity.models.patterns import (
     ALL,
@@ -136,8 +136,8 @@ def _add_jobs(model: pyo.ConcreteModel, mix: Mix, relax: bool) -> JobVariables:
     """Variables for the jobs of each class in each lane that it can run in."""
     market = mix.market
     of_class, of_lane = places_of(mix)
-    kinds = [(market.names[lane.vm], SPOT if lane.spot else FIRM) for lane in market.lanes]
-    keys = [(mix.names[index], *kinds[lane]) for index, lane in zip(of_class.tolist(), of_lane.tolist(), strict=True)]
+    places = zip(of_class.tolist(), of_lane.tolist(), strict=True)
+    keys = [(mix.names[index], *market.kinds[lane]) for index, lane in places]
     most = dict(zip(keys, mix.expected[of_class].tolist(), strict=True))
     model.jobs = pyo.Var(
         keys,
@@ -168,7 +168,7 @@ def _add_lanes(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables, spare: Sp
     rows = jobs.by(jobs.of_lane, len(market.lanes))
     gamma = mix.gamma[jobs.of_lane, jobs.of_class].tolist()
     vms = list(model.vms.values())
-    keys = {(market.names[lane.vm], SPOT if lane.spot else FIRM): number for number, lane in enumerate(market.lanes)}
+    keys = {kind: number for number, kind in enumerate(market.kinds)}
 
     def enough(_: object, *key: str) -> object:
         lane = keys[key]  # type: ignore[index]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from mrdsl.core.diagnostics import Span
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.instance import Mix
 from mrdsl.families.capacity.lanes import Spare, limited_classes, spare_of
-from mrdsl.families.capacity.market import FIRM, SPOT, Floats
+from mrdsl.families.capacity.market import FIRM, Floats
 from mrdsl.families.capacity.pairs import RESOURCES
 from mrdsl.families.capacity.slot_choices import SlotsByVector, in_fractions, slots_by_vector
 from mrdsl.spec.columns import names_of
@@ -75,9 +75,10 @@ class OtherPairs:
         return [(float(values[n]), self.variables[n]) for n in np.flatnonzero(places == place).tolist()]
 
 
-def row_of(terms: list[tuple[float, Any]], constant: float = 0.0) -> LinearExpression:
+def row_of(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
+    """Write terms, coefficients with their variables, as a linear sum."""
     return LinearExpression(
-        constant=constant, linear_coefs=[each for each, _ in terms], linear_vars=[variable for _, variable in terms]
+        constant=0.0, linear_coefs=[float(each) for each, _ in terms], linear_vars=[variable for _, variable in terms]
     )
 
 
@@ -89,7 +90,7 @@ def add_spare(model: pyo.ConcreteModel, mix: Mix, fractions: bool) -> SpareVaria
     market = mix.market
     columns = spare.of_class.tolist(), spare.of_lane.tolist(), spare.reduces.tolist()
     keys = [
-        (mix.names[index], market.names[market.lanes[lane].vm], "reduce" if reduces else "map")
+        (mix.names[index], market.kinds[lane][0], "reduce" if reduces else "map")
         for index, lane, reduces in zip(*columns, strict=True)
     ]
     most = dict(zip(keys, spare.most.tolist(), strict=True))
@@ -121,9 +122,8 @@ def add_other_pairs(model: pyo.ConcreteModel, mix: Mix, relax: bool, bound: bool
     entries = slots_by_vector(mix, fractions, bound, contents)
     model.knows_all_slots = entries.complete and (fractions or not len(limited_classes(mix)))
     market = mix.market
-    kinds = [(market.names[lane.vm], SPOT if lane.spot else FIRM) for lane in market.lanes]
     places = list(zip(entries.of_class.tolist(), entries.of_lane.tolist(), strict=True))
-    keys = [(mix.names[index], *kinds[lane], number) for number, (index, lane) in enumerate(places)]
+    keys = [(mix.names[index], *market.kinds[lane], number) for number, (index, lane) in enumerate(places)]
     model.jobs_by_slots = pyo.Var(keys, domain=pyo.NonNegativeReals if fractions else pyo.NonNegativeIntegers)
     model.slots_by_vector = entries, not fractions
     variables = list(model.jobs_by_slots.values())
@@ -144,7 +144,7 @@ def add_resources(
     assert mix.sizes is not None
     rows = jobs.by(jobs.of_lane, len(market.lanes))
     vms = list(model.vms.values())
-    lanes = {(market.names[lane.vm], SPOT if lane.spot else FIRM): number for number, lane in enumerate(market.lanes)}
+    lanes = {kind: number for number, kind in enumerate(market.kinds)}
     kind = spare.entries.reduces.astype(np.int64)
     parts = mix.sizes.parts[kind, :, market.vm_of_lane[spare.entries.of_lane], spare.entries.of_class]
 
