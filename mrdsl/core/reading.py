@@ -49,9 +49,9 @@ def reason(failure: Exception) -> str:
         return MISSING
     if isinstance(failure, OSError):
         if failure.errno == errno.ELOOP:
-            return "its links lead round in a circle"
+            return "its symbolic links form a cycle"
         return (failure.strerror or "the system refuses").lower()
-    return "its name is no file name"
+    return "its name is not a valid file name"
 
 
 def read_bytes(path: str | Path, limit: int = budgets.TABLE_BYTES, own_descriptors: bool = False) -> bytes:
@@ -131,7 +131,7 @@ def read_trusted(path: Path) -> str:
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), encoding="utf-8") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no regular file")
+            raise OSError("it is not a regular file")
         if status.st_size > _LARGEST:
             raise OSError("it is larger than 1 MB")
         if os.name == "posix":

@@ -336,9 +336,9 @@ def finite(result: Result, searched: bool = False) -> Result:
         return result
     told = error(
         "broken-plan",
-        f"the plan holds what is no number: {place}",
+        f"the plan contains a value that is not a number: {place}",
         None,
-        "this is a fault of the solver or of mrdsl: try another solver, and report the spec",
+        "this is a bug in the solver or in mrdsl: try another solver, and report the spec",
     )
     return Result(Termination.ERROR, diagnostics=(*result.diagnostics, told))
 

@@ -144,7 +144,7 @@ def locked_file(path: Path, shown: Path) -> Iterator[int]:
         )
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise OSError(0, "it is no regular file")
+                raise OSError(0, "it is not a regular file")
             with _held(handle, shown):
                 if _is_at(handle, path):
                     yield handle
@@ -230,7 +230,7 @@ class _Waiting:
         self.shown, self.place = shown, place
         self.neighbour: Path | None = None
         if place.before is not None and not stat.S_ISREG(place.before.st_mode):
-            raise OSError(0, "it is no regular file")
+            raise OSError(0, "it is not a regular file")
         if place.before is not None and not may(place.path, os.W_OK):
             raise PermissionError(0, "permission denied")
         self.stream: Any = self._neighbour() if self._can_be_replaced() else nameless_file()
@@ -384,7 +384,7 @@ def _refused(path: Path, reason: str) -> Diagnostic:
 
 
 def _exists(path: Path) -> Diagnostic:
-    return error("file-exists", f"`{path}` is there already", None, "choose another name, or say --force")
+    return error("file-exists", f"`{path}` already exists", None, "choose another name, or pass --force")
 
 
 def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = ()) -> None:
@@ -400,9 +400,9 @@ def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = 
             [
                 error(
                     "unwritable-file",
-                    f"`{folder}` takes no files: {reason}",
+                    f"`{folder}` is not writable: {reason}",
                     None,
-                    "name a folder that is there, or can be made",
+                    "name a folder that exists or can be created",
                 )
             ]
         )
@@ -424,22 +424,22 @@ def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = 
             [
                 error(
                     "file-exists",
-                    f"the folder `{folder}` is there already and not empty",
+                    f"the folder `{folder}` already exists and is not empty",
                     None,
-                    "choose another name, or say --force",
+                    "choose another name, or pass --force",
                 )
             ]
         )
 
 
 def _no_folder(folder: Path) -> str:
-    """Why a name is no folder and cannot be made one, "" where it can."""
+    """Why a name is not a folder and cannot be made one, "" where it can."""
     if is_standard_output(folder):
         return "it is standard output"
     try:
         nearest = next(above for above in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(above))
         if not nearest.is_dir():
-            return f"{str(nearest)!r} is no folder"
-        return "" if may(nearest, os.W_OK | os.X_OK) else f"{str(nearest)!r} takes no files"
+            return f"{str(nearest)!r} is not a folder"
+        return "" if may(nearest, os.W_OK | os.X_OK) else f"{str(nearest)!r} is not writable"
     except OSError as problem:
         return problem.strerror or "the system refuses"

@@ -121,5 +121,5 @@ def answer(question: tuple[str, Version], report: object) -> Any:
 
 def _not_checked(version: Version) -> tuple[Diagnostic, ...]:
     message = f"this document was not checked: it takes more than {budgets.EDITED_SECONDS:g} s, or ended the checker"
-    hint = "`mrdsl check` takes its time"
+    hint = "`mrdsl check` has no time limit"
     return (error("unreadable-file", message, Span(version.name, 1, 1, 1, 2), hint),)

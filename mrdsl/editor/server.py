@@ -90,7 +90,7 @@ class Messages:
         try:
             message = json.loads(body)
         except (ValueError, RecursionError):
-            self._answer(None, PARSE_ERROR, "this is no JSON")
+            self._answer(None, PARSE_ERROR, "this is not JSON")
             return None
         if not isinstance(message, dict) or not isinstance(message.get("id", 0), int | str):
             self._answer(None, INVALID_REQUEST, "a message is one object, its id a number or a text")
@@ -237,7 +237,7 @@ class Server(LanguageServer):  # type: ignore[misc]
             return
         self.checks.forget(uri)
         message = f"this document has more than {budgets.EDITED_BYTES >> 20} MB, the most that an editor checks"
-        hint = "`mrdsl check` reads it; large tables stand in files of their own"
+        hint = "run `mrdsl check`, or move large tables into separate files"
         self._publish(version, (error("unreadable-file", message, Span(version.name, 1, 1, 1, 2), hint),))
 
     def newest(self, uri: str) -> Version:

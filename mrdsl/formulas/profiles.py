@@ -90,7 +90,7 @@ def far_above(what: str, average: float, longest: float, span: Span | None) -> D
         "max-far-above-avg",
         f"{what} is {_time(longest)}, {longest / average:.0f} times its average, {_time(average)}",
         span,
-        "compare their units; if both are right, nothing is to be done",
+        "compare their units; if both are right, no change is needed",
     )
 
 
@@ -145,7 +145,7 @@ def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             node = classes[index]
             yield error(
                 "coefficients-and-profile",
-                f"class {node.name} has coefficients and a {block} block: they say the same thing twice",
+                f"class {node.name} has coefficients and a {block} block: both define the same thing",
                 getattr(node, block).span or node.span,
                 f"keep the coefficients or the profile of {node.name}",
                 _coefficients(node),
@@ -172,7 +172,7 @@ def check_few_tasks(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                 f"class {node.name} has few {block} tasks: their work is no more than twice the longest of "
                 "them, and the upper estimate is looser than the paper's",
                 getattr(node, block).span_of("tasks"),
-                "nothing to do: the deadline is kept, at a few slots more than strictly needed",
+                "no change is needed: the deadline is met, with a few slots more than strictly necessary",
             )
 
 

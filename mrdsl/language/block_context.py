@@ -62,7 +62,7 @@ def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockCo
         text = " ".join(statement.words)
         return error(
             "unknown-item",
-            f"`{text} = ...` means nothing {context.words and 'in ' + context.words}".rstrip(),
+            f"`{text} = ...` is not valid {context.words and 'in ' + context.words}".rstrip(),
             span,
             "an item is `name = value`",
         )
@@ -71,7 +71,7 @@ def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockCo
         return error("unknown-item", f"`{key}` is a block, not an item", span, f"write `{key} {{ ... }}`")
     return error(
         "unknown-item",
-        f"there is no item `{key}`{_in(context)}",
+        f"unknown item `{key}`{_in(context)}",
         span,
         did_you_mean(key, (*words.items, *words.blocks), "items here: "),
     )
@@ -84,7 +84,7 @@ def _in(context: BlockContext) -> str:
 def duplicate(key: str, token: Any, first: Any, context: BlockContext) -> Any:
     return error(
         "duplicate",
-        f"`{key}` is written twice{_in(context)}",
+        f"`{key}` is defined twice{_in(context)}",
         context.scope.span(token),
         "keep one of them",
         Related("first written here", context.scope.span(first)),
@@ -103,9 +103,9 @@ def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: Bloc
         known += TOP_LEVEL_WORDS
     return error(
         "unknown-block",
-        f"there is no block `{word}`{_in(context)}",
+        f"unknown block `{word}`{_in(context)}",
         span,
-        did_you_mean(word, known, "blocks here: ") or "no blocks stand here",
+        did_you_mean(word, known, "blocks here: ") or "no blocks are allowed here",
     )
 
 
@@ -163,9 +163,11 @@ def stray_statement(statement: Any, context: BlockContext) -> Any:
         hint = f"an item is `name = value`: write `{word} = {value_text(statement.value)}`"
         return error("syntax", f"`{number}` follows the name `{word}` without a `=`", context.scope.span(number), hint)
     if isinstance(statement, tree.Goal):
-        message = f"a sum or a product stands only behind `minimize` and `maximize`, not behind `{statement.words[0]}`"
+        message = (
+            f"a sum or a product is allowed only after `minimize` and `maximize`, not after `{statement.words[0]}`"
+        )
     else:
-        message = "a comparison stands only in `subject to { ... }`"
+        message = "a comparison is allowed only in `subject to { ... }`"
     return error("wrong-statement", message, context.scope.span(statement), "write `name = value`")
 
 

@@ -258,14 +258,14 @@ def _source(declared: Block, block: tree.Block, context: BlockContext) -> Source
         if block.call is not None:
             raise context.scope.mistake(
                 "wrong-statement",
-                f"`{block.call.function}(...)` cannot stand here",
+                f"`{block.call.function}(...)` is not allowed here",
                 block.call,
                 "write `from` before it",
             )
         if declared.sources:
             raise context.scope.mistake(
                 "missing-source",
-                f"`{context.words}` says nothing about where its data comes from",
+                f"`{context.words}` has no data source",
                 block.words[0],
                 f'write `{context.words} from {declared.sources[0]}("file") {{ ... }}`',
             )
@@ -273,7 +273,7 @@ def _source(declared: Block, block: tree.Block, context: BlockContext) -> Source
     if not declared.sources:
         raise context.scope.mistake(
             "unexpected-source",
-            f"`{context.words}` reads no file",
+            f"`{context.words}` cannot be read from a file",
             block.words[0],
             f"write `{context.words} {{ ... }}`",
         )
@@ -292,7 +292,7 @@ def _reader(block: tree.Block, words: tuple[Any, ...], context: BlockContext) ->
     if block.call is None:
         last = words[-1]
         if last.type != "STRING":
-            raise context.scope.mistake("missing-file", "`from` names no file", last, 'write `from "file.csv"`')
+            raise context.scope.mistake("missing-file", "`from` requires a file name", last, 'write `from "file.csv"`')
         return "table", tree.word_text(last), last
     arguments = block.call.arguments
     if len(arguments) != 1 or not isinstance(arguments[0], tree.Text):

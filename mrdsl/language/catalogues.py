@@ -268,7 +268,7 @@ def _check_kept(listed: _Listed, rows: Sequence[int], context: BlockContext) -> 
     report.add(
         error(
             "unknown-interruptions",
-            f"{len(sold)} {what} sold on spot, and `{listed.file}` does not say how often a VM is taken back: {which}",
+            f"{len(sold)} {what} sold on spot, and `{listed.file}` has no interruption rate: {which}",
             listed.place(sold[0], INTERRUPTIONS),
             "write a rate for them in the braces, such as `spot { interruptions = 0.0007/h }`, which is 40 % a month, "
             "or `spot = no`",

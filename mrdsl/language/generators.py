@@ -133,7 +133,7 @@ def _collect_item(
         where = "in the table and in the block" if path in given else "twice"
         report.add(
             error(
-                "duplicate", f"`{key}` is written {where}", context.scope.span(statement.words[0]), "keep one of them"
+                "duplicate", f"`{key}` is defined {where}", context.scope.span(statement.words[0]), "keep one of them"
             )
         )
         return
@@ -167,7 +167,7 @@ def _collect_block(
         field_name, declared = words.singles[word]
         if field_name in written:
             context.scope.report.add(
-                error("duplicate", f"`{word}` is written twice", context.scope.span(block.words[0]), "keep one of them")
+                error("duplicate", f"`{word}` is defined twice", context.scope.span(block.words[0]), "keep one of them")
             )
             return
         written[field_name] = block

@@ -65,9 +65,9 @@ def outside_error(written: str, node: Any, scope: Scope) -> MistakeError:
     """The mistake of naming a file outside the spec's folder."""
     return scope.mistake(
         "file-outside",
-        f"`{shown_name(written)}` lies outside the spec's folder",
+        f"`{shown_name(written)}` is outside the spec's folder",
         node,
-        "move the file beside the spec, or allow it with `--allow-outside`",
+        "move the file into the folder of the spec, or allow it with `--allow-outside`",
     )
 
 
@@ -98,7 +98,7 @@ class Files:
                 "missing-file",
                 f"there is no file `{shown_name(written)}`",
                 node,
-                did_you_mean(path.name, near, "files there: ") or f"looked in {path.parent}",
+                did_you_mean(path.name, near, "files there: ") or f"searched in {path.parent}",
             )
         if problem:
             code = "missing-file" if problem == FOLDER else "unreadable-file"
@@ -111,7 +111,7 @@ class Files:
         try:
             return (self.folder / written).resolve()
         except (OSError, ValueError, RuntimeError) as failure:  # Path.resolve tells of a circle by RuntimeError
-            problem = "its links lead round in a circle" if isinstance(failure, RuntimeError) else reason(failure)
+            problem = "its symbolic links form a cycle" if isinstance(failure, RuntimeError) else reason(failure)
             message = f"`{shown_name(written)}` cannot be read: {problem}"
             raise scope.mistake("unreadable-file", message, node, "name a regular file") from None
 
@@ -161,7 +161,7 @@ def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:
 def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
     if isinstance(node, tree.Interval):
         raise scope.mistake(
-            "wrong-value", f"`{key}` is one value, not a range", node, advice(item, scope.report.currency)
+            "wrong-value", f"`{key}` must be one value, not a range", node, advice(item, scope.report.currency)
         )
     if isinstance(node, tree.Text | tree.List):
         what = "a text" if isinstance(node, tree.Text) else "a list"
@@ -176,7 +176,7 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
     if value.dimension != kind.dimension and not units.fits(value.dimension, kind.dimension):
         raise scope.mistake(
             "wrong-unit",
-            f"`{key}` is {kind.noun}, but this is {units.describe(value.dimension)}",
+            f"`{key}` must be {kind.noun}, but this is {units.describe(value.dimension)}",
             node,
             lacking_unit(key, item, node, value.dimension, currency) or advice(item, currency),
         )
@@ -304,7 +304,7 @@ def _word(key: str, node: Any, scope: Scope) -> str:
         require_printable(node.token, scope)
         return node.value
     raise scope.mistake(
-        "wrong-value", f"`{key}` is a name", node, f"write `{key} = name`; quote a name that is no identifier"
+        "wrong-value", f"`{key}` is a name", node, f"write `{key} = name`; quote a name that is not an identifier"
     )
 
 
@@ -333,14 +333,14 @@ def quantity(text: str, *, currency: str = "") -> float:
     """The number in SI units that a text means: ``quantity("0.192 USD/h")`` is 0.192 / 3600, money per second.
 
     Seconds, bytes, joules, watts, plain counts and shares; money is in the currency that is written. ``currency``,
-    where given, is the only one allowed. Raises MrdslError where the text is no quantity.
+    where given, is the only one allowed. Raises MrdslError where the text is not a quantity.
     """
     try:
         value = evaluate(_tree(text), _scope(currency))
     except MistakeError as mistake:
         raise _alone(mistake) from None
     if not isinstance(value.number, float):
-        raise MrdslError([error("random-value", f"`{shortened(text)}` is no single number", None, _EXAMPLES)])
+        raise MrdslError([error("random-value", f"`{shortened(text)}` is not a single number", None, _EXAMPLES)])
     return value.number
 
 
@@ -358,7 +358,7 @@ def _tree(text: str) -> Any:
     node = parse_expression(text) if isinstance(text, str) else None
     if node is None:
         shown = f"`{shortened(text)}`" if isinstance(text, str) else f"{type(text).__name__}, not a text,"
-        raise MrdslError([error("wrong-value", f"{shown} is no quantity", None, _EXAMPLES)])
+        raise MrdslError([error("wrong-value", f"{shown} is not a quantity", None, _EXAMPLES)])
     return node
 
 

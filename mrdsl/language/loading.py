@@ -97,7 +97,7 @@ def _read(path: Path) -> tuple[str | None, str]:
     if text is not None and not text.strip():
         return None, "it is empty"
     if text is not None and text.lstrip().startswith("{"):
-        return None, "it is JSON, such as a saved plan, and here a spec is wanted"
+        return None, "it is JSON, such as a saved plan, but a spec is required"
     return text, problem
 
 
@@ -132,8 +132,8 @@ def _first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
         return diagnostics
     diagnostics.sort(key=lambda d: d.severity is not Severity.ERROR)
     told, last = diagnostics[: budgets.DIAGNOSTICS], diagnostics[budgets.DIAGNOSTICS - 1]
-    more = f"{len(diagnostics) - len(told)} more mistakes and warnings are left out"
-    return [*in_order(told), note("too-many-mistakes", more, last.span, "mend these first, then check again")]
+    more = f"{len(diagnostics) - len(told)} more errors and warnings are not shown"
+    return [*in_order(told), note("too-many-mistakes", more, last.span, "correct these first, then check again")]
 
 
 @contextmanager

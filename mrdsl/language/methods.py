@@ -57,7 +57,7 @@ def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockC
         scope.report.add(
             error(
                 "wrong-statement",
-                "`solve with` names one method",
+                "`solve with` requires one method name",
                 scope.span(block.words[0]),
                 "write `solve with highs { time_limit = 10 s }`; quote a name with a hyphen",
             )
@@ -69,7 +69,7 @@ def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockC
         scope.report.add(
             error(
                 "unknown-solver",
-                f"`{written_name}` is no name of a solver",
+                f"`{written_name}` is not a solver name",
                 scope.span(block.words[2]),
                 METHOD_NAME_RULE,
             )
@@ -125,7 +125,7 @@ def _option(
         scope.report.add(
             error(
                 "duplicate",
-                f"`{key}` is written twice",
+                f"`{key}` is defined twice",
                 scope.span(statement.words[0]),
                 "keep one of them",
                 Related("first written here", scope.span(written[key])),

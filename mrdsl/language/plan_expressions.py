@@ -77,7 +77,9 @@ class PlanExpressions:
                 return self._product(parts)
             case tree.Call(function, arguments, _) if str(function) in ("min", "max"):
                 return self._extreme(str(function), arguments)
-        raise self.scope.mistake("wrong-value", "a quantity of the plan cannot stand here", node, "use + - * / min max")
+        raise self.scope.mistake(
+            "wrong-value", "a quantity of the plan is not allowed here", node, "use + - * / min max"
+        )
 
     def _mentions_plan(self, node: Any) -> bool:
         match node:
@@ -127,7 +129,7 @@ class PlanExpressions:
         if len(arguments) != 1 or not isinstance(arguments[0], tree.Name | tree.Text):
             example = next(iter(members), "x")
             raise self.scope.mistake(
-                "wrong-arguments", f"`{name}` is meant of one name", node, f"write `{name}({example})`"
+                "wrong-arguments", f"`{name}` requires one name", node, f"write `{name}({example})`"
             )
         param = word_param(arguments[0], self.scope)
         argument = tree.word_text(arguments[0].token) if param is None else param.text
@@ -151,7 +153,7 @@ class PlanExpressions:
         return self._members[kind.name]
 
     def _sum(self, parts: tuple[Any, ...]) -> Built:
-        hint = "both sides of a sum are of one kind; a price brings one to the other"
+        hint = "both sides of a sum must have the same dimension: multiply one by a price"
         built, kind = self._of_one_kind(parts[::2], "cannot add {} to {}", hint)
         total = built[0]
         for sign, run in groupby(zip(parts[1::2], built[1:], strict=True), key=lambda each: str(each[0])):
@@ -217,7 +219,7 @@ class PlanExpressions:
 
     def _extreme(self, function: str, arguments: Sequence[Any]) -> Built:
         """The least or the greatest of quantities of one kind."""
-        hint = f"what `{function}` compares is of one kind"
+        hint = f"the arguments of `{function}` must have the same dimension"
         built, kind = self._of_one_kind(arguments, "cannot compare {} with {}", hint)
         return Operation(function, tuple(built)), kind
 
@@ -284,12 +286,12 @@ class OwnQuantities:
     def _require_free(self, token: Any) -> None:
         name, scope = str(token), self.scope
         if token.type == "STRING":
-            message = "the name of a quantity of one's own is not quoted"
+            message = "the name of a user-defined quantity is not quoted"
             raise scope.mistake("wrong-statement", message, token, "write `let total = ...`")
         taken = next((said for said, names in self._taken() if name in names), "")
         if taken:
             hint = f"rename it, such as `my_{name}`"
-            raise scope.mistake("reserved-name", f"`let {name}` bears the name of {taken}", token, hint)
+            raise scope.mistake("reserved-name", f"`let {name}` has the name of {taken}", token, hint)
         if name in self._nodes:
             first = Related("first defined here", scope.span(self._nodes[name].words[1]))
             message = f"the quantity `{name}` is defined twice"
@@ -346,11 +348,13 @@ def _asked(block: tree.Block | tree.Goal, words: Sequence[str], family: Family, 
 def _own_goal(sense: str, name: str, node: Any, block: tree.Block | tree.Goal, own: OwnQuantities) -> Goal:
     built = own.builder.build(node)
     if isinstance(built[0], Constant):
-        raise own.scope.mistake("wrong-statement", "this goal names no quantity of the plan", node, _known(own.builder))
+        raise own.scope.mistake(
+            "wrong-statement", "this objective contains no quantity of the plan", node, _known(own.builder)
+        )
     try:
         terms_of(built[0])
     except ValueError as reason:
-        hint = "a goal adds quantities that are multiplied by numbers"
+        hint = "an objective adds quantities that are multiplied by numbers"
         raise own.scope.mistake("wrong-statement", f"this goal is not linear: {reason}", node, hint) from None
     return Goal(sense, name, own.scope.span(block), built[0], _unit(built, own.scope))
 
@@ -384,12 +388,12 @@ def _constraint(statement: Any, builder: PlanExpressions) -> Constraint:
             "wrong-unit",
             f"cannot compare {units.describe(left_dimension)} with {units.describe(right_dimension)}",
             statement,
-            "both sides are of one kind",
+            "both sides must have the same dimension",
         )
     if isinstance(left, Constant) and isinstance(right, Constant):
         raise scope.mistake(
             "wrong-statement",
-            "this comparison names no quantity of the plan",
+            "this comparison contains no quantity of the plan",
             statement,
             did_you_mean("", (*builder.known, *builder.own), "quantities: "),
         )

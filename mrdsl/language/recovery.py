@@ -52,7 +52,7 @@ _CHARACTER_HINTS = {
     "<": "write `<=`",
     ">": "write `>=`",
 }
-_NO_CHARACTER = "remove it; names that are no identifiers stand in quotes"
+_NO_CHARACTER = "remove it; quote names that are not identifiers"
 
 
 def parse_with_errors(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
@@ -166,7 +166,7 @@ class _Recovery:
                     "syntax",
                     f"more than {MAX_SYNTAX_ERRORS} syntax errors: the rest was not read",
                     last,
-                    "mend these first, then check again",
+                    "correct these first, then check again",
                 )
             )
         while self.open_blocks:
@@ -261,7 +261,7 @@ class _Recovery:
             self.found.append(
                 error(
                     "unexpected-character",
-                    f"`{shown}` means nothing here",
+                    f"`{shown}` is not valid here",
                     Span(self.file, line, column, line, column + 1),
                     money_sign(self.text, position) or _CHARACTER_HINTS.get(character, _NO_CHARACTER),
                 )
@@ -330,7 +330,7 @@ class _Recovery:
         if wrong and start is not None:
             self._report("syntax", wrong, start, hint)
         else:
-            self._report("syntax", f"{shown} cannot stand here", token, f"expected {_listing(accepted)}")
+            self._report("syntax", f"{shown} is not allowed here", token, f"expected {_listing(accepted)}")
 
     def _report_unclosed(self, opener: Token, brace: Token, where: str) -> None:
         name = _short(Token("NAME", self.text[opener.start_pos : brace.start_pos].strip()))

@@ -316,7 +316,7 @@ def _from_source(
         return _from_reader(word, declared, header, statements, context)
     token = (*block.words, *block.more)[-1]
     if token.type != "STRING":
-        raise scope.mistake("missing-file", "`from` names no file", token, 'write `from "file.csv"`')
+        raise scope.mistake("missing-file", "`from` requires a file name", token, 'write `from "file.csv"`')
     written = tree.word_text(token)
     path = context.files.find(written, token, scope)
     from mrdsl.language.tables import resolve_table

@@ -81,7 +81,7 @@ def _check(statement: Any, parameters: Parameters, scope: Scope) -> None:
             "wrong-unit",
             f"cannot compare {units.describe(left.dimension)} with {units.describe(right.dimension)}",
             statement,
-            "both sides are of one kind",
+            "both sides must have the same dimension",
         )
     if _HOLDS[statement.operator](left.number, right.number):
         return
@@ -209,7 +209,7 @@ def _clause(statement: Any, prefix: str, rows: Rows, scope: Scope) -> Clause:
     if token is None:
         raise scope.mistake(
             "wrong-statement",
-            "`require` says what a row must have",
+            "`require` contains conditions on rows",
             tree.first_token(statement),
             "write `cores >= 4`, with `<=`, `>=` or `==`, or `name = word`",
         )
@@ -281,7 +281,7 @@ def _of_numbers(statement: Any, operator: str, name: str, attribute: Attribute, 
             f"`{name}` is {units.describe(attribute.dimension)}, but `{inline_text(statement)}` compares it with "
             f"{units.describe(value.dimension)}",
             node,
-            "both sides are of one kind",
+            "both sides must have the same dimension",
         )
     wanted, room = value.number, EQUAL * abs(value.number)
     with np.errstate(invalid="ignore"):

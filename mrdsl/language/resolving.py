@@ -119,7 +119,7 @@ class Importer:
         self.report.add(
             error(
                 "wrong-statement",
-                f"an imported file cannot say `{statement.words[0]}`",
+                f"an imported file cannot contain `{statement.words[0]}`",
                 scope.span(statement.words[0]),
                 "move this line into the spec itself",
             )
@@ -197,8 +197,8 @@ def _read_files(own: Iterable[Path], found: Iterable[Path]) -> tuple[FileRead, .
 
 
 def _too_many(at: Span | None) -> Diagnostic:
-    message = f"more than {budgets.DIAGNOSTICS} mistakes: the rest was not looked at"
-    return note("too-many-mistakes", message, at, "mend these first, then check again")
+    message = f"more than {budgets.DIAGNOSTICS} errors: the rest was not checked"
+    return note("too-many-mistakes", message, at, "correct these first, then check again")
 
 
 def _resolve(
@@ -289,7 +289,7 @@ def _problem(blocks: list[tree.Block], scope: Scope, document: tree.Document) ->
         report.add(
             error(
                 "missing-problem",
-                "the spec does not say what its problem is",
+                "the spec has no `problem` statement",
                 Span(document.file, 1, 1, 1, 2),
                 f'start with a line such as `problem capacity "title"`; kinds: {", ".join(family_names())}',
             )
@@ -330,7 +330,7 @@ def _problem(blocks: list[tree.Block], scope: Scope, document: tree.Document) ->
         report.add(
             error(
                 "unknown-problem",
-                f"there is no problem kind `{words[1]}`",
+                f"unknown problem kind `{words[1]}`",
                 scope.span(words[1]),
                 did_you_mean(str(words[1]), family_names(), "kinds: "),
             )
@@ -344,7 +344,7 @@ def _seed(statements: list[tree.Assignment], scope: Scope) -> int | None:
     from mrdsl.language.items import convert
     from mrdsl.spec.declared import SEED
 
-    report_repeats(statements, "`seed` is written twice", "keep one of them", scope, "first written here")
+    report_repeats(statements, "`seed` is defined twice", "keep one of them", scope, "first written here")
     try:
         return int(convert("seed", SEED, statements[0].value, replace(scope, draws=None)))
     except MistakeError as mistake:

@@ -21,7 +21,7 @@ MAX_ROUNDS = 1000
 
 
 class OutOfRangeError(Exception):
-    """A distribution hardly ever falls within the item's limits."""
+    """A distribution rarely falls within the item's limits."""
 
 
 @dataclass(frozen=True)

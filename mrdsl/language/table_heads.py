@@ -87,7 +87,7 @@ def column_of(
         report.add(
             error(
                 "unknown-column",
-                f"there is no attribute `{written}`",
+                f"unknown attribute `{written}`",
                 span,
                 did_you_mean(written, [NAME_COLUMN, *all_paths(node_type)], "attributes: "),
             )

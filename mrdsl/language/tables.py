@@ -236,7 +236,7 @@ def _check_names(
             context.scope.report.add(
                 error(
                     "duplicate",
-                    f"`{word} {name}` stands in two rows, {raw.line(first[name])} and {raw.line(row)}",
+                    f"`{word} {name}` is defined in two rows, {raw.line(first[name])} and {raw.line(row)}",
                     raw.span(row),
                     "give each its own name",
                 )

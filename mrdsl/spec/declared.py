@@ -71,7 +71,7 @@ def number_mistake(key: str, item: Item, number: float, currency: str = units.DE
     if not isfinite(number):
         return Mistake(
             "number-too-large" if number == number else "not-a-number",
-            f"`{key}` is {number}, which nothing can be planned with",
+            f"`{key}` is {number}, but must be finite",
             "write a finite number",
         )
     if abs(number) > LARGEST:

@@ -25,7 +25,7 @@ SourceNumber = Callable[[Source], int]
 def encoded(value: Any, number_of: SourceNumber | None = None) -> Any:
     """The value as JSON knows it. A :class:`Source` is ``{"file": number}`` besides what was written.
 
-    Raises TypeError for what is no value of a spec or a plan.
+    Raises TypeError for what is not a value of a spec or a plan.
     """
     if value is None or isinstance(value, str | bool | int):
         return str(value) if isinstance(value, Enum) else value
@@ -47,7 +47,7 @@ def encoded(value: Any, number_of: SourceNumber | None = None) -> Any:
         return _array(value)
     if isinstance(value, Sequence):
         return [encoded(item, number_of) for item in value]
-    raise TypeError(f"{type(value).__name__} is no value of a spec or a plan")
+    raise TypeError(f"{type(value).__name__} is not a value of a spec or a plan")
 
 
 def span_text(span: Span) -> str:
@@ -324,7 +324,7 @@ def _decoded_array(dtype: Any, value: Any, path: str, dimensions: int | None = N
     try:
         array = np.array(value, dtype=np.float64 if dtype is np.float64 else None)
     except (TypeError, ValueError, OverflowError):
-        raise MalformedError(path, "is no array of numbers") from None
+        raise MalformedError(path, "is not an array of numbers") from None
     kinds = {np.float64: "f", np.int64: "i", np.bool_: "b"}
     right = isinstance(value, list) and (array.dtype.kind == kinds.get(dtype) or not array.size)
     if (
@@ -332,7 +332,7 @@ def _decoded_array(dtype: Any, value: Any, path: str, dimensions: int | None = N
         or (dimensions is not None and array.ndim != dimensions)
         or (array.dtype.kind == "f" and _infinite(array))
     ):
-        raise MalformedError(path, "is no array of numbers")
+        raise MalformedError(path, "is not an array of numbers")
     return array.astype(dtype)
 
 
@@ -371,7 +371,7 @@ def _frozen(value: Any, path: str) -> Any:
     if isinstance(value, Mapping):
         return {key: _frozen(item, f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
-        raise MalformedError(path, "is no finite number")
+        raise MalformedError(path, "is not a finite number")
     return value
 
 

@@ -259,7 +259,7 @@ def _distribution_mistake(key: str, item: Item, value: Distribution) -> Mistake 
     lists = value.name in LISTS
     for parameter in value.parameters:
         if isinstance(parameter, tuple) != lists or parameter == ():
-            return Mistake("wrong-arguments", f"`{key}`: the parameters of `{value.name}` are not of its form", hint)
+            return Mistake("wrong-arguments", f"`{key}`: the parameters of `{value.name}` do not match its form", hint)
         for number in parameter if lists else (parameter,):
             mistake = python_number_mistake(key, Item("quantity", "", item.kind), number)
             if mistake is not None:

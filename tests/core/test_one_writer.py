@@ -92,10 +92,10 @@ def test_studies_write_over_nothing_by_themselves(tmp_path: Path) -> None:
         assert "force=True" not in path.read_text(encoding="utf-8"), path
     table = Table("a", ("x",), [(1,)])
     written(tmp_path, "a", table)
-    with pytest.raises(MrdslError, match="is there already"):
+    with pytest.raises(MrdslError, match="already exists"):
         written(tmp_path, "a", table)
     with overwriting(True):
         written(tmp_path, "a", Table("a", ("x",), [(2,)]))
     assert (tmp_path / "a.csv").read_text(encoding="utf-8") == "x\n2\n"
-    with overwriting(False), pytest.raises(MrdslError, match="is there already"):
+    with overwriting(False), pytest.raises(MrdslError, match="already exists"):
         written(tmp_path, "a", table)

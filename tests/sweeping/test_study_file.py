@@ -51,7 +51,7 @@ MISTAKES = {
     "[[runs]]\nspecs = 'a'\nseeds = [4294967296]": (
         '3:9 `seeds` is a list; write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
     ),
-    "[[runs]]\nspecs = 'a'\nlimits.time = '10 parsecs'": '3:15 there is no unit `parsecs`; write `time = "10 s"`',
+    "[[runs]]\nspecs = 'a'\nlimits.time = '10 parsecs'": '3:15 unknown unit `parsecs`; write `time = "10 s"`',
     "[[runs]]\nspecs = 'a'\nlimits = [{ time = 1 }, { gap = -1 }]": (
         '3:33 `gap` is -100%, but must be at least 0%; write `gap = "0.1%"`'
     ),

@@ -198,7 +198,7 @@ def test_a_journal_without_runs_is_no_leave_to_write_over_a_table(spec: Path, tm
         sweep(setting, axes, (), output, workers=1, progress=interrupt_after(0))
     assert len(journal_of(output).read_text(encoding="utf-8").splitlines()) == 1
     output.write_text("precious,table\n1,2\n", encoding="utf-8")
-    with pytest.raises(MrdslError, match="is there already"):
+    with pytest.raises(MrdslError, match="already exists"):
         sweep(setting, axes, (), output, workers=1)
     assert output.read_text(encoding="utf-8") == "precious,table\n1,2\n"
 
