@@ -11,7 +11,7 @@ from mrdsl.core.units import MINUTE, show
 from mrdsl.families.capacity.constraints import check_promises, limit_of_time, promises_of
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.forms import contracts, has_slots_for_all, is_plain
-from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types
+from mrdsl.families.capacity.type_checks import check_types, check_unused, find_impossible_types, never_admitted
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
     check_few_tasks_of_stages,
@@ -73,7 +73,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             + (" that can run at once" if node.stages else "")
         )
         place, written = limit_of_time(spec, node, deadline)
-        yield impossible(
+        found = impossible(
             "impossible-deadline",
             f"no cluster keeps the deadline of class {node.name}: {show(deadline, 'time')} are promised, but by the "
             f"{node.guarantee or 'average'} estimate {how}",
@@ -81,6 +81,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             f"any {written.split()[0]} above {show(earliest, 'time')} can be kept, the nearer to it with the more "
             f"VMs: write, say, {written} {show(_later(earliest), 'time')}",
         )
+        yield found if instance.low[index] > 0.0 else never_admitted(found, node)
 
 
 def _may_be_too_early(c: Reader) -> Any:

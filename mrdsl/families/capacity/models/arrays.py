@@ -93,7 +93,7 @@ def plain_arrays(spec: Spec, relax: bool) -> ArrayForm | None:
         offset=float(instance.penalty @ instance.expected),
         maximize=False,
         lower=np.concatenate([[0.0, 0.0], instance.low]),
-        upper=np.concatenate([[np.inf, float(prices.available)], instance.expected]),
+        upper=np.concatenate([[np.inf, float(prices.available)], instance.most]),
         integer=np.full(len(costs), not relax),
         starts=np.array([0, len(costs)], dtype=np.int64),
         columns=np.concatenate([np.arange(2, len(costs)), [0, 1]]),
@@ -114,7 +114,7 @@ def _decoded_plain(instance: Instance, relax: bool, point: Floats) -> CapacityPl
 
 def _plain_point(instance: Instance, plan: object) -> Floats | None:
     """The columns at the jobs of a plan, on as many VMs as they take; None where it has none of the classes."""
-    jobs = admitted_again(plan, instance.names, instance.expected)
+    jobs = admitted_again(plan, instance.names, instance.most)
     if jobs is None:
         return None
     prices, needed = instance.prices, float(ceiling(float(instance.vms_per_job() @ jobs)))
