@@ -28,7 +28,7 @@ from mrdsl.families.capacity.instance import Mix, instance_of, of_lanes
 from mrdsl.families.capacity.lanes import limited_classes, solved_mix
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.methods.few_lanes import MANY, is_scarce, on_few_lanes, within_quotas
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_with_spare
+from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, vms_with_spare
 from mrdsl.families.capacity.methods.own_machines import on_own_machines
 from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
 from mrdsl.families.capacity.methods.whole_placements import whole_placement
@@ -87,11 +87,12 @@ def by_scarcer_resource(mix: Mix) -> Mix:
 def _weights(mix: Mix) -> Floats:
     """The weight of cores in each lane at which jobs take the most, by golden section; memory has the rest."""
     some = np.argsort(-mix.expected, kind="stable")[:CLASSES]
+    expected = mix.expected[some]
     low, high = np.full(len(mix.gamma), LEAST), np.full(len(mix.gamma), 1.0 - LEAST)
 
     def taken(weights: Floats) -> Floats:
-        gamma = _least(mix, weights, whole=False)[0][:, some]
-        return np.asarray((np.where(np.isfinite(gamma), gamma, 0.0) * mix.expected[some]).sum(axis=1))
+        gamma = _least(mix, weights, some, whole=False)[0]
+        return np.asarray((np.where(np.isfinite(gamma), gamma, 0.0) * expected).sum(axis=1))
 
     part = (5.0**0.5 - 1.0) / 2.0
     for _ in range(STEPS):
@@ -101,22 +102,26 @@ def _weights(mix: Mix) -> Floats:
     return np.asarray((low + high) / 2.0)
 
 
-def _least(mix: Mix, weights: Floats, whole: bool | None = None) -> tuple[Floats, Floats, Floats]:
-    """What one job takes of a VM so weighed, and its map and reduce slots, (lanes, classes)."""
+def _least(
+    mix: Mix, weights: Floats, at: Places | None = None, whole: bool | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """What one job takes of a VM so weighed, and its map and reduce slots, (lanes, classes); of some classes ``at``."""
     assert mix.sizes is not None
-    vms = mix.market.vm_of_lane
+    vms, classes = mix.market.vm_of_lane, np.arange(len(mix)) if at is None else at
     both = np.stack([weights, 1.0 - weights])[:, :, None]
-    maps_part, reduces_part = ((mix.sizes.parts[kind][:, vms] * both).sum(axis=0) for kind in (0, 1))
+    maps_part, reduces_part = ((mix.sizes.parts[kind][:, vms[:, None], classes] * both).sum(axis=0) for kind in (0, 1))
     lanes = np.arange(len(vms))
-    pairs = mix.pairs.in_lanes(vms, (1.0 / maps_part, 1.0 / reduces_part))
-    kept = mix.map_kept, mix.reduce_kept
+    pairs = (mix.pairs if at is None else mix.pairs.of_classes(at)).in_lanes(vms, (1.0 / maps_part, 1.0 / reduces_part))
+    kept = mix.map_kept[:, classes], mix.reduce_kept[:, classes]
     maps, reduces = pairs.slots_with_losses(lanes, kept, mix.wholeness != NO if whole is None else whole)
-    maps, reduces = (np.where(mix.possible, each, np.inf) for each in (maps, reduces))
+    maps, reduces = (np.where(mix.possible[:, classes], each, np.inf) for each in (maps, reduces))
     return maps * maps_part + reduces * reduces_part, maps, reduces
 
 
-TURNS = 4
-"""So often quotas are made smaller by what packing takes beyond them."""
+TURNS, EXACT_TURNS = 8, 4
+"""So often quotas are made smaller by what packing takes beyond them; after some turns jobs count for more besides."""
+MARGIN = 0.02
+"""How much more jobs count for then in each turn: what is left of VMs is room for packing."""
 MOVES = 2_000_000
 """So many pairs of lanes for a job of each class are looked at in one move of all of them."""
 
@@ -214,7 +219,7 @@ def _with_room(
         task = replace(task, mix=by_scarcer_resource(task.mix))
         found = _again(draft, placement, task, gap)
     best = found
-    for _ in range(TURNS):
+    for turn in range(TURNS):
         plan = None if found is None else _plan(draft.spec, task, *found)
         if found is None or plan is None or plan.mix is None or plan.wholeness == NO:
             break
@@ -222,6 +227,8 @@ def _with_room(
         if not over.any():
             return found
         task = replace(task, available=np.maximum(task.available - over, task.market.masters))
+        if turn >= EXACT_TURNS:
+            task = replace(task, mix=replace(task.mix, gamma=(1.0 + MARGIN) * task.mix.gamma))
         found = _again(draft, placement, task, gap)
     return best if found is None else found
 
