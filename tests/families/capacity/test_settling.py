@@ -105,7 +105,7 @@ class Coins:
 
 class Rented:
     def __init__(self, vms: float) -> None:
-        self.on_demand, self.reserved = vms, 0.0
+        self.rented = vms
 
 
 def settling(shares: dict[int, float], budget: int = 100_000) -> Settling:
