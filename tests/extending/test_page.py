@@ -84,7 +84,7 @@ def test_every_field_of_a_draft_is_there() -> None:
 
 
 def test_every_key_of_a_solver_file_is_there() -> None:
-    solver = PAGE.partition("\n## A solver\n")[2].partition("\n## ")[0]
+    solver = PAGE.partition("\n## Solver files\n")[2].partition("\n## ")[0]
     own = {field.name for field in fields(declaration.SolverFile)} - {"kind", "source", "origin"}
     told = set(re.findall(r"`\[?(\w+)\]?`", solver))
     assert {name for name in own if name not in ("requires", "pipelines")} - told - {"pyomo"} == set()
@@ -93,7 +93,7 @@ def test_every_key_of_a_solver_file_is_there() -> None:
 
 
 def test_every_key_of_a_pipeline_is_there() -> None:
-    pipeline = PAGE.partition("\n## A pipeline\n")[2].partition("\n## ")[0]
+    pipeline = PAGE.partition("\n## Pipeline files\n")[2].partition("\n## ")[0]
     for field in fields(declaration.Pipeline):
         assert re.search(rf"^{field.name} = ", pipeline, re.MULTILINE), field.name
 
