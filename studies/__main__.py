@@ -28,7 +28,7 @@ from studies.running import run_study, settled, study_named
 @click.command()
 @click.argument("name", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for plots and tables; default NAME.")
-@click.option("--report", type=OutputFile(), help="Write a report of the study, too: a file that ends in .html or .md.")
+@click.option("--report", type=OutputFile(), help="Also write a report, .html or .md.")
 @shared.force
 @click.option("--set", "settings", multiple=True, metavar="OPTION=VALUE", help="Change one of the study's options.")
 @shared.processes

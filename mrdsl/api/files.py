@@ -39,7 +39,7 @@ def vm_types(
     if isinstance(source, str | Path):
         return tuple(blocks_of_file("capacity", "vms", Path(source), reader, braces, ""))
     if reader is not None:
-        hint = "give the file's name, or no reader"
+        hint = "pass the file name, or remove the reader"
         raise MrdslError([error("wrong-option", f"the reader `{reader}` reads files, not tables or rows", None, hint)])
     if is_arrow(source):
         return tuple(blocks_from("capacity", "vms", source, braces, ""))
@@ -74,8 +74,8 @@ def export(
     write = writer_of(spec, target)
     result = plan if isinstance(plan, Result) else solve(plan)
     if result.plan is None:
-        message = f"there is no plan to write as {target}: {result.termination}"
-        raise MrdslError([*result.diagnostics, error("nothing-to-export", message, spec.span, "`mrdsl.why` says why")])
+        message = f"the result has no plan to export to {target}: it ended as {result.termination}"
+        raise MrdslError([*result.diagnostics, error("nothing-to-export", message, spec.span, "see `mrdsl.why`")])
     return write(spec, result.plan, Wishes(master, vms or {}, cores, memory, fleets))
 
 

@@ -81,7 +81,9 @@ def compare(*plans: Spec | Result, names: Sequence[str] = ()) -> Comparison:
     try:
         return run(*(each if isinstance(each, Result) else solve(each) for each in plans), names=names)
     except ValueError as problem:
-        raise MrdslError([error("different-problems", str(problem), None, "compare plans of one kind")]) from None
+        raise MrdslError(
+            [error("different-problems", str(problem), None, "compare plans of the same problem kind")]
+        ) from None
 
 
 @checked

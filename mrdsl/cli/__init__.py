@@ -64,7 +64,7 @@ class Commands(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from mrdsl.core.diagnostics import did_you_mean
 
-            ctx.fail(f"there is no command `{args[0]}`; {did_you_mean(args[0], COMMANDS, 'commands: ')}")
+            ctx.fail(f"unknown command `{args[0]}`; {did_you_mean(args[0], COMMANDS, 'commands: ')}")
         return super().resolve_command(ctx, args)
 
 

@@ -84,9 +84,10 @@ def run(command: click.Command) -> int:
     except OutputLostError as failure:
         return _lost(failure)
     except (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError) as failure:
-        hint = "write to a folder that is there and takes files"
+        hint = "write to an existing, writable folder"
         return _failed(
-            [error("unwritable-file", f"`{failure.filename}` is refused: {failure.strerror}", None, hint)], WRONG_INPUT
+            [error("unwritable-file", f"cannot access `{failure.filename}`: {failure.strerror}", None, hint)],
+            WRONG_INPUT,
         )
     except (OSError, MemoryError, RecursionError) as failure:
         return _failed([_refused(failure)], SOLVER_FAILED)
@@ -98,7 +99,7 @@ def run(command: click.Command) -> int:
 
 def _unexpected(failure: BaseException) -> Diagnostic:
     """What is told of a failure that no other rule knows: a plug-in's, else mrdsl's own."""
-    hint = "this is a fault of mrdsl, not of the spec; run again with MRDSL_DEBUG=1 and report what it prints"
+    hint = "this is a bug in mrdsl, not in your spec; run again with MRDSL_DEBUG=1 and report the output"
     return _of_a_plugin(failure) or error("internal", f"{type(failure).__name__}: {failure}", None, hint)
 
 
@@ -117,7 +118,7 @@ def _of_a_plugin(failure: BaseException) -> Diagnostic | None:
 def _mistaken(mistake: click.ClickException) -> Diagnostic:
     """What the parser of the command line says, as every other mistake is said."""
     context = getattr(mistake, "ctx", None)
-    hint = f"`{context.command_path} --help` tells what it takes" if context is not None else ""
+    hint = f"`{context.command_path} --help` lists the options" if context is not None else ""
     named = mistake.param if isinstance(mistake, click.BadParameter) else None
     if named is None or isinstance(mistake, click.MissingParameter):
         return error("wrong-option", mistake.format_message(), None, hint)
@@ -129,7 +130,7 @@ def _refused(failure: Exception) -> Diagnostic:
     """What the system refuses, and where: the file, else the command."""
     named = str(failure.filename) if isinstance(failure, OSError) and failure.filename is not None else ""
     place = named or " ".join(["mrdsl", *sys.argv[1:3]])
-    what = {MemoryError: "there is not enough memory", RecursionError: "something is nested too deeply"}
+    what = {MemoryError: "there is not enough memory", RecursionError: "the input is nested too deeply"}
     message = what.get(type(failure)) or getattr(failure, "strerror", None) or str(failure) or type(failure).__name__
     return replace(error("system-refuses", message), path=place)
 
@@ -152,7 +153,7 @@ def _told(diagnostics: Iterable[Diagnostic], code: int, termination: str | None 
 
 def _lost(failure: OutputLostError) -> int:
     """Told in words, whatever form was asked for: there is no other place for it."""
-    hint = "free what is full, or write to another place; then run the same command again"
+    hint = "free some space or write elsewhere, then run the same command again"
     message = f"standard output cannot be written: {failure}"
     print_diagnostics([error("system-refuses", message, None, hint)], {})
     return SOLVER_FAILED

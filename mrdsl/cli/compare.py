@@ -40,7 +40,7 @@ class Side:
     "variants",
     multiple=True,
     metavar="NAME=VALUE[,...]",
-    help="Params of the spec; several variants stand in its place, one beside it. Repeatable.",
+    help="A variant of the spec with other params. One is compared with the spec, several with each other. Repeatable.",
 )
 @shared.overrides
 @shared.method_options
@@ -65,7 +65,9 @@ def compare(
     try:
         comparison = put_beside(*results, names=names_of(sides))
     except ValueError as problem:
-        raise MrdslError([error("different-problems", str(problem), None, "compare plans of one kind")]) from None
+        raise MrdslError(
+            [error("different-problems", str(problem), None, "compare plans of the same problem kind")]
+        ) from None
     if outputs.to_standard_output is None:
         outputs.write("-o", to_json(comparison.document()))
     if as_json or outputs.to_standard_output is not None:
@@ -75,7 +77,7 @@ def compare(
         for name, result in zip(comparison.names, results, strict=True):
             say(f"{name}: {status_text(result)}", nl=False)
         if comparison.equal:
-            say(f"{comparison.equal} numbers are the same in {'both' if len(sides) == 2 else 'all'} plans")
+            say(f"{comparison.equal} numbers are equal in {'both' if len(sides) == 2 else 'all'} plans")
     return max(exit_code(result) for result in results)
 
 
@@ -83,10 +85,13 @@ def _sides(files: Sequence[Path], variants: Sequence[str]) -> list[Side]:
     """What stands beside what. Raises MrdslError where that is one plan alone."""
     if not variants:
         if len(files) < 2:
-            raise _mistaken(f"`{files[0]}` stands alone", "name another file, or say `--variant NAME=VALUE`")
+            raise _mistaken(
+                f"`compare` needs two plans, and `{files[0]}` is only one",
+                "add another file, or a variant: `--variant NAME=VALUE`",
+            )
         return [Side(file) for file in files]
     if len(files) > 1:
-        raise _mistaken(f"`--variant` is of one spec, and there are {len(files)}", "name one spec")
+        raise _mistaken(f"`--variant` requires exactly one spec, got {len(files)}", "pass one spec")
     varied = [Side(files[0], tuple(part.strip() for part in variant.split(","))) for variant in variants]
     return varied if len(varied) > 1 else [Side(files[0]), *varied]
 

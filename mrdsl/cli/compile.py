@@ -24,14 +24,14 @@ from mrdsl.exchange.registry import MODELS, endings, names
     "--output",
     type=OutputFile(),
     required=True,
-    help=f"The file to write: {', '.join(endings(MODELS))}; FILE.names.json beside it maps names to lines. - prints "
+    help=f"Output file, {', '.join(endings(MODELS))}; FILE.names.json maps its names to lines of the spec. - prints "
     "the model alone.",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(names(MODELS)),
-    help="The format, where the file's name does not say it.",
+    help="Output format (default: from the file extension).",
 )
 @shared.force
 def compile(formulation: str | None, relax: bool, output: Path, form: str | None, force: bool, **options: Any) -> int:

@@ -38,8 +38,8 @@ def diff(last: Path, now: Path, as_json: bool, output: Path | None, force: bool,
     sides = [Side(last), Side(now)]
     results = [plan_of_side(side, spec_options(side, sides, options), outputs) for side in sides]
     if results[1].plan is None:
-        message = f"there is no plan to come to: `{now}` ended as {results[1].termination}"
-        raise MrdslError([error("no-plan", message, None, f"`mrdsl why {now}` says more")], exit_code(results[1]))
+        message = f"`{now}` has no plan to compare with: it ended as {results[1].termination}"
+        raise MrdslError([error("no-plan", message, None, f"run `mrdsl why {now}`")], exit_code(results[1]))
     first, second = names_of(sides)
     found = find(results[0], results[1], (first, second))
     if outputs.to_standard_output is None:

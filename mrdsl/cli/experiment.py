@@ -12,5 +12,5 @@ from mrdsl.core.diagnostics import MrdslError, error
 def experiment(words: tuple[str, ...]) -> None:
     """Removed: run `python -m studies NAME` in a checkout."""
     command = " ".join(("python -m studies", *words))
-    message = "`mrdsl experiment` was removed: the reproductions of the papers are scripts of the repository"
+    message = "`mrdsl experiment` was removed: the papers' reproductions are now scripts in the repository"
     raise MrdslError([error("unknown-experiment", message, None, f"run `{command}` in a checkout of mrdsl")])

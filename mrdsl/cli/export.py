@@ -34,15 +34,25 @@ CORES = Item("quantity", "cores that tasks may use", at_least=1.0, at_most=4096.
     "--output",
     type=click.Path(path_type=Path),
     default=".",
-    help="The file to write, or the folder where there are several, made where it is missing; - prints one file.",
+    help="Output file, or folder if there are several files (created if missing); - prints a single file.",
 )
-@click.option("--master", default="", metavar="TYPE", help="The machine that runs no tasks; default: the spec's own.")
 @click.option(
-    "--vm", "called", multiple=True, metavar="NAME=TYPE", help="What a vm of the spec is called where it is rented."
+    "--master",
+    default="",
+    metavar="TYPE",
+    help="Machine type of the master, which runs no tasks; default: from the spec.",
 )
-@click.option("--fleets", is_flag=True, help="Let EMR choose among the plan's types.")
-@click.option("--cores", type=shared.Count(CORES), metavar="N", help="Cores that tasks may use of a vm that says none.")
-@click.option("--memory", callback=shared.data, metavar="SIZE", help="Memory of such a vm, such as '16 GiB'.")
+@click.option(
+    "--vm", "called", multiple=True, metavar="NAME=TYPE", help="Provider's name of a machine type in the spec."
+)
+@click.option("--fleets", is_flag=True, help="Use instance fleets: EMR chooses among the plan's types.")
+@click.option("--cores", type=shared.Count(CORES), metavar="N", help="Cores for tasks on a VM type without `cores`.")
+@click.option(
+    "--memory",
+    callback=shared.data,
+    metavar="SIZE",
+    help="Memory for tasks on a VM type without `memory`, such as '16 GiB'.",
+)
 @shared.force
 def export(
     form: str,
@@ -82,7 +92,7 @@ def export(
         inputs = (options["file"], options["data"], *loaded.files)
         _write(exported.files, output, force, inputs)
         for note in exported.notes:
-            say(f"not in it: {note}", err=True)
+            say(f"not exported: {note}", err=True)
     return exit_code(result)
 
 
@@ -92,8 +102,8 @@ def _write(files: Mapping[str, str], output: Path, force: bool, inputs: Iterable
 
     if is_standard_output(output):
         if len(files) > 1:
-            message = f"the plan has {len(files)} files: {', '.join(files)}"
-            raise MrdslError([error("wrong-option", message, None, "name a folder for them")])
+            message = f"the export has {len(files)} files: {', '.join(files)}"
+            raise MrdslError([error("wrong-option", message, None, "pass a folder with `-o`")])
         say_file(next(iter(files.values())))
         return
     places = _places(files, output)
@@ -119,6 +129,6 @@ def _places(files: Mapping[str, str], output: Path) -> dict[str, Path]:
     if len(files) == 1:
         return {first: output}
     if output.suffix == Path(first).suffix:
-        message = f"`{output}` is one file, and the plan has {len(files)}: {', '.join(files)}"
-        raise MrdslError([error("wrong-option", message, None, "name a folder for them")])
+        message = f"`{output}` is a file, but the export has {len(files)} files: {', '.join(files)}"
+        raise MrdslError([error("wrong-option", message, None, "pass a folder with `-o`")])
     return {name: output / name for name in files}

@@ -17,8 +17,8 @@ from mrdsl.exchange.text import decode
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 where a file would change.")
-@click.option("--diff", is_flag=True, help="Change nothing; print what would change.")
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; exit 1 if a file would change.")
+@click.option("--diff", is_flag=True, help="Change nothing; print the differences.")
 def fmt(files: tuple[Path, ...], only_check: bool, diff: bool) -> int:
     """Rewrite FILES in the canonical form; `-` reads standard input and prints."""
     codes = [_format_one(path, only_check, diff) for path in specs_below(files)]
@@ -30,7 +30,7 @@ def _format_one(path: Path, only_check: bool, diff: bool) -> int:
 
     shown = STANDARD_INPUT_NAME if path == STANDARD_INPUT else str(path)
     data = sys.stdin.buffer.read() if path == STANDARD_INPUT else _bytes(path)
-    text, problem = decode(data) if data is not None else (None, "there is no such file")
+    text, problem = decode(data) if data is not None else (None, "the file does not exist")
     if text is None:
         print_diagnostics(
             [error("unreadable-file", f"`{shown}` cannot be read: {problem}", Span(shown, 1, 1, 1, 1))], {}

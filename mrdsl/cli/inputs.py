@@ -80,11 +80,11 @@ def open_input(file: Path, options: Mapping[str, Any], *, own_seed: bool = False
 def standard_input() -> str:
     """All of the standard input, as ``-`` in the place of a file means it. Raises MrdslError."""
     data = sys.stdin.buffer.read(budgets.PLAN_BYTES + 1)
-    problem = f"it has more than {budgets.PLAN_BYTES >> 20} MB" if len(data) > budgets.PLAN_BYTES else ""
+    problem = f"it is larger than {budgets.PLAN_BYTES >> 20} MB" if len(data) > budgets.PLAN_BYTES else ""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text, problem = "", "it is no UTF-8 text"
+        text, problem = "", "it is not UTF-8 text"
     if not problem and not text.strip():
         problem = "it is empty"
     if problem:
@@ -98,8 +98,8 @@ def refuse_overrides(file: Path, options: Mapping[str, Any]) -> None:
     overrides = {"-D": options.get("defines"), "--data": options.get("data"), "--seed": options.get("seed")}
     for option, given in overrides.items():
         if given or given == 0:
-            message = f"`{option}` changes a spec, and `{file}` is a saved plan, whose spec is settled"
-            raise MrdslError([error("wrong-option", message, None, "give the spec itself")])
+            message = f"`{option}` changes a spec, but `{file}` is a saved plan, whose spec is fixed"
+            raise MrdslError([error("wrong-option", message, None, "pass the spec file instead")])
 
 
 def load_spec(file: Path, defines: tuple[str, ...], data: Path | None, seed: int | None, allow_outside: bool) -> Loaded:
@@ -135,9 +135,9 @@ def parameters(defines: tuple[str, ...], data: Path | None) -> dict[str, Any]:
                 [
                     error(
                         "wrong-option",
-                        f"`-D {define}` is not of the form NAME=VALUE",
+                        f"`-D {define}` must have the form NAME=VALUE",
                         None,
-                        "write it like `-D peak=1.1`",
+                        "for example, `-D peak=1.1`",
                     )
                 ]
             )
@@ -153,7 +153,14 @@ def _from_file(path: Path) -> dict[str, Any]:
         values = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except RecursionError:
         raise MrdslError(
-            [error("wrong-value", f"`{path}` is nested too deeply", None, "write `peak = 1.1`, one param a line")]
+            [
+                error(
+                    "wrong-value",
+                    f"`{path}` is nested too deeply",
+                    None,
+                    "write one param per line, such as `peak = 1.1`",
+                )
+            ]
         ) from None
     except (UnreadableError, ValueError) as problem:
         raise MrdslError(
@@ -162,7 +169,7 @@ def _from_file(path: Path) -> dict[str, Any]:
                     "unreadable-file",
                     f"`{path}` cannot be read: {problem}",
                     None,
-                    "give a TOML or JSON file of `name = value`",
+                    "pass a TOML or JSON file of `name = value`",
                 )
             ]
         ) from None
@@ -171,9 +178,9 @@ def _from_file(path: Path) -> dict[str, Any]:
             [
                 error(
                     "wrong-value",
-                    f"`{path}` holds more than names and values",
+                    f"`{path}` must contain only names and values",
                     None,
-                    'write `peak = 1.1` or `deadline = "15 min"`, one param a line',
+                    'write one param per line, such as `peak = 1.1` or `deadline = "15 min"`',
                 )
             ]
         )

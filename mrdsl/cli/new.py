@@ -16,7 +16,7 @@ from mrdsl.families import KITS, family_names, reference_text, summary
 @click.command()
 @click.argument("kind", metavar="FAMILY|KIND", required=False)
 @click.argument("name", required=False)
-@click.option("-o", "--output", type=OutputFile(), help="Write to a file, or a plug-in to a folder; - prints a spec.")
+@click.option("-o", "--output", type=OutputFile(), help="Output file, or folder for a plug-in; - prints the spec.")
 @shared.force
 @shared.solver_folder
 def new(kind: str | None, name: str | None, output: Path | None, force: bool) -> None:
@@ -28,12 +28,12 @@ def new(kind: str | None, name: str | None, output: Path | None, force: bool) ->
         for known in family_names():
             say(f"{known}: {summary(known)}")
         for known, what in KITS.items():
-            say(f"{known} NAME: a folder to begin with: {what}")
+            say(f"{known} NAME: a template folder: {what}")
     elif kind in KITS:
         _plugin(kind, name, output, force)
     elif name is not None:
         hint = did_you_mean(kind, list(KITS), "kinds of plug-ins: ")
-        raise MrdslError([error("wrong-option", f"`{kind} {name}`: there is no plug-in of that kind", None, hint)])
+        raise MrdslError([error("wrong-option", f"unknown kind of plug-in `{kind}`", None, hint)])
     else:
         _spec(kind, output, force)
 
@@ -46,9 +46,9 @@ def _spec(family: str, output: Path | None, force: bool) -> None:
             [
                 error(
                     "unknown-problem",
-                    f"there is no problem kind `{family}`"
+                    f"unknown problem kind `{family}`"
                     if family not in names
-                    else f"`{family}` has no spec to start from",
+                    else f"problem kind `{family}` has no reference spec",
                     None,
                     did_you_mean(family, [*(name for name in names if name != family), *KITS], "kinds: "),
                 )
@@ -70,7 +70,16 @@ def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> No
     files = kit(kind, name)
     folder = Path(name) if output is None else output
     if is_standard_output(folder):
-        raise MrdslError([error("wrong-option", "`-o -`: a plug-in is a folder", None, "name a folder")])
+        raise MrdslError(
+            [
+                error(
+                    "wrong-option",
+                    "a plug-in is a folder and cannot be printed with `-o -`",
+                    None,
+                    "pass a folder with `-o`",
+                )
+            ]
+        )
     refuse_folder(folder, force=force)
     write(files, folder, force=force)
     say(f"wrote {folder}: {', '.join(files)}", err=True)

@@ -99,13 +99,30 @@ class Count(click.ParamType):  # type: ignore[type-arg]
             number = int(value)
         except (TypeError, ValueError):
             self.fail(
-                f"`{shortened(str(value))}` is no whole number; write {advice(self.item)[6:]}", parameter, context
+                f"`{shortened(str(value))}` is not a whole number; write {advice(self.item)[6:]}", parameter, context
             )
         mistake = python_number_mistake(name, self.item, number)
         if mistake is not None:
             told = error(mistake.code, mistake.message, hint=mistake.hint)
             raise MrdslError([replace(told, path=name)])
         return number
+
+
+class Renamed(click.Option):
+    """An option that is still read under its former names, which `--help` does not list."""
+
+    def __init__(self, *declarations: Any, former: tuple[str, ...], **settings: Any) -> None:
+        super().__init__(*declarations, **settings)
+        self.former = former
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Add the option with all its names to the parser of a command."""
+        names, off = self.opts, self.secondary_opts
+        self.opts = [*names, *self.former]
+        if off:
+            self.secondary_opts = [*off, *(f"--no-{name.lstrip('-')}" for name in self.former)]
+        super().add_to_parser(parser, ctx)
+        self.opts, self.secondary_opts = names, off
 
 
 def _look_in(_: click.Context, __: click.Parameter, folder: str | None) -> None:
@@ -121,7 +138,7 @@ params = together(
     click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="Override a param."),
     click.option("--data", type=click.Path(path_type=Path), help="Override params from a TOML or JSON file."),
 )
-seed = click.option("--seed", type=Count(SEED), help="Override the spec's seed.")
+seed = click.option("--seed", type=Count(SEED), help="Override the seed of the spec.")
 overrides = together(params, seed, allow_outside)
 spec_options = together(file_argument, overrides)
 
@@ -132,16 +149,16 @@ solver_folder = click.option(
     expose_value=False,
     callback=_look_in,
     is_eager=True,
-    help="A folder of your own: solver files, or a plug-in.",
+    help="Folder with solver files or a plug-in.",
 )
 """Solver files and plug-ins are looked at nowhere else but where the user says so."""
 solver = together(
-    click.option("--solver", default="auto", show_default=True, help="A solver or a pipeline; see `mrdsl solvers`."),
+    click.option("--solver", default="auto", show_default=True, help="Solver or heuristic; see `mrdsl solvers`."),
     solver_folder,
 )
 model_options = together(
-    click.option("--formulation", metavar="P", help="Which formulation of the problem to take."),
-    click.option("--relax", is_flag=True, help="Let whole numbers be fractions."),
+    click.option("--formulation", metavar="P", help="Formulation of the problem."),
+    click.option("--relax", is_flag=True, help="Solve the relaxation: allow fractions instead of whole numbers."),
 )
 method_options = together(solver, model_options)
 
@@ -149,7 +166,7 @@ time_limit = click.option(
     "--time-limit", callback=seconds, metavar="T", help="Stop after T seconds, or a time such as '2 min'."
 )
 gap = click.option("--gap", callback=share, metavar="G", help="Stop at this relative gap, such as 0.001 or 0.1%.")
-nodes = click.option("--nodes", type=Count(LIMITS["nodes"]), help="Stop after so many nodes.")
+nodes = click.option("--nodes", type=Count(LIMITS["nodes"]), help="Stop after N branch-and-bound nodes.")
 threads = click.option("--threads", type=Count(LIMITS["threads"]), help="Threads for the solver.")
 runs = click.option("--runs", type=Count(SIMULATION["runs"]), help="Independent runs of the plan; default: 10.")
 jobs = click.option(
@@ -159,7 +176,7 @@ processes = click.option(
     "-j",
     "--processes",
     type=Count(PROCESSES),
-    help="Processes that share the work; by default one, of the runs of sweeps and studies one per core.",
+    help="Parallel processes; default: 1, or one per core for sweeps and studies.",
 )
 executor = click.option(
     "--executor", default="processes", show_default=True, help="`processes`, or `dask://HOST:PORT`."
@@ -167,9 +184,9 @@ executor = click.option(
 former_jobs = click.option("--jobs", "former", type=Count(PROCESSES), hidden=True, help="Another name of --processes.")
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-json_file = click.option("-o", "--output", type=OutputFile(), help="Write the JSON object to a file; - prints it.")
-force = click.option("--force", is_flag=True, help="Write over files that are there already.")
-verbose = click.option("--verbose", is_flag=True, help="Tell how long each stage took.")
+json_file = click.option("-o", "--output", type=OutputFile(), help="Save the result as JSON; - prints it.")
+force = click.option("--force", is_flag=True, help="Overwrite existing files.")
+verbose = click.option("--verbose", is_flag=True, help="Print the time of each stage.")
 
 
 def plan_files(writers: Iterable[PlanWriter]) -> Callable[[F], F]:

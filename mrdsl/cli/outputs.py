@@ -49,9 +49,9 @@ class Outputs:
                     [
                         error(
                             "wrong-option",
-                            f"`{first}` and `{second}` name the same file, `{one}`",
+                            f"`{first}` and `{second}` would write the same file, `{one}`",
                             None,
-                            "give each a name of its own",
+                            "give each output its own file name",
                         )
                     ]
                 )
@@ -63,7 +63,7 @@ class Outputs:
                         "wrong-option",
                         f"`--json` and `{taken}` both write to standard output",
                         None,
-                        "give one of them a file's name",
+                        "give one of them a file name",
                     )
                 ]
             )
@@ -96,7 +96,7 @@ class OutputFile(click.Path):
         from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, unwritable
 
         if not str(value):
-            self.fail("an empty name is no file's", param, ctx)
+            self.fail("the file name is empty", param, ctx)
         path = Path(os.fsdecode(value))
         reason = "" if is_standard_output(path) else unwritable(path)
         if reason:
@@ -148,7 +148,7 @@ def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
     except OSError as failure:
         write_no_more(stream)
         if not err:
-            raise OutputLostError(failure.strerror or "the system refuses") from None
+            raise OutputLostError(failure.strerror or "the system refused it") from None
 
 
 def write_no_more(stream: IO[str]) -> None:

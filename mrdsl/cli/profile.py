@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="LOGS...")
-@click.option("-o", "--output", type=OutputFile(), help="Write the spec to a file; - prints it.")
+@click.option("-o", "--output", type=OutputFile(), help="Output file for the spec; - prints it.")
 @click.option(
     "--family",
     default="capacity",
@@ -30,24 +30,29 @@ if TYPE_CHECKING:
     help="capacity, joint, bounds, makespan, energy, schedule.",
 )
 @click.option(
-    "--by", default="name", show_default=True, help="What makes a class: name, queue, user, tasks, a pattern."
+    "--by", default="name", show_default=True, help="Group jobs into classes by name, queue, user, tasks or a pattern."
 )
-@click.option("--cluster", is_flag=True, help="Group jobs by how long and large they are (scikit-learn).")
-@click.option("--classes", type=int, help="How many clusters; without it as many as set themselves apart.")
-@click.option("--max", "longest", default="max", show_default=True, help="What stands as a maximum: max or p95.")
-@click.option("--sort", default="reduce", show_default=True, help="What sorting counts as: reduce or shuffle.")
-@click.option("--seed", type=shared.Count(SEED), default=0, show_default=True, help="The seed of clustering.")
-@click.option("--jobs", "job_table", type=OutputFile(), help="One row a job of MapReduce, as CSV.")
-@click.option("--stages", "stage_table", type=OutputFile(), help="One row a stage of Spark, as CSV.")
-@click.option("--profiles", "class_table", type=OutputFile(), help="One row a class, as CSV.")
-@click.option("--arrivals", "arrival_table", type=OutputFile(), help="The jobs as `arrivals from` reads them, as CSV.")
-@click.option("--samples", type=click.Path(path_type=Path, file_okay=False), help="A folder for recorded task times.")
-@click.option("--price", help='What one VM costs, such as "0.20 USD/h".')
+@click.option("--cluster", is_flag=True, help="Group jobs by duration and size (needs scikit-learn).")
+@click.option("--classes", type=int, help="Number of clusters; default: chosen from the data.")
+@click.option("--max", "longest", default="max", show_default=True, help="Maximum of task times: max or p95.")
+@click.option("--sort", default="reduce", show_default=True, help="Phase that includes sort time: reduce or shuffle.")
+@click.option("--seed", type=shared.Count(SEED), default=0, show_default=True, help="Seed of the clustering.")
+@click.option("--jobs", "job_table", type=OutputFile(), help="Write one row per MapReduce job, as CSV.")
+@click.option("--stages", "stage_table", type=OutputFile(), help="Write one row per Spark stage, as CSV.")
+@click.option("--profiles", "class_table", type=OutputFile(), help="Write one row per class, as CSV.")
+@click.option("--arrivals", "arrival_table", type=OutputFile(), help="Write the jobs as CSV for `arrivals from`.")
+@click.option("--samples", type=click.Path(path_type=Path, file_okay=False), help="Folder for recorded task times.")
+@click.option("--price", help='Price of one VM, such as "0.20 USD/h".')
 @click.option(
-    "--on", nargs=2, multiple=True, metavar="TYPE LOGS", help="Logs of machines of another type, for `on TYPE`."
+    "--on", nargs=2, multiple=True, metavar="TYPE LOGS", help="Logs from another machine type, for `on TYPE`."
 )
-@click.option("--split", "share", metavar="SHARE", help="Predict what came after SHARE of the time (80%) from before.")
-@click.option("--allow-outside", is_flag=True, help="Follow links that lead outside the folders of logs.")
+@click.option(
+    "--split",
+    "share",
+    metavar="SHARE",
+    help="Learn from the first SHARE of the time (such as 80%) and predict the rest.",
+)
+@click.option("--allow-outside", is_flag=True, help="Follow links that lead outside the log folders.")
 @shared.force
 def profile(
     paths: tuple[str, ...],
@@ -83,7 +88,16 @@ def profile(
         refuse_folder(samples)
     outputs.check(*(Path(path) for path in paths if path != "-" and Path(path).is_file()))
     if not paths:
-        raise MrdslError([error("no-logs", "no log is named", None, "write `mrdsl profile logs/ -o night.mrspec`")])
+        raise MrdslError(
+            [
+                error(
+                    "no-logs",
+                    "`profile` needs at least one log file or folder",
+                    None,
+                    "for example, `mrdsl profile logs/ -o night.mrspec`",
+                )
+            ]
+        )
     split_at = None if share is None else _share(share)
     options: dict[str, Any] = {
         "by": by,
@@ -145,12 +159,12 @@ def _check_types(on: Sequence[tuple[str, str]], clustered: bool) -> None:
     names = ["machine", *(name for name, _ in on)]
     twice = next((name for name in names if names.count(name) > 1 or name in ("", "one")), None)
     if twice is not None:
-        message = f"`{twice}` cannot be the name of another type of machines"
-        hint = "`machine` is that of LOGS, and each --on has a name of its own, such as --on r5 logs-r5/"
+        message = f"machine type `{twice}` is already in use"
+        hint = "`machine` is the type of LOGS; give each `--on` another name, such as `--on r5 logs-r5/`"
         raise MrdslError([error("wrong-option", message, None, hint)])
     if on and clustered:
-        message = "classes that are found by --cluster have other names in the logs of each type"
-        raise MrdslError([error("wrong-option", message, None, "leave out --cluster and --classes, or --on")])
+        message = "`--cluster` names the classes differently for each machine type, so it does not work with `--on`"
+        raise MrdslError([error("wrong-option", message, None, "remove `--cluster` and `--classes`, or `--on`")])
 
 
 def _spec(
@@ -164,17 +178,19 @@ def _spec(
     from mrdsl.core.diagnostics import MrdslError, error
 
     if not profiles.classes and not profiles.stage_classes:
-        message = "no job and no application makes a profile, so there is no spec to write"
-        raise MrdslError([error("no-classes", message, None, "the table of what was left out says why")])
+        message = "no job or application in these logs can be profiled"
+        raise MrdslError([error("no-classes", message, None, "see the table of skipped jobs for the reasons")])
     try:
         if family != "schedule":
             return profiles.to_mrspec(
                 family, samples=None if samples is None else os.path.relpath(samples, output.parent), on=on
             )
         if on:
-            raise ValueError("a spec of schedule reads its jobs from a table, which knows no types of machines")
+            raise ValueError(
+                "`--family schedule` does not support `--on`: its jobs come from a table without machine types"
+            )
         if arrivals is None:
-            message, hint = "a spec of schedule reads its jobs from a table", "add `--arrivals jobs.csv`"
+            message, hint = "`--family schedule` requires `--arrivals`", "add `--arrivals jobs.csv`"
             raise MrdslError([error("wrong-option", message, None, hint)])
         return profiles.to_schedule(os.path.relpath(arrivals, output.parent))
     except ValueError as problem:
@@ -191,5 +207,14 @@ def _share(text: str) -> float:
     except ValueError:
         share = 0.0
     if not 0.0 < share < 1.0:
-        raise MrdslError([error("wrong-option", f"`{text}` is no part of the time", None, "write --split 80%")])
+        raise MrdslError(
+            [
+                error(
+                    "wrong-option",
+                    f"invalid value `{text}` for `--split`: expected a share between 0% and 100%",
+                    None,
+                    "for example, `--split 80%`",
+                )
+            ]
+        )
     return share

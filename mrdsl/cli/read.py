@@ -25,14 +25,16 @@ from mrdsl.exchange.registry import names as names_of
     "--format",
     "form",
     type=click.Choice(names_of(SOLUTIONS)),
-    help="Whose file it is; by default its own look decides.",
+    help="Format of the solution file; default: detected from its contents.",
 )
 @shared.model_options
-@click.option("--names", type=click.Path(path_type=Path), help="The model's names.json: without it nothing is proven.")
 @click.option(
-    "--gap", callback=shared.share, metavar="G", help="The relative gap that the solver proved, such as 0 or 0.01%."
+    "--names", type=click.Path(path_type=Path), help="The model's names.json; without it, no bound is claimed."
 )
-@click.option("--bound", type=float, help="The bound that the solver proved, in the goal's own unit.")
+@click.option(
+    "--gap", callback=shared.share, metavar="G", help="Relative gap that the solver proved, such as 0 or 0.01%."
+)
+@click.option("--bound", type=float, help="Bound that the solver proved, in the unit of the objective.")
 @shared.as_json
 @shared.json_file
 @shared.force

@@ -20,28 +20,32 @@ from mrdsl.spec.declared import SIMULATION
 
 @click.command()
 @shared.spec_options
-@click.option(
-    "-o", "--output", type=OutputFile(), required=True, help="A file that ends in .html or .md; - prints Markdown."
-)
+@click.option("-o", "--output", type=OutputFile(), required=True, help="Output file, .html or .md; - prints Markdown.")
 @shared.force
 @shared.method_options
 @shared.time_limit
 @shared.gap
 @click.option(
-    "--simulate", "runs", metavar="RUNS", type=shared.Count(SIMULATION["runs"]), help="Simulate the plan, too."
+    "--simulate",
+    "runs",
+    metavar="RUNS",
+    type=shared.Count(SIMULATION["runs"]),
+    help="Simulate the plan with RUNS independent runs.",
 )
 @click.option(
-    "--spend",
+    "--analysis-time",
+    cls=shared.Renamed,
+    former=("--spend",),
     callback=shared.seconds,
     metavar="T",
     default="30",
     show_default=True,
-    help="Seconds for what promises are worth, and again for what-if curves; 0 leaves both out.",
+    help="Time for the sensitivity table, and again for the what-if curves; 0 omits both.",
 )
-def report(output: Path, force: bool, runs: int | None, spend: float, **options: Any) -> int:
-    """Solve the spec in FILE and write a report of the plan: one page for a browser, or Markdown.
+def report(output: Path, force: bool, runs: int | None, analysis_time: float, **options: Any) -> int:
+    """Solve the spec in FILE and write a report of the plan: one HTML page, or Markdown.
 
-    FILE may be a saved plan, which is not made again.
+    FILE may be a saved plan; it is not solved again.
     """
     from mrdsl.explaining.report import report as run
     from mrdsl.explaining.sensitivity import How
@@ -58,7 +62,7 @@ def report(output: Path, force: bool, runs: int | None, spend: float, **options:
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     limits = Limits(time=options["time_limit"], gap=options["gap"])
-    how = How(options["solver"], options["formulation"], options["relax"], limits, spend)
+    how = How(options["solver"], options["formulation"], options["relax"], limits, analysis_time)
     command = command_line()
     settings = Settings(runs=runs) if runs is not None else None
     with kept():

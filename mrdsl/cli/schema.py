@@ -14,7 +14,7 @@ from mrdsl.core.output_names import STANDARD_OUTPUT
 
 @click.command()
 @click.argument("kind", required=False)
-@click.option("-o", "--output", type=OutputFile(), default="-", show_default=True, help="The file to write.")
+@click.option("-o", "--output", type=OutputFile(), default="-", show_default=True, help="Output file.")
 @shared.force
 def schema(kind: str | None, output: Path, force: bool) -> None:
     """Print the JSON Schema of saved plans, of the family KIND or of all."""
@@ -25,8 +25,8 @@ def schema(kind: str | None, output: Path, force: bool) -> None:
     outputs = Outputs({"-o": output}, force)
     outputs.check()
     if kind is not None and kind not in family_names():
-        hint = did_you_mean(kind, family_names(), "there are: ")
-        raise MrdslError([error("unknown-problem", f"there is no problem kind `{kind}`", None, hint)])
+        hint = did_you_mean(kind, family_names(), "known kinds: ")
+        raise MrdslError([error("unknown-problem", f"unknown problem kind `{kind}`", None, hint)])
     text = to_json(plan_schema(None if kind is None else (kind,)))
     if output == STANDARD_OUTPUT:
         say(text, nl=False)

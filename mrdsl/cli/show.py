@@ -50,7 +50,7 @@ def _show_tree(path: Path) -> int:
     try:
         text, problem = decode(path.read_bytes())
     except OSError as failure:
-        text, problem = None, failure.strerror or "the system refuses"
+        text, problem = None, failure.strerror or "the system refused it"
     if text is None:
         from mrdsl.core.diagnostics import error
 

@@ -23,12 +23,21 @@ from mrdsl.exchange.registry import OF_A_RUN
 @shared.runs
 @shared.jobs
 @shared.processes
-@click.option("--slowstart", callback=shared.share, metavar="P", help="What if reduces may start after P of the maps?")
 @click.option(
-    "--stragglers", callback=shared.slow_tasks, metavar="P:F", help="What if P of all tasks take F times as long?"
+    "--slowstart", callback=shared.share, metavar="P", help="Start reduces once a share P of the maps is done."
 )
-@click.option("--lose", type=click.IntRange(0), help="What if so many machines of every class go after the warm-up?")
-@click.option("--burst", type=click.IntRange(1), help="What if so many jobs come with each arrival?")
+@click.option(
+    "--stragglers", callback=shared.slow_tasks, metavar="P:F", help="Make a share P of all tasks take F times as long."
+)
+@click.option(
+    "--fail-machines",
+    cls=shared.Renamed,
+    former=("--lose",),
+    metavar="N",
+    type=click.IntRange(0),
+    help="Remove N machines of every class after the warm-up.",
+)
+@click.option("--burst", metavar="N", type=click.IntRange(1), help="Let N jobs come with each arrival.")
 @shared.as_json
 @shared.json_file
 @shared.plan_files(OF_A_RUN)
@@ -41,9 +50,9 @@ def simulate(
     verbose: bool,
     **options: Any,
 ) -> int:
-    """Run the spec in FILE, or the saved plan in it, and report what happens.
+    """Simulate the spec or saved plan in FILE and report what happens.
 
-    Exit code 6 where runs show that a promise is broken, 7 where they do not tell of each whether it is kept.
+    Exit code 6 if the runs miss a constraint, 7 if they are inconclusive.
     """
     outputs = Outputs({"-o": output, **files_of_plan(OF_A_RUN, options)}, force, as_json)
     return run_command(_run, options, outputs, OF_A_RUN, verbose, own_seed=True)
@@ -55,7 +64,7 @@ def _run(opened: Opened, options: dict[str, Any]) -> Result:
 
     given = opened.loaded.spec if opened.plan is None else opened.plan
     assert given is not None
-    what_if = WhatIf(options["slowstart"], options["stragglers"], options["lose"], options["burst"])
+    what_if = WhatIf(options["slowstart"], options["stragglers"], options["fail_machines"], options["burst"])
     started = time.perf_counter()
     result = run(
         given,

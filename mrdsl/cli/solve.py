@@ -48,8 +48,8 @@ EXPLAIN_FOR = 10.0
 @shared.gap
 @shared.nodes
 @shared.threads
-@click.option("--start", type=click.Path(path_type=Path), help="Begin at a saved plan, such as yesterday's.")
-@click.option("--validate", is_flag=True, help="Run the plan too, and say which promises runs keep.")
+@click.option("--start", type=click.Path(path_type=Path), help="Start from a saved plan, such as yesterday's.")
+@click.option("--validate", is_flag=True, help="Simulate the plan, and report which constraints the runs meet.")
 @shared.runs
 @shared.jobs
 @shared.processes
@@ -136,8 +136,8 @@ def _settings(spec: Spec, options: dict[str, Any]) -> Settings | None:
     if not options["validate"]:
         said = next((each for each in ("runs", "jobs", "processes") if options[each] is not None), None)
         if said is not None:
-            message = f"`--{said}` says how `--validate` runs the plan, which is not asked for"
-            raise MrdslError([error("wrong-option", message, None, "add --validate")])
+            hint = f"add `--validate` to simulate the plan, or remove `--{said}`"
+            raise MrdslError([error("wrong-option", f"`--{said}` requires `--validate`", None, hint)])
         return None
     from mrdsl.planning.simulate_spec import require_runs_of_plans
     from mrdsl.simulation.settings import RUNS, Settings
@@ -225,7 +225,7 @@ def write_files(result: Result, outputs: Outputs, writers: Iterable[PlanWriter])
         if path is None or (option == "-o" and path == STANDARD_OUTPUT):
             continue
         if result.plan is None and option != "-o":
-            say(f"{path} is not written: there is no plan", err=True)
+            say(f"{path} was not written: there is no plan", err=True)
             continue
         try:
             outputs.write(option, content(result, path))
@@ -267,5 +267,5 @@ def _content_of_plan(writer: PlanWriter, result: Result, path: Path) -> bytes:
         return writer.load()(result, path)
     except NothingToWriteError as cause:
         message = f"{cause.what}: {kind_words(result.problem)} plan has {cause.lacks}"
-        hint = "leave the option out; the plan is printed without it"
+        hint = "remove the option; the plan is printed without it"
         raise MrdslError([error("nothing-to-write", message, None, hint)]) from None

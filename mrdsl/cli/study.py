@@ -18,20 +18,18 @@ from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Folder for runs, tables and charts; default: the file's name.",
+    help="Folder for runs, tables and charts; default: the name of the study file.",
 )
-@click.option(
-    "--table", type=OutputFile(), help="Write the runs to a file of their own, too: .csv, .jsonl or .parquet."
-)
-@click.option("--report", type=OutputFile(), help="Write a report of the study, too: a file that ends in .html or .md.")
+@click.option("--table", type=OutputFile(), help="Also write the runs to a .csv, .jsonl or .parquet file.")
+@click.option("--report", type=OutputFile(), help="Also write a report, .html or .md.")
 @shared.force
 @shared.allow_outside
 @shared.solver_folder
 @shared.processes
 @shared.former_jobs
 @shared.executor
-@click.option("--retry", is_flag=True, help="Run again what failed.")
-@click.option("--no-plots", is_flag=True, help="Draw no charts into the folder.")
+@click.option("--retry", is_flag=True, help="Repeat the runs that failed.")
+@click.option("--no-plots", is_flag=True, help="Do not write charts.")
 def study(file: str | None, output: Path | None, table: Path | None, report: Path | None, **options: Any) -> int:
     """Run the study in FILE, or the shipped one of that name; list those without. Goes on where it was stopped.
 
@@ -74,17 +72,17 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
     folder = output or Path(path.stem)
     done = run_study_file(path, folder, way)
     resumed = (
-        f", {done.resumed} of them from before: their values and bounds are taken on trust from runs.jsonl"
+        f", {done.resumed} of them from an earlier run (values and bounds read from runs.jsonl, not checked again)"
         if done.resumed
         else ""
     )
     say(f"{folder}: {len(done.table)} of {done.total} runs{resumed}", err=True)
     if done.left_out:
-        say(f"left out, as not installed: {', '.join(done.left_out)}", err=True)
+        say(f"skipped, because they are not installed: {', '.join(done.left_out)}", err=True)
     if done.left_out_tables:
-        say(f"left out with them, as percent above one of them: {', '.join(done.left_out_tables)}", err=True)
+        say(f"skipped too, because they compare with one of them: {', '.join(done.left_out_tables)}", err=True)
     if done.interrupted:
-        say("interrupted; the same command goes on where it stopped", err=True)
+        say("interrupted; run the same command again to continue", err=True)
         return STOPPED
     print_diagnostics(done.diagnostics, {})
     say(print_tables(done.tables))

@@ -25,13 +25,11 @@ from mrdsl.exchange.registry import TABLES, endings
     "axes",
     multiple=True,
     metavar="NAME=VALUES",
-    help="A param and its values: `peak=0.8:1.4:0.1` (the end included) or `scale=1,2`. Repeatable.",
+    help="A param and its values: `peak=0.8:1.4:0.1` (end included) or `scale=1,2`. Repeatable.",
 )
 @click.option("--seeds", metavar="A..B", help="Run every combination with each of these seeds.")
-@click.option(
-    "-o", "--output", type=OutputFile(), required=True, help=f"A file that ends in {', '.join(endings(TABLES))}."
-)
-@click.option("--plot", type=OutputFile(), help="Draw the goal: a picture (.svg, .png) or a report (.html, .md).")
+@click.option("-o", "--output", type=OutputFile(), required=True, help=f"Output file, {', '.join(endings(TABLES))}.")
+@click.option("--plot", type=OutputFile(), help="Draw the objective: a picture (.svg, .png) or a report (.html, .md).")
 @shared.force
 @shared.params
 @shared.allow_outside
@@ -79,7 +77,7 @@ def sweep(
             force=force,
         )
     resumed = (
-        f", {done.resumed} of them from before: their values and bounds are taken on trust from its journal"
+        f", {done.resumed} of them from an earlier run (values and bounds read from its journal, not checked again)"
         if done.resumed
         else ""
     )
@@ -87,7 +85,7 @@ def sweep(
     if plot is not None and done.table:
         _draw(plot, done.table, [axis.head for axis in wanted], file, force)
     if done.interrupted:
-        say("interrupted; the same command goes on where it stopped", err=True)
+        say("interrupted; run the same command again to continue", err=True)
         return STOPPED
     return PLAN
 

@@ -17,14 +17,20 @@ from mrdsl.core.reading import is_json_object
 
 @click.command()
 @shared.file_argument
-@click.option("--again", is_flag=True, help="Make the runs that it tells of once more, and compare.")
+@click.option(
+    "--rerun",
+    cls=shared.Renamed,
+    former=("--again",),
+    is_flag=True,
+    help="Repeat the simulation that the plan reports, and compare.",
+)
 @shared.processes
 @shared.as_json
-def verify(file: Path, again: bool, processes: int | None, as_json: bool) -> int:
-    """Check the saved plan in FILE against the spec in it, and tell which files behind it have changed since.
+def verify(file: Path, rerun: bool, processes: int | None, as_json: bool) -> int:
+    """Check the saved plan in FILE against its spec, and list the input files that have changed since.
 
-    Exit code 2 where it breaks a promise, is worth something else than it says, or its runs show something else; else
-    that of the command that wrote it.
+    Exit code 2 if the plan violates a constraint, or if its value or its runs differ from what the file claims;
+    otherwise the exit code of the command that wrote it.
     """
     from mrdsl.planning.saved_plans import read_saved
     from mrdsl.planning.verified_plans import document, read_file, run_again, tables
@@ -33,13 +39,14 @@ def verify(file: Path, again: bool, processes: int | None, as_json: bool) -> int
     from mrdsl.reporting.text import print_tables
 
     if file.is_file() and not is_json_object(file):
-        hint = f"`mrdsl solve {file} -o plan.json` makes one"
-        raise MrdslError([error("malformed-plan", f"`{file}` is no saved plan", None, hint)])
+        hint = f"save a plan first: `mrdsl solve {file} -o plan.json`"
+        message = f"`verify` needs a saved plan (JSON), and `{file}` is not one"
+        raise MrdslError([error("malformed-plan", message, None, hint)])
     saved = read_saved(standard_input(), STANDARD_INPUT_NAME) if file == STANDARD_INPUT else read_file(file)
-    if processes is not None and not again:
-        message = "`--processes` says how `--again` makes the runs, which is not asked for"
-        raise MrdslError([error("wrong-option", message, None, "add --again")])
-    verified = run_again(saved, check(saved), processes or 1) if again else check(saved)
+    if processes is not None and not rerun:
+        hint = "add `--rerun` to repeat the simulation, or remove `--processes`"
+        raise MrdslError([error("wrong-option", "`--processes` requires `--rerun`", None, hint)])
+    verified = run_again(saved, check(saved), processes or 1) if rerun else check(saved)
     if as_json:
         say(to_json(document(verified, saved)), nl=False)
     else:

@@ -20,17 +20,22 @@ from mrdsl.core.result import Limits, Termination
 @shared.spec_options
 @shared.method_options
 @shared.time_limit
-@click.option("--worth/--no-worth", default=True, help="Measure what each promise is worth by moving it a step.")
+@click.option(
+    "--sensitivity/--no-sensitivity",
+    cls=shared.Renamed,
+    former=("--worth",),
+    default=True,
+    help="Measure the effect of moving each constraint by one step.",
+)
 def why(
-    solver: str, formulation: str | None, relax: bool, time_limit: float | None, worth: bool, **options: Any
+    solver: str, formulation: str | None, relax: bool, time_limit: float | None, sensitivity: bool, **options: Any
 ) -> int:
-    """Explain the plan for the spec in FILE, or why it has none and what would have to give way.
+    """Explain the plan for the spec in FILE; if it has none, show the conflict and how to resolve it.
 
-    FILE may be a saved plan, which is not made again.
+    FILE may be a saved plan; it is not solved again.
 
-    --time-limit holds for the solve and the reasons together; without it reasons are sought for 30 s. Ctrl-C ends the
-    solve with its best plan so far, if any, for which reasons are then sought; it ends these, and the command, without
-    any.
+    --time-limit covers both the solve and the explanation; without it, the explanation takes at most 30 s. The first
+    Ctrl-C ends the solve and explains its best plan so far; the second ends the command.
     """
     from mrdsl.explaining.why import why as run
     from mrdsl.solving.interruption import kept
@@ -40,7 +45,7 @@ def why(
     if loaded.spec is None:
         raise MrdslError(loaded.diagnostics, diagnostics_exit_code(loaded.diagnostics))
     with kept():
-        explained = run(opened.plan or loaded.spec, solver, formulation, relax, Limits(time=time_limit), worth)
+        explained = run(opened.plan or loaded.spec, solver, formulation, relax, Limits(time=time_limit), sensitivity)
     result = explained.result
     told_below = {"no-plan"} if result.termination is Termination.INFEASIBLE else set()
     print_diagnostics([d for d in result.diagnostics if d.code not in told_below], loaded.texts)

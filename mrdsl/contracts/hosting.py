@@ -39,7 +39,7 @@ def told_of_hosting(names: Sequence[str], needed: Floats, held: Floats, span: Sp
             float(needed[tuple(worst)]),
             float(held[tuple(worst)]),
             span,
-            "the plan counts slots in fractions: give such classes the VMs that they lack",
+            "the plan counts slots in fractions: add the missing VMs to these classes",
         ),
     )
 
@@ -56,11 +56,13 @@ def told_of_sharing(
     if needed <= held + ROUNDING * max(1.0, held):
         return ()
     enough, always = _whole(needed), None if most is None else _whole(most)
-    hint = f"{enough} VMs host these jobs; more VMs than a plan needs may admit more jobs, or be given as slots"
+    hint = f"{enough} VMs are enough for these jobs; extra VMs may admit more jobs or add slots"
     if always == enough:
-        hint = f"rent {enough} to host them: subject to {{ vms >= {enough} }}"
+        hint = f"rent {enough} VMs for them: `subject to {{ vms >= {enough} }}`"
     elif always is not None:
-        hint = f"{enough} VMs host these jobs, but may admit more; for all expected: subject to {{ vms >= {always} }}"
+        hint = (
+            f"{enough} VMs are enough for these jobs, but may admit more; for all: `subject to {{ vms >= {always} }}`"
+        )
     return (_warning("of all classes", needed, held, span, f"{hint}; or {instead}"),)
 
 
@@ -69,5 +71,5 @@ def _whole(vms: float) -> str:
 
 
 def _warning(where: str, needed: float, held: float, span: Span | None, hint: str) -> Diagnostic:
-    message = f"the whole slots {where} take {needed:.10g} VMs, and the plan has {held:.10g} for them"
+    message = f"the whole slots {where} need {needed:.10g} VMs, but the plan has {held:.10g}"
     return warning("slots-beyond-vms", message, span, hint)

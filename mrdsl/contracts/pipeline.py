@@ -75,20 +75,20 @@ def draft_mistake(value: Any) -> str:
     if not isinstance(value.termination, Termination):
         return f"left {described(value.termination)} as the draft's `termination`"
     if not all(isinstance(each, Diagnostic) for each in value.diagnostics):
-        return "left something that is no Diagnostic among the draft's `diagnostics`"
+        return "left something other than a Diagnostic in the draft's `diagnostics`"
     return ""
 
 
 def parameters_mistake(step: Step, parameters: Mapping[str, Any]) -> str:
     """What is wrong with the parameters that a file gives a step, in words; "" where it takes them."""
     if not callable(step):
-        return f"{described(step)} is no function"
+        return f"{described(step)} is not a function"
     taken = _signature(step)
     try:
         taken.bind(None, **parameters)
     except TypeError as cause:
         own = ", ".join(list(taken.parameters)[1:]) or "none"
-        return f"`{name_of(step)}` is not called so: {cause}; its parameters: {own}"
+        return f"wrong parameters for `{name_of(step)}`: {cause}; its parameters: {own}"
     for name, value in parameters.items():
         hint = taken.parameters[name].annotation if name in taken.parameters else None
         kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)

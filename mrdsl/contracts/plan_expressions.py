@@ -52,7 +52,7 @@ def put_in_place(model: Any, aim: Aim) -> None:
 
     value = evaluate(aim.left, offered_by(getattr(model, "plan_quantities", {})))
     if not isinstance(value, int | float) and not hasattr(value, "is_expression_type"):
-        raise ValueError("a share of the VMs is a quotient of what is planned: it is no part of a linear goal")
+        raise ValueError("a share of the VMs is a quotient, so it cannot be part of a linear objective")
     for own in list(model.component_data_objects(pyo.Objective, active=True)):
         own.deactivate()
     model.fixed_part = 0.0
@@ -67,7 +67,7 @@ def offered_by(offered: Any) -> Callable[[str, str], Any]:
             return offered[(name, argument)]
         except KeyError:
             shown = f"{name}({argument})" if argument else name
-            raise ValueError(f"this formulation does not offer {shown} to `subject to`, or as a goal") from None
+            raise ValueError(f"this formulation does not support {shown} in `subject to` or as an objective") from None
 
     return quantity
 
@@ -94,7 +94,7 @@ def serving(family: Family, goal: Goal) -> Family:
     choose, first = family.choose, able[0] if able else None
     return replace(
         family,
-        goals=(GoalKind(goal.sense, goal.quantity, goal.unit, "a goal of the spec's own"),),
+        goals=(GoalKind(goal.sense, goal.quantity, goal.unit, "a user-defined objective"),),
         formulations=(*posed, *unable),
         measure=None if quantity is None else lambda spec, plan: _value(value, quantity, spec, plan),
         why=None if quantity is None else lambda spec, result: _why(goal, spec, quantity, result.plan),
@@ -121,7 +121,7 @@ def _terms(goal: Goal, spec: Spec, quantity: Callable[..., float], plan: Any) ->
     ]
     rows += [("a fixed part", None, form.constant)] if form.constant else []
     adds = f"adds [{goal.unit}]" if goal.unit else "adds"
-    return Table(f"What {goal.quantity} is made of", ("quantity", "the plan has, in SI", adds), rows)
+    return Table(f"Parts of {goal.quantity}", ("quantity", "the plan has, in SI", adds), rows)
 
 
 def _posed(spec: Spec, family: Family, formulation: Formulation | None) -> Spec:
@@ -177,9 +177,9 @@ def _refusing(formulation: Formulation, family: Family, able: list[Formulation])
     """The formulation with hooks that say why it does not take the goal."""
 
     def refuse(spec: Spec, *_: Any) -> Any:
-        message = f"the formulation {formulation.name} holds for the goals of {family.name} alone, not for one's own"
+        message = f"formulation {formulation.name} does not support user-defined objectives"
         names = ", ".join(each.name for each in able)
-        hint = f"take the formulation {names}" if able else "name a goal of the family"
+        hint = f"use the formulation {names}" if able else "use an objective of the family"
         raise MrdslError([error("unable-solver", message, getattr(spec.goal, "span", None), hint)])
 
     return replace(
@@ -257,14 +257,14 @@ def let_mistake(
     """What is wrong with a quantity of one's own; ``before`` are the names of those above it."""
     if not isinstance(let, Let):
         hint = "give Let(name, expression, unit)"
-        return Mistake("wrong-value", f"{described(let)} is no quantity of one's own", hint)
+        return Mistake("wrong-value", f"{described(let)} is not a user-defined quantity", hint)
     wrong = name_mistake("let", let.name) or expression_mistake(let.expression, quantities, family)
     if wrong is not None:
         return wrong
     if not let.name.isidentifier() or let.name in quantities or let.name in before or let.name in units.UNITS:
-        return Mistake("reserved-name", f"`{let.name}` is no free name for a quantity", "give it one of its own")
+        return Mistake("reserved-name", f"the name `{let.name}` is already in use", "choose another name")
     if not quantities_in(let.expression):
-        return Mistake("wrong-statement", f"`{let.name}` names no quantity of the plan", "leave it out")
+        return Mistake("wrong-statement", f"`{let.name}` does not use any quantity of the plan", "remove it")
     return _unit_mistake(let.expression, let.unit, quantities)
 
 
@@ -273,16 +273,16 @@ def own_goal_mistake(goal: Goal, family: Family) -> Mistake | None:
     assert goal.expression is not None
     quantities = {quantity.name: quantity for quantity in family.quantities}
     if goal.sense not in LINEAR:
-        message = f"a goal of one's own is not to `{goal.sense}`"
-        return Mistake("unknown-goal", message, "give minimize or maximize")
+        message = f"an objective cannot have the sense `{goal.sense}`"
+        return Mistake("unknown-goal", message, "use minimize or maximize")
     wrong = expression_mistake(goal.expression, quantities, family)
     if wrong is not None:
         return wrong
     try:
         terms_of(goal.expression)
     except ValueError as reason:
-        hint = "a goal adds quantities that are multiplied by numbers"
-        return Mistake("wrong-statement", f"the goal is not linear: {reason}", hint)
+        hint = "an objective is a sum of quantities multiplied by numbers"
+        return Mistake("wrong-statement", f"the objective is not linear: {reason}", hint)
     return _unit_mistake(goal.expression, goal.unit, quantities)
 
 
@@ -293,15 +293,17 @@ def _unit_mistake(expression: Expression, unit: Any, quantities: Mapping[str, Qu
     try:
         found = dimension_of(expression, {name: units.KINDS[kind.kind].dimension for name, kind in quantities.items()})
     except MixedDimensionsError as mixed:
-        return Mistake("wrong-unit", str(mixed), "both sides of a sum are of one kind")
+        return Mistake("wrong-unit", str(mixed), "both sides of a sum must have the same dimension")
     if found is not None and found != said:
         message = f"its unit is `{unit}`, {units.describe(said)}, but it comes to {units.describe(found)}"
-        return Mistake("wrong-unit", message, f"give the unit `{units.si_unit(found, units.DEFAULT_CURRENCY)}`")
+        return Mistake("wrong-unit", message, f"use the unit `{units.si_unit(found, units.DEFAULT_CURRENCY)}`")
     return None
 
 
 def _no_unit(unit: Any) -> Mistake:
-    return Mistake("unknown-unit", f"{described(unit)} is no SI unit", 'give one such as "USD", "s", "J" or "USD/kg"')
+    return Mistake(
+        "unknown-unit", f"{described(unit)} is not an SI unit", 'give one such as "USD", "s", "J" or "USD/kg"'
+    )
 
 
 def expression_mistake(
@@ -333,12 +335,12 @@ def _part_mistake(
                 return Mistake("unknown-name", f"{kind_words(family.name)} plan has no quantity `{name}`", hint)
             kind = quantities[name]
             if kind.needs_argument if not argument else not kind.takes_argument:
-                wanted = "is meant of one name" if kind.needs_argument else "takes no argument"
+                wanted = "takes one name" if kind.needs_argument else "takes no argument"
                 return Mistake("wrong-arguments", f"`{name}` {wanted}", "see the family's page")
             return None
         case Operation(operator, operands):
             if operator not in OPERATORS or not operands or (operator == "neg" and len(operands) > 1):
-                message = f"{described(operator)} of {len(operands)} operands is no operation"
+                message = f"{described(operator)} does not take {len(operands)} operands"
                 return Mistake("wrong-value", message, "give one of + - * / min max and its operands, or neg and one")
             wrong = next((m for one in operands if (m := _part_mistake(one, quantities, family))), None)
             if wrong is None and operator == "/" and any(map(_is_zero, operands[1:])):
@@ -346,5 +348,7 @@ def _part_mistake(
             return wrong
         case _:
             return Mistake(
-                "wrong-value", f"{described(expression)} is no expression", "give Constant, PlanQuantity or Operation"
+                "wrong-value",
+                f"{described(expression)} is not an expression",
+                "give Constant, PlanQuantity or Operation",
             )

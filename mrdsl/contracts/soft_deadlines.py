@@ -18,8 +18,8 @@ from mrdsl.spec.spec import Spec
 
 Floats = NDArray[np.float64]
 
-UNPRICED = "keeps it by the upper estimate too"
-IMPOSSIBLE = "is more than any cluster keeps"
+UNPRICED = "also meets it by the upper estimate"
+IMPOSSIBLE = "cannot be met by any cluster"
 
 
 def told_of_soft_deadlines(

@@ -63,7 +63,7 @@ def _holds_anyhow(body: Any, comparison: str) -> bool:
         return False
     holds = {"<=": body <= FEASIBILITY, ">=": body >= -FEASIBILITY}.get(comparison, abs(body) <= FEASIBILITY)
     if not holds:
-        raise ValueError("a comparison under `subject to` is between constants, and false")
+        raise ValueError("a comparison under `subject to` has only constants, and is false")
     return True
 
 
@@ -121,7 +121,7 @@ def broken(spec: Spec, quantity: Callable[[str, str], float]) -> Iterator[Diagno
         slack = FEASIBILITY * max(1.0, abs(left), abs(right))
         over, under = left > right + slack, left < right - slack
         wrong = {"<=": over, ">=": under}.get(constraint.comparison, over or under)
-        said = f"the plan does not keep `{constraint.text or f'… {constraint.comparison} …'}`"
+        said = f"the plan violates `{constraint.text or f'… {constraint.comparison} …'}`"
         if wrong:
             yield error("broken-plan", f"{said}: {left:g} against {right:g}", constraint.span)
         elif any(_is_by_zero(side, quantity) for *sides, _ in pieces(constraint) for side in sides):

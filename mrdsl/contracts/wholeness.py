@@ -13,7 +13,7 @@ from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, note
 from mrdsl.core.lazy import kept
 from mrdsl.spec.spec import Spec
 
-RELAXED = "a relaxation has fractions of everything"
+RELAXED = "a relaxation allows fractions everywhere"
 OF_A_MODEL = "its slots are those of a model, not whole ones of each job"
 
 
@@ -69,12 +69,12 @@ def needs_fractions(facts: Any, reason: str) -> Diagnostic:
     """What is told where a spec asks for whole slots, and there are fractions for a ``reason``."""
     return error(
         "needs-fractions",
-        f"`whole = {facts.whole}` asks for whole slots, and {reason}",
+        f"`whole = {facts.whole}` requires whole slots, but {reason}",
         facts.span_of("whole"),
-        "leave out `whole`, or write whole = no",
+        "remove `whole`, or write `whole = no`",
     )
 
 
 def where_fractions_are_meant(solved: str) -> str:
     """What to write instead, where what is ``solved`` in words plans for whole slots."""
-    return f"write whole = no where fractions are meant; {solved} plan for whole slots"
+    return f"write `whole = no` if you mean fractions; {solved} plan for whole slots"

@@ -84,7 +84,7 @@ def _each_once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def _shown(spec: Spec, family: Family, result: Result) -> Shown:
     """What the family says of its plan; the bare goal where it has no words of its own."""
     if result.plan is None:
-        nothing = "There is no plan that keeps every promise" if result.termination is Termination.INFEASIBLE else ""
+        nothing = "No plan meets all constraints" if result.termination is Termination.INFEASIBLE else ""
         return Shown(f"{nothing or 'No plan was found'}.")
     if family.report is not None:
         return family.report(spec, result)
@@ -117,11 +117,18 @@ def _reasons(spec: Spec, family: Family, result: Result, how: How) -> Iterator[S
     if family.promises and result.objective.value is not None and how.seconds:
         method = (how.solver, how.formulation, how.relax, how.limits)
         worth = table(spec, result, tuple(steps(spec, result, *method, seconds=how.seconds)))
-        why.append(worth if worth.rows else "Every promise could move a step without any effect on the goal.")
+        why.append(
+            worth
+            if worth.rows
+            else "No constraint affects the objective: moving any of them by one step changes nothing."
+        )
     yield Section("Why", tuple(why))
     found = curves(spec, result, how)
     short = (
-        [f"{found.computed} of {found.planned} points were computed in {how.seconds:g} s; `--spend` gives more time."]
+        [
+            f"{found.computed} of {found.planned} points were computed in {how.seconds:g} s; "
+            "raise `--analysis-time` for more."
+        ]
         if found.computed < found.planned
         else []
     )
@@ -137,16 +144,20 @@ def _risks(family: Family, result: Result, observed: Result | None) -> Iterator[
     """What is not known of a plan, and what would tell it."""
     gap = result.objective.gap
     if result.plan is not None and result.objective.value is not None and result.solution is not SolutionStatus.OPTIMAL:
-        measured = "what is not the same in every plan" if result.fixed else "it"
-        known = "no bound is known" if gap is None else f"another may be up to {100.0 * gap:.3g} % of {measured} better"
-        yield f"The plan is not proven to be the best: {known}."
+        measured = "the variable part of the objective" if result.fixed else "it"
+        known = (
+            "no bound is known"
+            if gap is None
+            else f"another plan may be up to {100.0 * gap:.3g} % of {measured} better"
+        )
+        yield f"The plan is not proven optimal: {known}."
     if result.plan is not None and observed is None and (family.simulate or family.simulate_plan):
-        yield "How much times vary was not looked at: `--simulate 10` shows independent runs."
+        yield "The plan was not simulated: add `--simulate 10` for independent runs."
 
 
 def _remarks(shown: Shown, diagnostics: tuple[Diagnostic, ...], risks: tuple[str, ...]) -> Iterator[Section]:
-    nothing = "Neither mrdsl's checks nor the solver have anything to warn of."
-    yield Section("Risks and warnings", (told(diagnostics) if diagnostics else nothing, *risks))
+    nothing = "No warnings."
+    yield Section("Warnings", (told(diagnostics) if diagnostics else nothing, *risks))
     yield Section("Assumptions", shown.assumptions)
 
 

@@ -53,7 +53,7 @@ def steps(
     if base is None:
         return
     planned = [(line, value) for line in lines_of(spec, find_family(spec)) for value in _neighbours(line)]
-    for line, value in counted("what promises are worth", planned):
+    for line, value in counted("sensitivity", planned):
         left = until - time.monotonic()
         if left <= 0.0:
             return
@@ -103,7 +103,7 @@ def table(spec: Spec, result: Result, steps: Sequence[Step]) -> Table:
         now = step.line.told(step.line.value, spec.currency)
         rows.append((step.line.label, now, step.line.told(step.value, spec.currency), effect))
     head = ("promise", "now", "step to", f"{result.objective.quantity} changes by")
-    return Table("What each promise is worth (measured by solving again)", head, rows)
+    return Table("Sensitivity to each constraint (measured by solving again)", head, rows)
 
 
 def shadow_prices(spec: Spec, formulation: str | None = None, solver: str = "highs") -> Table:
@@ -122,7 +122,7 @@ def shadow_prices(spec: Spec, formulation: str | None = None, solver: str = "hig
         if abs(price) > ROUNDING:
             span = span_of(model.find_component(name), spans)
             rows.append((name, price, str(span) if span else ""))
-    return Table("Shadow prices of the relaxation", ("constraint", "goal per unit", "line"), rows)
+    return Table("Shadow prices of the relaxation", ("constraint", "objective per unit", "line"), rows)
 
 
 WRITTEN = 1.0
@@ -195,7 +195,7 @@ def _chart(result: Result, kind: str, names: tuple[str, ...], found: Mapping[Poi
     )
     return LineChart(
         f"{goal.quantity.capitalize()} over {kind}s",
-        f"{kind}, in % of what the spec says",
+        f"{kind}, in % of the spec's value",
         f"{goal.quantity} [{goal.unit}]" if goal.unit else goal.quantity,
         tuple(series),
     )

@@ -84,14 +84,18 @@ def _of_plan(
         yield shadow_prices(spec, method[1])
     if worth and family.promises and result.objective.value is not None:
         measured = table(spec, result, tuple(steps(spec, result, *method, seconds=patience)))
-        yield measured if measured.rows else "Every promise could move a step without any effect on the goal."
+        yield (
+            measured
+            if measured.rows
+            else "No constraint affects the objective: moving any of them by one step changes nothing."
+        )
 
 
 def as_diagnostic(spec: Spec, explanation: Explanation) -> Diagnostic:
     """The explanation as one diagnostic: what excludes what, and what to change, all of it together."""
     if not explanation.conflict:
-        message = "no plan keeps every promise of this spec"
-        return impossible("no-plan", message, spec.span, "mrdsl why says more")
+        message = "no plan meets all constraints of this spec"
+        return impossible("no-plan", message, spec.span, "run `mrdsl why` for details")
     message = "; ".join(_excluded(conflict) for conflict in explanation.conflicts)
     related = [Related(f"{line.label}: {line.shown}", line.span) for line in explanation.in_conflict]
     return impossible("no-plan", message, explanation.conflict[0].span, _hint(explanation), *related)
@@ -99,7 +103,7 @@ def as_diagnostic(spec: Spec, explanation: Explanation) -> Diagnostic:
 
 def _excluded(conflict: tuple[Line, ...]) -> str:
     names = ", ".join(line.label for line in conflict)
-    return f"these promises exclude each other: {names}" if len(conflict) > 1 else f"no plan keeps {names}"
+    return f"these constraints conflict: {names}" if len(conflict) > 1 else f"no plan meets {names}"
 
 
 def _hint(explanation: Explanation) -> str:
@@ -120,8 +124,8 @@ def _hint(explanation: Explanation) -> str:
         told = _no_repair(explanation)
         return told[0].lower() + told[1:].rstrip(".")
     if explanation.complete and explanation.not_alone:
-        return "no values of these promises are enough; mrdsl why says more"
-    return "mrdsl why looks longer for what to change"
+        return "no values of these constraints are enough; run `mrdsl why` for details"
+    return "run `mrdsl why`, which searches longer for what to change"
 
 
 def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
@@ -130,16 +134,16 @@ def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
     if not explanation.conflict:
         if not explanation.reasons:
             yield (
-                "There is no plan, even with every promise given up that this family can give up."
+                "There is no plan, even if every constraint that can be relaxed is dropped."
                 if explanation.complete
-                else "Time ran out before it was known which promises exclude each other."
+                else "The time limit was reached before the conflict was found."
             )
         return
     for conflict in explanation.conflicts:
         yield Table(
-            "Promises that exclude each other (give up any one, and a plan exists for the rest)"
+            "Conflicting constraints (drop any one, and a plan exists for the rest)"
             if len(explanation.conflicts) == 1
-            else "Promises that exclude each other (one of them must change, whatever is done to others)",
+            else "Conflicting constraints (at least one of them must change)",
             ("promise", "now", "line"),
             [(line.label, _now(line, spec), str(line.span or "")) for line in conflict],
         )
@@ -157,9 +161,9 @@ def as_tables(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
     moved = [line for line in explanation.not_alone if line.direction]
     if moved:
         names = ", ".join(line.label for line in moved)
-        yield f"Not enough alone, whatever its value: {names}. Another conflict lies beside this one."
+        yield f"Not enough alone, whatever its value: {names}. There is another conflict."
     if not explanation.complete:
-        yield "Time ran out: --time-limit gives it more."
+        yield "The time limit was reached: raise `--time-limit`."
 
 
 def _alone(spec: Spec, explanation: Explanation) -> Iterator[Table]:
@@ -167,8 +171,8 @@ def _alone(spec: Spec, explanation: Explanation) -> Iterator[Table]:
         return
     needed = {change.line: change.shown for change in explanation.relaxations}
     yield Table(
-        "Promises that no plan keeps, even with all others given up",
-        ("promise", "now", "nearest value, all others given up", "with all others kept"),
+        "Constraints that no plan meets, even if all others are dropped",
+        ("promise", "now", "nearest value, all others dropped", "with all others met"),
         [
             (change.line.label, _now(change.line, spec), change.shown, needed.get(change.line, "no value"))
             if explanation.complete or change.line in needed
@@ -185,7 +189,7 @@ def _repair(spec: Spec, explanation: Explanation) -> Iterator[Table | str]:
             yield _no_repair(explanation)
         return
     yield Table(
-        "The least change after which there is a plan (all of it together; verified by solving again)",
+        "The smallest combined change that gives a plan (verified by solving again)",
         ("promise", "now", "change to", "by"),
         [(c.line.label, _now(c.line, spec), c.shown, _by(c)) for c in repair.changes],
     )
@@ -196,7 +200,7 @@ def _no_repair(explanation: Explanation) -> str:
     """That no change was found, no further than values were tried."""
     fixed = ", ".join(line.label for line in explanation.in_conflict if not line.direction)
     if not fixed:
-        return "No values of these promises are enough: one that has no number to move must go."
+        return "No values of these constraints are enough: a constraint without a number must be removed."
     return (
         f"No other value of {fixed} is known at which there is a plan: "
         "write a range, with <= and >=, to see what is near."
@@ -214,10 +218,10 @@ def _claim(repair: Repair) -> str:
 
 def _sentence(result: Result | None) -> str:
     if result is None or result.plan is None:
-        return "What its plan is worth is not known: time ran out."
+        return "The value of its plan is not known: the time limit was reached."
     value = result.objective.value
     if value is None:
-        return "There is a plan then."
+        return "A plan then exists."
     amount = f"{value:.6g} {result.objective.unit}".strip()
     proven = "optimal" if result.solution is SolutionStatus.OPTIMAL else "the best found"
     return f"With it, {result.objective.quantity} is {amount} ({proven})."

@@ -182,7 +182,7 @@ def _checked_family(name: str, folder: Path) -> Iterator[Checked]:
     with trial.going():
         declared = families.family(name)
         if declared is None or name in families.SHIPPED:
-            trial.wrong(f"the family `{name}` is not the one of this folder: that name is mrdsl's own")
+            trial.wrong(f"the family `{name}` has a name that mrdsl already uses")
         plugin = plugin_of(f"the family `{name}`", declared_in(folder)[families.ENTRY_POINTS][name].partition(":")[0])
         if plugin is not None and plugin.places and not own_file(plugin.places[0], folder):
             trial.complaints.append(plugin.told(_elsewhere(folder, plugin.places[0]), None))
@@ -192,5 +192,5 @@ def _checked_family(name: str, folder: Path) -> Iterator[Checked]:
 
 
 def _nothing(folder: Path) -> Diagnostic:
-    hint = f"give a folder with solver files, or with entry points {registry.ENTRY_POINTS} or {families.ENTRY_POINTS}"
+    hint = f"pass a folder with solver files, or with entry points {registry.ENTRY_POINTS} or {families.ENTRY_POINTS}"
     return error("wrong-option", f"{folder} declares no solver, pipeline or family", None, hint)

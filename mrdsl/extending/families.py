@@ -115,9 +115,9 @@ def it_lacks_nothing(declared: Family) -> Iterator[str]:
 def it_says_what_it_is(declared: Family) -> Iterator[str]:
     """A summary, a source, and facts."""
     if not declared.summary or not declared.paper:
-        yield "`summary` and `paper` say what it is and where it comes from; write `none` for no paper"
+        yield "`summary` and `paper` are required: what it is, and its source; write `none` if there is no paper"
     if not issubclass(declared.facts, Node):
-        yield f"its facts, {declared.facts.__name__}, are no Node"
+        yield f"its facts class {declared.facts.__name__} is not a Node"
 
 
 def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
@@ -130,13 +130,13 @@ def its_goals_have_a_unit(declared: Family) -> Iterator[str]:
         if goal.unit not in ("", "currency") and goal.unit not in UNITS:
             yield f"the goal {goal.quantity} has the unknown unit {goal.unit!r}"
         if not goal.doc:
-            yield f"the goal {goal.quantity} has no word about it"
+            yield f"the objective {goal.quantity} has no description"
 
 
 def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
     """Each quantity is there once, of a known kind, over blocks that the facts have."""
     if declared.quantity is not None and not declared.quantities:
-        yield "it has the hook `quantity`, and names no quantities"
+        yield "it has the hook `quantity`, but declares no quantities"
     if len({quantity.name for quantity in declared.quantities}) != len(declared.quantities):
         yield "it names a quantity twice"
     fields = declarations(declared.facts)
@@ -144,7 +144,7 @@ def its_quantities_have_a_kind_and_blocks(declared: Family) -> Iterator[str]:
         if quantity.kind not in KINDS:
             yield f"the quantity {quantity.name} has the unknown kind {quantity.kind!r}"
         if not quantity.doc:
-            yield f"the quantity {quantity.name} has no word about it"
+            yield f"the quantity {quantity.name} has no description"
         block = fields.get(quantity.over)
         listed = isinstance(getattr(declared.facts, quantity.over or "name", None), property)
         if quantity.over and not listed and not (isinstance(block, Block) and block.repeated):
@@ -159,7 +159,7 @@ def its_promises_are_numbers_of_the_facts(declared: Family) -> Iterator[str]:
         if promise.direction not in (1, -1):
             yield f"the promise {promise.path} has the direction {promise.direction!r}"
         if item is None or item.form != form:
-            yield f"the promise {promise.path} is no {form} of the facts"
+            yield f"the constraint {promise.path} is not a {form} of the facts"
 
 
 def _item_at(node: type[Node], words: list[str]) -> Item | None:
@@ -179,7 +179,7 @@ def its_formulations_are_a_model_or_a_run(declared: Family) -> Iterator[str]:
         yield "it names a formulation twice"
     for formulation in declared.formulations:
         if not formulation.doc:
-            yield f"the formulation {formulation.name} has no word about it"
+            yield f"the formulation {formulation.name} has no description"
         if (formulation.build is None) != (formulation.decode is None):
             yield f"the formulation {formulation.name}: `build` and `decode` come together"
 
@@ -196,7 +196,7 @@ def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
         if hook is None:
             continue
         if not inspect.isfunction(inspect.unwrap(hook)):
-            yield f"`{name}` is no function"
+            yield f"`{name}` is not a function"
         elif not takes(hook, count):
             yield f"`{name}` does not take {count} values"
 
@@ -204,7 +204,7 @@ def its_hooks_take_what_they_are_called_with(declared: Family) -> Iterator[str]:
 def a_method_of_its_own_serves_it(declared: Family) -> Iterator[str]:
     """The pipeline that it names has steps for it."""
     if declared.method and declared.method not in registry.methods_of(declared.name):
-        yield f"its method `{declared.method}` is no pipeline that serves it"
+        yield f"its method `{declared.method}` is not a heuristic for this family"
 
 
 def its_reference_has_no_mistake(_: Family, spec: Spec, __: Result) -> Iterator[str]:
@@ -217,13 +217,13 @@ def its_reference_stands_alone(declared: Family, _: Spec, __: Result) -> Iterato
     with tempfile.TemporaryDirectory() as folder:
         loaded = load_text(reference_text(declared.name) or "", folder=Path(folder))
     if loaded.spec is None or loaded.files:
-        yield "its reference spec does not stand alone"
+        yield "its reference spec needs other files"
 
 
 def its_plan_keeps_its_promises(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
     """The plan of the reference is there, and the family's own check finds nothing in it."""
     if declared.verify is None:
-        yield "it lacks a hook: `verify` holds plans to the spec, whoever found them"
+        yield "it lacks the hook `verify`, which checks a plan against the spec"
     if result.plan is None:
         yield "; ".join(["its reference spec has no plan", *(one.message for one in result.diagnostics)])
         return
@@ -233,14 +233,14 @@ def its_plan_keeps_its_promises(declared: Family, spec: Spec, result: Result) ->
 def its_value_is_the_measured_one(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
     """The value that is told is what the facts give for the plan."""
     if declared.measure is None:
-        yield "it lacks a hook: `measure` gives the goal's value of a plan"
+        yield "it lacks the hook `measure`, which computes the objective of a plan"
         return
     measured, told = declared.measure(spec, result.plan), result.objective.value
     same = measured is None and told is None
     if measured is not None and told is not None:
         same = math.isfinite(measured) and math.isclose(told, measured, rel_tol=SAME)
     if not same:
-        yield f"the measured value is {measured}, the told one {told}"
+        yield f"`measure` computes {measured}, but the result claims {told}"
 
 
 def its_why_speaks(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
@@ -249,7 +249,7 @@ def its_why_speaks(declared: Family, spec: Spec, result: Result) -> Iterator[str
         return
     parts = tuple(declared.why(spec, result))
     if not parts or not all(isinstance(part, Table | str) for part in parts) or not print_tables(parts).strip():
-        yield "`why` says nothing"
+        yield "`why` returns nothing"
 
 
 def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator[str]:
@@ -257,31 +257,31 @@ def its_document_is_finite_json(_: Family, __: Spec, result: Result) -> Iterator
     infinite: list[str] = []
     document = json.loads(to_json(result_document(result)), parse_constant=infinite.append)
     if infinite:
-        yield f"the JSON object of its plan holds {infinite[0]}"
+        yield f"the JSON object of its plan contains {infinite[0]}"
     if not document["plan"] or not result.tables():
-        yield "its plan shows nothing"
+        yield "its plan has no tables"
 
 
 def its_plan_is_saved_and_read_back(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
     """A saved plan is the same when it is read, and ``mrdsl verify`` finds nothing in it."""
     if declared.plans is None:
-        yield "it lacks a hook: `plans` names the classes of its plans"
+        yield "it lacks the hook `plans`, which names the classes of its plans"
         return
     text = result.to_json()
     back: Result = Result.from_json(text)
     if back != result or back.spec != spec or back.to_json() != text:
-        yield "a saved plan is another one when it is read"
+        yield "a saved plan differs after it is read back"
     yield from (f"`mrdsl verify` of its saved plan: {one.message}" for one in verify(read_saved(text)).found)
 
 
 def it_crosses_to_other_processes(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
     """Spec and result pickle."""
     if Spec.from_json(spec.to_json()) != spec or pickle.loads(pickle.dumps(spec)) != spec:
-        yield "its spec is another one in another process"
+        yield "its spec differs in another process"
     if declared.plans is not None:
         back: Result = Result.from_json(result.to_json())
         if pickle.loads(pickle.dumps(back)) != result:
-            yield "its result is another one in another process"
+            yield "its result differs in another process"
 
 
 def what_is_operated_has_names_of_its_own(declared: Family, spec: Spec, result: Result) -> Iterator[str]:
@@ -293,7 +293,7 @@ def what_is_operated_has_names_of_its_own(declared: Family, spec: Spec, result: 
     if len(set(places)) != len(places):
         yield "`operated` names a setting twice"
     if not found.settings and not found.note:
-        yield "`operated` says nothing"
+        yield "`operated` returns nothing"
 
 
 def what_its_simulation_saw_is_saved_and_read_back(declared: Family, spec: Spec, _: Result) -> Iterator[str]:
@@ -307,7 +307,7 @@ def simulated_twice(spec: Spec, jobs: int | None) -> Iterator[str]:
     seen = simulate(spec, Settings(runs=2, jobs=jobs, seed=1), 1)
     text = seen.to_json()
     if Result.from_json(text) != seen:
-        yield "what a simulation saw is another thing when it is read"
+        yield "a simulation result differs after it is read back"
     yield from (f"`mrdsl verify` of its simulation: {one.message}" for one in verify(read_saved(text)).found)
 
 

@@ -30,7 +30,7 @@ def kit(kind: str, name: str) -> Mapping[str, str]:
     module = name.replace("-", "_")
     reason = _refused(kind, name, module)
     if reason:
-        raise MrdslError([error("wrong-option", f"`{name}` is no name for {kind_words(kind)}: {reason}")])
+        raise MrdslError([error("wrong-option", f"{kind_words(kind)} cannot have the name `{name}`: {reason}")])
     words = {"NAME": name, "MODULE": module, "KIND": kind}
 
     def filled(text: str) -> str:
@@ -67,9 +67,9 @@ def _refused(kind: str, name: str, module: str) -> str:
     if name in KITS:
         return f"that is what a {name} is called"
     if kind == "family" and (name in family_names() or name != module):
-        return "a family of that name is there" if name in family_names() else "a spec names it: write _ for -"
+        return "a family already has that name" if name in family_names() else "a spec names it: write _ for -"
     if kind != "family" and name in registry.names():
-        return "a solver or pipeline of that name is there"
+        return "a solver or heuristic already has that name"
     if find_spec(module) is not None:
         return f"Python has a module `{module}`"
     return ""

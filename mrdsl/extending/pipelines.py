@@ -61,7 +61,7 @@ def checked_steps(declared: SolverFile, name: str) -> Checked:
     trial = Trial(f"{declared.shown} has steps that run for {name}")
     with trial.going():
         if family(name) is None:
-            trial.wrong(f"{declared.shown} serves `{name}`, which is no problem family", named_at(declared, name))
+            trial.wrong(f"{declared.shown} names `{name}`, which is not a problem kind", named_at(declared, name))
         steps_of(declared, name, {})
     return trial.done()
 
@@ -115,13 +115,13 @@ def _mistakes(declared: SolverFile, name: str, result: Result) -> Iterator[str]:
         yield "the result names another solver"
     if result.plan is None:
         if not any(one.message for one in result.diagnostics):
-            yield "it gives no plan and no diagnostic that says why"
+            yield "it gives neither a plan nor a diagnostic with the reason"
     else:
         if result.termination not in _ENDS:
             yield f"it ends with {result.termination} and a plan"
         proven = result.termination is not Termination.COMPLETED or result.value is None
         if declared.pipelines[name].exact and not proven:
-            yield "its file says `exact`, but its plan is not proven"
+            yield "its file declares `exact`, but its plan is not proven"
 
 
 def audited(spec: Spec, plan: SchedulePlan) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _false_claims(spec: Spec, name: str, result: Result, known: Known) -> Iterat
     if best is None or best.plan is None:
         return
     if result.termination is Termination.INFEASIBLE:
-        yield "it says that there is no plan, but there is one"
+        yield "it claims that there is no plan, but there is one"
         return
     declared = family(name)
     bound, value = result.bound, best.value
@@ -147,7 +147,7 @@ def _false_claims(spec: Spec, name: str, result: Result, known: Known) -> Iterat
         return
     size = max(1.0, result.size, best.size)
     if contradicts(bound, value, goal_of(spec, declared).sense == "maximize", size):
-        yield f"its bound {bound:g} is contradicted by a plan worth {value:g}"
+        yield f"its bound {bound:g} is contradicted by a plan with value {value:g}"
 
 
 def _repeated(spec: Spec, declared: SolverFile, name: str, result: Result) -> Iterator[str]:

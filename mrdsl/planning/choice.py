@@ -56,8 +56,8 @@ def choose(spec: Spec, family: Family, solver: str, formulation: str | None, rel
     if declared.is_pipeline:
         _serves(declared, spec, family, relax, span)
         if formulation is not None and not automatic:
-            message = f"{declared.name} is a pipeline and takes no formulation"
-            raise MrdslError([error("unable-solver", message, span, f"leave out --formulation {formulation}")])
+            message = f"heuristic `{declared.name}` does not support `--formulation`"
+            raise MrdslError([error("unable-solver", message, span, f"remove `--formulation {formulation}`")])
         chosen = None
     elif chosen is None:
         kind = kind_words(family.name)
@@ -104,14 +104,14 @@ def for_model(choice: Choice, formulation: Formulation, solver: str) -> Choice:
     if choice.solver is not None and not choice.solver.is_pipeline:
         return replace(choice, formulation=formulation)
     if solver != "auto" and choice.solver is not None:
-        message = f"{choice.solver.name} is a pipeline and does not see the model that was changed"
+        message = f"{choice.solver.name} is a heuristic and ignores the changed model"
         raise MrdslError(
             [
                 error(
                     "unable-solver",
                     message,
                     choice.span,
-                    "name a solver, or let compiled.revise(compiled.spec) drop the model",
+                    "pass a solver, or discard the changes with compiled.revise(compiled.spec)",
                 )
             ]
         )
@@ -148,7 +148,7 @@ def formulation_named(family: Family, name: str | None) -> Formulation:
             return formulation
     known = [f.name for f in family.formulations]
     near = difflib.get_close_matches(name, known, n=1)
-    hint = (f"did you mean {near[0]}? " if near else "") + "there are: " + (", ".join(known) or "none")
+    hint = (f"did you mean {near[0]}? " if near else "") + "known formulations: " + (", ".join(known) or "none")
     raise MrdslError([error("unknown-formulation", f"{family.name} has no formulation `{name}`", hint=hint)])
 
 
@@ -168,13 +168,13 @@ def _lacks(declared: SolverFile, spec: Spec, family: Family, relax: bool) -> str
     """What keeps a pipeline from solving this spec, "" where nothing does."""
     pipeline = declared.pipelines.get(family.name)
     if pipeline is None:
-        return f"{declared.name} does not serve {family.name}"
+        return f"`{declared.name}` does not solve {family.name} problems"
     if relax and not pipeline.relax:
         return f"{declared.name} has no continuous relaxation"
     if spec.constraints and not pipeline.subject_to:
-        return f"{declared.name} does not know 'subject to'"
+        return f"`{declared.name}` does not support `subject to`"
     if is_own(spec.goal):
-        return f"{declared.name} knows the goals of {family.name} alone, not one's own"
+        return f"`{declared.name}` does not support user-defined objectives"
     return ""
 
 
@@ -190,7 +190,7 @@ def _those_that_serve(spec: Spec, family: Family, relax: bool) -> str:
     solvers = {name for kind in kinds if kind for name in registry.solving(kind)}
     pipelines = {s.name for s in registry.readable() if s.is_pipeline and not _lacks(s, spec, family, relax)}
     names = ", ".join(sorted(solvers | pipelines))
-    return f"these can: {names}" if names else "nothing that is known can"
+    return f"these can: {names}" if names else "no known solver can"
 
 
 def _with_options(spec: Spec, declared: SolverFile, family: Family, limits: Limits) -> tuple[Limits, dict[str, Any]]:

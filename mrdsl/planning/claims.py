@@ -37,7 +37,10 @@ def _valued(spec: Spec, family: Family, measure: Callable[[Spec, Any], float | N
     value = float(measured)
     claimed = result.value
     if claimed is not None and not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), result.size):
-        message = f"the plan is worth {value:g}, the solver's model says {claimed:g}; its bound is left out"
+        message = (
+            f"the solver reported an objective of {claimed:g}, but the plan evaluates to {value:g}; "
+            "the solver's bound was discarded"
+        )
         diagnostics = (*result.diagnostics, warning("objective-differs", message, spec.span))
         return replace(unproven(result), value=value, bound=None, diagnostics=diagnostics)
     bound = drawn_back(result.bound, value, goal_of(spec, family).sense == "maximize")
@@ -70,7 +73,7 @@ def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, meth
     "infeasible" of a spec that has a plan, are errors of the solver.
     """
     if answer.termination is Termination.INFEASIBLE and known.plan is not None:
-        message = f"it claims that there is no plan, but {method} has one worth {known.value:g}"
+        message = f"it claims that there is no plan, but `{method}` found one with value {known.value:g}"
         return replace(answer, termination=Termination.ERROR, message=message, bound=None)
     if answer.bound is None or known.plan is None or known.value is None:
         return answer
@@ -79,7 +82,7 @@ def compared(answer: Answer, known: Result, limits: Limits, maximize: bool, meth
         return answer
     side = "above" if maximize else "below"
     doubt = (
-        f"it claims that no plan is {side} {answer.bound:g}, but {method} has one worth {known.value:g}: "
+        f"it claims that no plan is {side} {answer.bound:g}, but `{method}` found one with value {known.value:g}: "
         "its proof is withdrawn"
     )
     bound = known.bound
@@ -119,10 +122,10 @@ def not_the_best(result: Result, known: Result, limits: Limits, maximize: bool, 
     if result.solution is not SolutionStatus.OPTIMAL or not _is_worth_more(known, result, gap, maximize):
         return result
     message = (
-        f"{solver} claims that its plan, worth {result.value:g}, is the best, but {method} has one worth "
+        f"{solver} claims that its plan with value {result.value:g} is optimal, but `{method}` found one with value "
         f"{known.value:g}: its proof is withdrawn"
     )
-    told = warning("contradicted-claim", message, None, f"take the better one: --solver auto, or {method}")
+    told = warning("contradicted-claim", message, None, f"use the better plan: `--solver auto` or `--solver {method}`")
     diagnostics = (*result.diagnostics, told)
     stopped = Termination.COMPLETED if result.termination is Termination.OPTIMAL else result.termination
     return replace(result, solution=SolutionStatus.FEASIBLE, termination=stopped, diagnostics=diagnostics)
@@ -146,6 +149,8 @@ def _told(result: Result, value: float, solver: str, method: str) -> Diagnostic:
     if result.plan is None:
         failed = [each.message for each in result.diagnostics if each.severity is Severity.ERROR]
         why = f" ({failed[0]})" if failed else ""
-        return warning("better-plan", f"{solver} gave no plan{why}: this one, worth {value:g}, is by {method}")
-    message = f"{solver} found a plan worth {result.value:g}: this one, worth {value:g}, is by {method}"
+        return warning(
+            "better-plan", f"{solver} found no plan{why}: this plan, with value {value:g}, is from `{method}`"
+        )
+    message = f"{solver} found a plan with value {result.value:g}: this one, with value {value:g}, is from `{method}`"
     return note("better-plan", message)

@@ -111,7 +111,7 @@ class CompiledModel:
         if self._updater is None:
             spec = self._spec
             if not spec.text:
-                message = "this spec was built in Python and has no params: change its facts and call revise"
+                message = "this spec was built in Python and has no params: change its input data and call revise"
                 raise MrdslError(
                     [error("unknown-param", message, hint="compiled.revise(dataclasses.replace(spec, …))")]
                 )

@@ -119,11 +119,11 @@ def diff(last: Result, now: Result, names: tuple[str, str] = ("last", "now")) ->
     """
     if last.problem != now.problem:
         message = f"`{names[0]}` is {kind_words(last.problem)} plan, and `{names[1]}` {kind_words(now.problem)} one"
-        raise MrdslError([error("different-problems", message, None, "take plans of one kind")])
+        raise MrdslError([error("different-problems", message, None, "compare plans of the same problem kind")])
     before, after = (_operated(each) for each in (last, now))
     if not after.settings:
         raise MrdslError([_not_operated(now, after.note)])
-    note = after.note if last.plan is not None else f"{names[0]} is no plan: everything is to be done"
+    note = after.note if last.plan is not None else f"{names[0]} has no plan, so every setting is new"
     return Difference(last, now, names, tuple(_ordered(before.settings, after.settings)), note)
 
 
@@ -135,8 +135,10 @@ def _operated(result: Result) -> Operated:
 
 
 def _not_operated(result: Result, why: str) -> Any:
-    message = f"{kind_words(result.problem)} plan has nothing that somebody sets" + (f": {why}" if why else "")
-    return error("not-operated", message, None, "`mrdsl compare` shows where two such plans differ")
+    message = f"`diff` does not apply to {kind_words(result.problem)} plan: it has no settings to change" + (
+        f": {why}" if why else ""
+    )
+    return error("not-operated", message, None, "use `mrdsl compare` to see where two plans differ")
 
 
 def _ordered(before: Sequence[Setting], after: Sequence[Setting]) -> list[Change]:

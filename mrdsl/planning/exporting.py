@@ -42,8 +42,8 @@ def writer_of(spec: Spec, form: str) -> Write:
     known = [*(own.name for own in family.exports), *names(targets)]
     what = f"{kind_words(family.name)} plan"
     near = nearest(form, known)
-    listed = "it can be written as " + ", ".join(f"`{name}`" for name in known)
-    hint = f"{what} is written by `mrdsl solve --json` only"
+    listed = "supported formats: " + ", ".join(f"`{name}`" for name in known)
+    hint = f"use `mrdsl solve --json` for {what}"
     if known:
         hint = did_you_mean(form, known) if near and form not in names(TARGETS) else listed
     raise MrdslError([error("unknown-form", f"{what} cannot be written as `{form}`", None, hint)])
@@ -53,10 +53,10 @@ def _told(form: str, write: Write, spec: Spec, plan: Plan, wishes: Wishes) -> Ex
     try:
         return write(spec, plan, wishes)
     except TargetError as problem:
-        message = f"{form} cannot take the plan: {problem}"
+        message = f"format `{form}` does not support the plan: {problem}"
         raise MrdslError([error("target-refuses", message, None, problem.hint)]) from None
     except ValueError as problem:
-        message = f"the plan has no {form} form: {problem}"
+        message = f"the plan cannot be written as {form}: {problem}"
         raise MrdslError([error("nothing-to-export", message, spec.span, "`mrdsl solve` shows the plan")]) from None
 
 
@@ -84,13 +84,13 @@ def _refuse_others(target: Target, wishes: Wishes) -> None:
     for name in ("cores", "memory"):
         size = getattr(wishes, name)
         if size is not None and not 0 < size < inf:
-            message = f"`{name}` is `{size:g}`, and a machine has some"
+            message = f"`{name}` must be above 0, got {size:g}"
             raise MrdslError([error("wrong-option", message, None, "write a number above 0")])
     for wish in ("master", "fleets"):
         if getattr(wishes, wish) and wish not in target.wishes:
             can = ", ".join(f"`{each.name}`" for each in TARGETS if wish in each.wishes)
-            message = f"`--{wish}` says nothing to {target.name}"
-            raise MrdslError([error("wrong-option", message, None, f"leave it out; it is for {can}")])
+            message = f"target `{target.name}` does not support the option `--{wish}`"
+            raise MrdslError([error("wrong-option", message, None, f"remove `--{wish}`, or export to {can}")])
 
 
 def _part(name: str, part: str) -> str:
@@ -114,8 +114,10 @@ def as_wished(deployment: Deployment, wishes: Wishes) -> Deployment:
     known = [each.name for each in deployment.types]
     for name in wishes.names:
         if name not in known:
-            hint = did_you_mean(name, known, "there are: ")
-            raise MrdslError([error("wrong-option", f"`--vm` names `{name}`, which is no vm of the spec", None, hint)])
+            hint = did_you_mean(name, known, "VM types: ")
+            raise MrdslError(
+                [error("wrong-option", f"`--vm` names `{name}`, but the spec has no such VM type", None, hint)]
+            )
 
     def of(name: str) -> str:
         return wishes.names.get(name, name)
@@ -146,7 +148,7 @@ def named_types(given: Iterable[str]) -> dict[str, str]:
     for one in given:
         name, _, kind = (part.strip() for part in one.partition("="))
         if not name or not kind:
-            message = f"`--vm {one}` is not of the form NAME=TYPE"
-            raise MrdslError([error("wrong-option", message, None, "write it like `--vm small=m5.xlarge`")])
+            message = f"`--vm {one}` must have the form NAME=TYPE"
+            raise MrdslError([error("wrong-option", message, None, "for example, `--vm small=m5.xlarge`")])
         found[name] = kind
     return found

@@ -33,7 +33,7 @@ def goal_of(spec: Spec, family: Family) -> GoalKind:
             return kind
     assert wanted is not None
     known = ", ".join(f"{kind.sense} {kind.quantity}" for kind in family.goals)
-    message = f"{family.name} does not know the goal `{wanted.sense} {wanted.quantity}`"
+    message = f"{family.name} does not support the objective `{wanted.sense} {wanted.quantity}`"
     raise MrdslError([error("unknown-goal", message, wanted.span, f"write one of: {known}")])
 
 
@@ -58,9 +58,9 @@ def ended(
         diagnostics += (
             impossible(
                 "no-plan",
-                "no plan keeps every promise of this spec",
+                "no plan meets all constraints of this spec",
                 spec.span,
-                "mrdsl why says which promises exclude each other",
+                "run `mrdsl why` to see which constraints conflict and how to relax them",
             ),
         )
     if result.plan is None and result.termination in _STOPS and not diagnostics:
@@ -69,7 +69,7 @@ def ended(
                 "stopped-early",
                 f"{_STOPS[result.termination]} before a plan was found",
                 spec.span,
-                "give it more, or take a heuristic: `mrdsl solvers` lists them",
+                "raise the limit, or use a heuristic: `mrdsl solvers` lists them",
             ),
         )
     result = replace(
@@ -131,7 +131,7 @@ def _solver_entry(choice: Choice | None) -> dict[str, str | None]:
 
 def doubts_of(answer: Answer, span: Span | None) -> tuple[Diagnostic, ...]:
     """The claims of a solver that were withdrawn, as warnings."""
-    hint = "the plan was checked and stands, that it is the best is not known; compare with another solver"
+    hint = "the plan was checked and is valid, but its optimality is not proven; compare with another solver"
     return tuple(
         warning("contradicted-claim", f"{answer.solver} {answer.version or ''}: {doubt}", span, hint)
         for doubt in answer.doubts
@@ -160,8 +160,8 @@ def plan_in(spec: Spec, formulation: Formulation, model: Any, answer: Answer, re
     plan = None
     if answer.solution is not SolutionStatus.NONE:
         if formulation.decode is None:
-            message = f"{formulation.name} does not say how a plan is read from its model"
-            raise MrdslError([error("unknown-formulation", message, span, "take a formulation that is a single model")])
+            message = f"{formulation.name} does not support reading a plan from its model"
+            raise MrdslError([error("unknown-formulation", message, span, "choose another formulation")])
         plan = formulation.decode(spec, model, relax)
     return result_of(answer, plan, span)
 
@@ -213,5 +213,5 @@ def held_to_the_spec(
         checked = verified(result)
     if result.plan is None or checked.plan is not None or not has_errors(checked.diagnostics):
         return checked
-    told = plugin.told("made a plan that breaks the spec", place)
+    told = plugin.told("made a plan that violates the spec", place)
     return replace(checked, diagnostics=(*checked.diagnostics, told))

@@ -55,9 +55,9 @@ def saved_document(result: Result, folder: str | None = None) -> dict[str, Any]:
     """
     spec = result.spec
     if not isinstance(spec, Spec):
-        message = "the result does not know its spec, so nobody could read it back"
+        message = "the result has no spec, so it could not be read back"
         raise MrdslError(
-            [error("nothing-to-write", message, None, "save what `mrdsl.solve` or `mrdsl.simulate` gives")]
+            [error("nothing-to-write", message, None, "save a result of `mrdsl.solve` or `mrdsl.simulate`")]
         )
     resolved, state, files = spec_document(spec, result.plan, folder)
     document = {
@@ -89,7 +89,7 @@ def read_saved(text: str, name: str = "") -> Saved:
     try:
         document = migrated(written)
         if "spec" not in document or "termination" not in document:
-            message = "it holds no spec and no plan; `mrdsl solve SPEC -o plan.json` writes one that does"
+            message = "it contains neither a spec nor a plan; save one with `mrdsl solve SPEC -o plan.json`"
             raise malformed(name, "", message)
         files = saved_files(document.get("files", ()), "files", name)
         result = _result(document, files)
@@ -140,7 +140,7 @@ def _plan(spec: Spec, document: Mapping[str, Any], decoder: Decoder) -> Plan | N
     state = document.get("state")
     if state is None:
         if document.get("plan") is not None:
-            raise MalformedError("state", "is missing, and `plan`, which is a view of it, is there")
+            raise MalformedError("state", "is missing, although `plan`, which is derived from it, is there")
         return None
     family = find_family(spec)
     kinds = {kind.__name__: kind for kind in (family.plans() if family.plans is not None else ())}
@@ -197,7 +197,7 @@ def _place(document: Mapping[str, Any], path: str, decoder: Decoder) -> Span | N
 
 def _object(value: Any, path: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise MalformedError(path, "is no object")
+        raise MalformedError(path, "is not an object")
     return value
 
 

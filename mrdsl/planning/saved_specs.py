@@ -134,7 +134,7 @@ def _name(path: str, spec_file: str, absolute: bool) -> str:
 def saved_files(documents: Any, path: str, saved: str = "") -> tuple[SavedFile, ...]:
     """The files that a plan remembers; relative paths are seen from the file ``saved``. Raises MalformedError."""
     if not isinstance(documents, Sequence) or isinstance(documents, str):
-        raise MalformedError(path, "is no list of files")
+        raise MalformedError(path, "is not a list of files")
     left = budgets.SAVED_BYTES
     found = []
     for index, document in enumerate(documents):
@@ -147,25 +147,25 @@ def saved_files(documents: Any, path: str, saved: str = "") -> tuple[SavedFile, 
 
 def _saved_file(document: Any, path: str, folder: Path, left: int) -> SavedFile:
     if not isinstance(document, Mapping):
-        raise MalformedError(path, "is no object")
+        raise MalformedError(path, "is not an object")
     name, place = (_file_name(document.get(key), f"{path}.{key}") for key in ("name", "path"))
     place = os.path.normpath(folder / place)
     size, sha256, content = document.get("bytes"), document.get("sha256"), document.get("content")
     if size is not None and (not isinstance(size, int) or isinstance(size, bool) or size < 0):
-        raise MalformedError(f"{path}.bytes", "is no number of bytes")
+        raise MalformedError(f"{path}.bytes", "is not a number of bytes")
     if sha256 is not None and not isinstance(sha256, str):
-        raise MalformedError(f"{path}.sha256", "is no fingerprint")
+        raise MalformedError(f"{path}.sha256", "is not a SHA-256 fingerprint")
     if content is None:
         return SavedFile(name, place, size, sha256 or "")
     data = _expanded(content, f"{path}.content", left)
     if _sha256(data) != sha256:
-        raise MalformedError(f"{path}.content", "is not what its fingerprint says")
+        raise MalformedError(f"{path}.content", "does not match its fingerprint")
     return SavedFile(name, place, size, sha256 or "", data)
 
 
 def _file_name(value: Any, path: str) -> str:
     if not isinstance(value, str) or "\0" in value:
-        raise MalformedError(path, "is no file's name")
+        raise MalformedError(path, "is not a file name")
     return value
 
 
@@ -174,9 +174,9 @@ def _expanded(content: Any, path: str, left: int) -> bytes:
         expander = zlib.decompressobj()
         data = expander.decompress(base64.b64decode(content, validate=True), left + 1)
     except (TypeError, ValueError, binascii.Error, zlib.error):
-        raise MalformedError(path, "is no compressed data in base64") from None
+        raise MalformedError(path, "is not compressed data in base64") from None
     if len(data) > left or not expander.eof:
-        raise MalformedError(path, f"brings more than {budgets.SAVED_BYTES >> 20} MB along, or is cut short")
+        raise MalformedError(path, f"contains more than {budgets.SAVED_BYTES >> 20} MB of data, or is incomplete")
     return data
 
 
@@ -188,9 +188,7 @@ def place_of(file: SavedFile) -> str:
     if file.state() == SAME:
         return file.path
     if file.content is None:
-        raise ValueError(
-            f"names {file.name!r}, which is not brought along, and is no more what it was in {file.path!r}"
-        )
+        raise ValueError(f"names `{file.name}`, which is not part of the plan and has changed in `{file.path}`")
     folder = _unpacking() / file.sha256
     place = folder / (Path(file.name).name or "data")
     if not place.exists():
@@ -242,10 +240,10 @@ def migrated(document: dict[str, Any]) -> dict[str, Any]:
     """The document in the present version. Raises MalformedError for a newer one, and for none."""
     version = document.get("format")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise MalformedError("format", "is no version of a saved plan")
+        raise MalformedError("format", "is not a version of the saved plan format")
     if version > FORMAT:
         message = f"is {version}, and this mrdsl reads versions up to {FORMAT}"
-        raise MalformedError("format", message, "take the mrdsl that wrote it, which `mrdsl` in it names")
+        raise MalformedError("format", message, "use the version of mrdsl that wrote it (its field `mrdsl`)")
     for older in range(version, FORMAT):
         document = {**MIGRATIONS[older](document), "format": older + 1}
     return document
@@ -286,14 +284,16 @@ def spec_document(
 def spec_of(document: Any, files: Sequence[SavedFile], path: str) -> Spec:
     """The spec that a document says, held against its family's declarations. Raises MalformedError, MrdslError."""
     if not isinstance(document, Mapping):
-        raise MalformedError(path, "is no object")
+        raise MalformedError(path, "is not an object")
     unknown = next((key for key in document if key not in {*PLAIN, "problem", "facts"}), None)
     if unknown is not None:
         raise MalformedError(f"{path}.{unknown}", "is unknown", did_you_mean(str(unknown), PLAIN, "known: "))
     problem = document.get("problem")
     family = family_named(problem) if isinstance(problem, str) else None
     if family is None:
-        raise MalformedError(f"{path}.problem", "names no family", "there are: " + ", ".join(family_names()))
+        raise MalformedError(
+            f"{path}.problem", "is not a known problem kind", "known kinds: " + ", ".join(family_names())
+        )
     places: dict[int, str] = {}
     decoder = Decoder(finder(files, places))
     facts: Node = decoder.instance(family.facts, document.get("facts"), f"{path}.facts")
@@ -323,14 +323,17 @@ def parsed(text: str, name: str) -> dict[str, Any]:
     """The JSON object of a saved plan or spec, as it was written. Raises MrdslError."""
     try:
         if len(text) > budgets.PLAN_BYTES:
-            raise ValueError(f"it has more than {budgets.PLAN_BYTES >> 20} MB, the most that is read")
+            raise ValueError(f"it is larger than {budgets.PLAN_BYTES >> 20} MB, the most that mrdsl reads")
         document = json.loads(text, parse_constant=_no_number)
     except RecursionError:
         raise malformed(name, "", "it is nested too deeply") from None
+    except json.JSONDecodeError as problem:
+        where = f"line {problem.lineno}, column {problem.colno}"
+        raise malformed(name, "", f"it is not valid JSON (first error at {where})") from None
     except ValueError as problem:
-        raise malformed(name, "", f"it is no JSON: {problem}") from None
+        raise malformed(name, "", str(problem)) from None
     if not isinstance(document, dict):
-        raise malformed(name, "", "it is no JSON object")
+        raise malformed(name, "", "it is not a JSON object")
     return document
 
 
@@ -338,12 +341,12 @@ def malformed(name: str, path: str, message: str, hint: str = "") -> MrdslError:
     """What is wrong with a saved plan, and where."""
     place = name or "saved plan"
     told = f"`{path}` {message}" if path else message
-    default = "write it anew with `mrdsl solve SPEC -o plan.json`"
+    default = "save a plan with `mrdsl solve SPEC -o plan.json`"
     return MrdslError([replace(error("malformed-plan", told, None, hint or default), path=place)])
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 class SpecForm:

@@ -37,8 +37,8 @@ def simulate(spec: Spec, settings: Settings, seed: int | None, solved: Result | 
     if not family.simulate:
         return _planned(spec, family, replace(settings, seed=seed or 0), solved)
     if settings.what_if.said():
-        message = f"{kind_words(spec.problem)} problem is simulated as its spec says"
-        raise MrdslError([error("wrong-option", message, spec.span, f"leave out {', '.join(settings.what_if.said())}")])
+        message = f"options for what-if runs do not apply to {kind_words(spec.problem)} problem"
+        raise MrdslError([error("wrong-option", message, spec.span, f"remove {', '.join(settings.what_if.said())}")])
     observed = finite(family.simulate(spec, settings.runs, seed, settings.jobs))
     return labelled(spec, family, observed, {"name": "simulation", "version": __version__}, seed or 0)
 
@@ -47,8 +47,10 @@ def require_runs_of_plans(spec: Spec, option: str) -> None:
     """Raises MrdslError where plans of the spec's family are not run by themselves, for an ``option`` that runs one."""
     family = find_family(spec)
     if family.simulate:
-        message = f"a plan of {kind_words(spec.problem)} problem is what a simulation of its policy saw"
-        raise MrdslError([error("wrong-option", message, spec.span, f"leave out {option}; take `mrdsl simulate`")])
+        message = (
+            f"`{option}` does not apply to {kind_words(spec.problem)} problem: solving it already simulates its policy"
+        )
+        raise MrdslError([error("wrong-option", message, spec.span, f"remove `{option}`, or run `mrdsl simulate`")])
     if not family.simulate_plan:
         raise _none(spec)
 
@@ -62,8 +64,8 @@ def _require(settings: Settings, seed: int | None) -> None:
     what_if = settings.what_if
     slow = what_if.stragglers
     if slow is not None and not (isinstance(slow, tuple) and len(slow) == 2):
-        message = "`stragglers` is no pair of a share of tasks and how many times as long they take"
-        raise MrdslError([error("wrong-option", message, None, "write stragglers=(0.02, 4)")])
+        message = "`stragglers` must be a pair: a share of the tasks, and the factor of their time"
+        raise MrdslError([error("wrong-option", message, None, "for example, stragglers=(0.02, 4)")])
     share, factor = slow or (None, None)
     require_options(
         SIMULATION,
@@ -155,9 +157,18 @@ def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
         if simulated is None:
             return result
     if simulated is None:
-        require_runs_of_plans(result.spec, "--again")
-        hint = "`mrdsl simulate plan.json -o run.json` or `mrdsl solve SPEC --validate -o run.json` makes such a file"
-        raise MrdslError([error("wrong-option", "the plan was not run, so there is nothing to see again", None, hint)])
+        require_runs_of_plans(result.spec, "--rerun")
+        hint = "run `mrdsl simulate plan.json -o run.json`, then `mrdsl verify run.json --rerun`"
+        raise MrdslError(
+            [
+                error(
+                    "wrong-option",
+                    "`--rerun` requires a plan with simulation results, and this one has none",
+                    None,
+                    hint,
+                )
+            ]
+        )
     jobs = simulated.jobs_per_user if simulated.warm_up > 0.0 or simulated.jobs_per_user > 1 else None
     settings = Settings(simulated.runs, simulated.seed, jobs, processes, _what_if(simulated.what_if))
     spec = replace(result.spec, seed=simulated.seed)
@@ -174,4 +185,4 @@ def _what_if(said: Mapping[str, Any]) -> WhatIf:
         return WhatIf(said.get("slowstart"), pair, said.get("lose"), said.get("burst"))
     except (LookupError, TypeError, ValueError):
         hint = "simulate the plan again"
-        raise MrdslError([error("malformed-plan", "`simulation.what_if` is none", None, hint)]) from None
+        raise MrdslError([error("malformed-plan", "`simulation.what_if` is not valid", None, hint)]) from None

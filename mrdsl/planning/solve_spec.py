@@ -132,8 +132,8 @@ def _build(spec: Spec, formulation: Formulation, relax: bool) -> Any:
             [
                 error(
                     "unknown-formulation",
-                    f"{formulation.name} is more than one model",
-                    hint="choose a formulation that is a single model",
+                    f"formulation {formulation.name} consists of several models",
+                    hint="choose another formulation",
                 )
             ]
         )
@@ -158,7 +158,7 @@ class _Run:
     memory: Any = None
     model: Any = None
     start: Result | None = None
-    unused: str = "what solves it here begins at none"
+    unused: str = "this method does not support a starting plan"
     doubts: list[Diagnostic] = field(default_factory=list)
     known: Result | None = None
     interrupted: bool = False

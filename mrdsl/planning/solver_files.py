@@ -55,8 +55,8 @@ def write_model(
     if spec is not None:
         model.block_spans = spans_of_blocks(spec.facts)
     if writer is None:
-        hint = "write a name that ends in " + ", ".join(endings(MODELS))
-        raise MrdslError([error("unknown-format", f"{path} does not say a known model format", hint=hint)])
+        hint = "use a file name that ends in " + ", ".join(endings(MODELS))
+        raise MrdslError([error("unknown-format", f"unknown model format: `{path}`", hint=hint)])
     with Together(force=force) as files:
         return _write(model, _Out(files, path, not is_through(path)), writer)
 
@@ -95,7 +95,7 @@ def _write(model: Any, out: _Out, writer: ModelWriter) -> tuple[Path, ...]:
         subject = linear_program(model)
         if subject is None:
             able = " or ".join(path.stem + one.endings[0] for one in MODELS if not one.linear)
-            message = f"the model is not linear, {path.name} holds linear ones only"
+            message = f"the model is not linear, and the format of `{path.name}` supports linear models only"
             raise MrdslError([error("unknown-format", message, hint=f"write {able}")])
         program = subject[0]
     with out.files.text(path, writer.encoding) as stream:
@@ -182,7 +182,9 @@ class Proof:
 NOTHING = Proof()
 KNOWN_SECONDS = 10.0
 """Time limit of the method that claims of a file are compared with [s]."""
-CLAIMS = MappingProxyType({Termination.INFEASIBLE: "no plan exists", Termination.UNBOUNDED: "the goal has no bound"})
+CLAIMS = MappingProxyType(
+    {Termination.INFEASIBLE: "no plan exists", Termination.UNBOUNDED: "the objective is unbounded"}
+)
 """Claims about the model that no point in a file shows."""
 
 
@@ -207,11 +209,11 @@ def read_solution(
     formulation, relax = asked(spec, formulation, relax)
     reader = named(SOLUTIONS, form) if form else recognized(SOLUTIONS, text)
     if reader is None:
-        raise _unreadable(path, "its format is not known", f"say --format; {listed(SOLUTIONS)}")
+        raise _unreadable(path, "its format was not recognized", f"pass `--format`; {listed(SOLUTIONS)}")
     model = build_model(spec, formulation, relax)
     extracted = linear_program(model)
     if extracted is None:
-        raise _unreadable(path, "this formulation is not linear", "solution files are read back for linear ones")
+        raise _unreadable(path, "this formulation is not linear", "only solutions of linear formulations can be read")
     program, names = extracted
     columns, _ = column_and_row_names(program, names)
     if proof.names is not None:
@@ -253,8 +255,8 @@ def _bound(
     """The bound that is known, in the goal's own sense; or why none is, and what would give one."""
     if proof.names is None:
         return None, (
-            "nothing says that it was solved from this very model",
-            "give the model's own names.json as --names, and the solver's --gap or --bound",
+            "nothing shows that it belongs to this model",
+            "pass the model's names.json with `--names`, and the solver's `--gap` or `--bound`",
         )
     if values is None:
         return None, None
@@ -262,7 +264,7 @@ def _bound(
     size = max(program.goal_size(values), abs(value))
     if reply.value is not None and not min(abs(reply.value - value), abs(reply.value + value)) <= AGREE * size:
         return None, (
-            f"it states {reply.value:g} as the goal's value, its columns are worth {value:g} in this model",
+            f"it states an objective of {reply.value:g}, but its columns evaluate to {value:g} in this model",
             "compile and solve again",
         )
     if proof.bound is not None:
@@ -274,8 +276,8 @@ def _bound(
     if proven is not None:
         return proven, None
     return None, (
-        "it holds no bound, and 'optimal' is within whatever gap the solver was given",
-        "say which: --gap 0.0001 (HiGHS stops there by default), --gap 0, or the --bound that it printed",
+        "it has no bound, and 'optimal' only holds within the gap that the solver was given",
+        "pass `--gap 0.0001` (the default of HiGHS), `--gap 0`, or the `--bound` that it printed",
     )
 
 
@@ -298,7 +300,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
-        reason = cause.strerror if isinstance(cause, OSError) else "it is no text"
+        reason = cause.strerror if isinstance(cause, OSError) else "it is not text"
         raise _unreadable(path, str(reason), "") from None
 
 
@@ -318,5 +320,5 @@ def _values(reply: Reply, columns: list[str], program: LinearProgram) -> Any:
         return None
     strange = sorted(set(reply.named) - {*columns, "objective_constant"})
     if strange:
-        raise FormatError(f"it names {strange[0]}, which this model has not: compile and solve again")
+        raise FormatError(f"it names {strange[0]}, which is not in this model: compile and solve again")
     return np.array([reply.named.get(name, 0.0) for name in columns])

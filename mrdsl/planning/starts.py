@@ -25,13 +25,13 @@ def point_of(spec: Spec, form: ArrayForm, start: Result) -> tuple[Array | None, 
     if start.problem != spec.problem:
         return None, f"it is {kind_words(start.problem)} plan"
     if form.point is None or form.program.kind != "MILP":
-        return None, "this model has nothing to search"
+        return None, "this model has no integer variables to search"
     point = form.point(start.plan)
     if point is None:
-        return None, "nothing of it is in this spec"
+        return None, "none of its classes or VMs are in this spec"
     worst, row = form.program.violation(point)
     if worst > FEASIBILITY:
-        return None, f"it breaks {'a bound' if row is None else f'`{form.row_name(row)}`'} of this spec"
+        return None, f"it violates {'a bound' if row is None else f'`{form.row_name(row)}`'} of this spec"
     return point, ""
 
 
@@ -45,8 +45,8 @@ def better(program: LinearProgram, first: Array | None, second: Array | None) ->
 
 def unused(reason: str) -> Diagnostic:
     """The note that a solve does not begin at the plan that it was given."""
-    hint = "the plan that was found is as good without it; leave the start out"
-    return note("start-unused", f"the plan to start from is not used: {reason}", None, hint)
+    hint = "the result does not depend on it; remove `--start` to silence this warning"
+    return note("start-unused", f"the starting plan was not used: {reason}", None, hint)
 
 
 def last_kept(

@@ -133,15 +133,15 @@ def verify(saved: Saved) -> Verified:
     told = [_changed(saved, file.name, state) for file, state in states if state != SAME]
     result = saved.result
     if not saved.intact:
-        message = "this file is not as mrdsl wrote it; its bound, and that its plan is the best, are not believed"
-        told.append(_told(saved, warning("edited-plan", message, None, "solve the spec again for a bound")))
+        message = "this file was modified after mrdsl wrote it, so its bound and its claim of optimality are ignored"
+        told.append(_told(saved, warning("edited-plan", message, None, "solve the spec again to get a bound")))
         result = unproven(replace(result, bound=None))
     try:
         found = tuple(_mistakes(saved))
     except MrdslError as wrong:
         found = wrong.diagnostics
     except _MISFITS as misfit:
-        message = f"the parts of its plan do not fit together ({type(misfit).__name__}: {misfit})"
+        message = f"the parts of its plan contradict each other ({misfit})"
         found = (_told(saved, error("malformed-plan", message, None, "solve the spec again")),)
     trust = Trust(())
     if not has_errors(found):
@@ -165,18 +165,18 @@ def run_again(saved: Saved, verified: Verified, processes: int = 1) -> Verified:
     path = next(_differences(plain(before.document()), plain(now.document()), "plan", lacking=True), None)
     if path is None:
         return replace(verified, again=True, trust=trust_in(verified.result, find_family(saved.result.spec), True))
-    hint = f"the file is of mrdsl {saved.document.get('mrdsl')}; `mrdsl simulate` says what runs show now"
-    wrong = _told(saved, error("other-runs", f"the same runs show another `{path}` now", None, hint))
+    hint = f"mrdsl {saved.document.get('mrdsl')} wrote the file; run `mrdsl simulate` for new results"
+    wrong = _told(saved, error("other-runs", f"repeating the same runs gives another `{path}`", None, hint))
     return replace(verified, found=(*verified.found, wrong))
 
 
 def _changed(saved: Saved, name: str, state: str) -> Diagnostic:
     words = {
-        CHANGED: "has changed since the plan was made",
-        MISSING: "is no more where it was",
-        UNKNOWN: "changed while the plan was made, or was not there",
+        CHANGED: "has changed since the plan was saved",
+        MISSING: "no longer exists",
+        UNKNOWN: "changed or was missing while the plan was made",
     }
-    hint = "the plan is that of the file as it was; solve again for one of the file as it is"
+    hint = "the plan belongs to the old file; solve again to use the new one"
     return _told(saved, warning("file-changed", f"`{name}` {words[state]}", None, hint))
 
 
@@ -196,17 +196,17 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
     goal = goal_of(spec, family)
     unit = spec.currency if goal.unit == "currency" else goal.unit
     if (result.sense, result.quantity, result.unit) != (goal.sense, goal.quantity, unit):
-        yield _differs(saved, "objective", "is not that of the spec")
+        yield _differs(saved, "objective", "differs from the spec")
     if plan is None:
         return
     lacking = unfinite(plan)
     if lacking:
-        yield _differs(saved, f"state.{lacking}", "is no number")
+        yield _differs(saved, f"state.{lacking}", "is not a number")
         return
     found = amounts(spec, family, plan)
     for name in dict.fromkeys((*found, *result.quantities)):
         if not _same(result.quantities.get(name), found.get(name)):
-            yield _differs(saved, f"quantities.{name}", "is not what the plan has of it")
+            yield _differs(saved, f"quantities.{name}", "differs from the plan")
     checked = _is_of_solve(result)
     if checked:
         yield from (d for d in violations(spec, family, plan, result.relaxed) if d.severity == "error")
@@ -218,9 +218,11 @@ def _mistakes(saved: Saved) -> Iterator[Diagnostic]:
         return
     value, claimed = float(measured), result.value
     if claimed is None or not abs(value - claimed) <= TOLERANCE * max(abs(value), abs(claimed), result.size):
-        yield _differs(saved, "objective.value", f"is {_number(claimed)}, but the plan is worth {value:.10g}")
+        yield _differs(saved, "objective.value", f"is {_number(claimed)}, but the plan evaluates to {value:.10g}")
     elif result.bound is not None and contradicts(result.bound, value, goal.sense == "maximize", result.size):
-        yield _differs(saved, "objective.bound", f"is {_number(result.bound)}, beyond the plan's own {value:.10g}")
+        yield _differs(
+            saved, "objective.bound", f"is {_number(result.bound)}, better than the value of the plan, {value:.10g}"
+        )
 
 
 def _is_of_solve(result: Result) -> bool:
@@ -249,7 +251,7 @@ def _view_mistakes(saved: Saved, plan: Any) -> Iterator[Diagnostic]:
     """
     plan.tables()
     for path in _differences(saved.document.get("plan"), plain(plan.document()), "plan", lacking=not saved.intact):
-        yield _differs(saved, path, "is not what `state` says")
+        yield _differs(saved, path, "differs from `state`")
         return
 
 
@@ -282,12 +284,12 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
     result = verified.result
     rows = [
         ("written by mrdsl", str(saved.document.get("mrdsl", ""))),
-        ("version of the file", str(saved.document.get("format", ""))),
-        ("as it was written", "yes" if saved.intact else "no"),
+        ("format version", str(saved.document.get("format", ""))),
+        ("unmodified", "yes" if saved.intact else "no"),
         ("solver", f"{result.solver.get('name')} {result.solver.get('version') or ''}".strip()),
         ("termination", str(result.termination)),
         ("solution", str(result.solution)),
-        ("plan", "none" if result.plan is None else "keeps its promises" if verified.kept else "is refused"),
+        ("plan", "none" if result.plan is None else "meets its constraints" if verified.kept else "is refused"),
     ]
     if result.plan is not None:
         worth = f"{_number(result.value)} {result.unit}".strip()
@@ -295,12 +297,12 @@ def tables(verified: Verified, saved: Saved) -> tuple[Table, ...]:
     simulated = evidence_of(result.plan)
     if result.plan is not None and simulated is not None:
         rows.append(("runs", f"{simulated.runs:,} from seed {simulated.seed}"))
-        rows += [("promises in runs", said)] if (said := said_of(result.plan)) else []
-    rows += [("the same runs now", "show the same")] if verified.again else []
+        rows += [("constraints in runs", said)] if (said := said_of(result.plan)) else []
+    rows += [("runs repeated now", "same results")] if verified.again else []
     if verified.trust.bound is not None:
         rows.append((f"bound by {verified.trust.method}, now", _number(verified.trust.bound)))
-    rows += [("taken on trust", ", ".join(verified.trust.taken))] if verified.trust.taken else []
-    files = Table("Files behind it", ("file", "is now"), [(name, state) for name, state in verified.files])
+    rows += [("not checked", ", ".join(verified.trust.taken))] if verified.trust.taken else []
+    files = Table("Input files", ("file", "is now"), [(name, state) for name, state in verified.files])
     return (Table("Saved plan", ("what", "value"), rows), *((files,) if verified.files else ()))
 
 
@@ -328,7 +330,7 @@ def read_file(file: str | Path) -> Saved:
     try:
         text = read_bytes(file, budgets.PLAN_BYTES).decode("utf-8-sig")
     except (UnreadableError, UnicodeDecodeError) as problem:
-        reason = str(problem) if isinstance(problem, UnreadableError) else "it is no UTF-8 text"
+        reason = str(problem) if isinstance(problem, UnreadableError) else "it is not UTF-8 text"
         raise MrdslError([error("unreadable-file", f"`{file}` cannot be read: {reason}")]) from None
     return read_saved(text, str(file))
 

@@ -115,7 +115,8 @@ def check_scenario(
     fewest = min(sum(m.vms for m in scenario.machines if m.pool == pool) for pool in used)
     if losses is not None and losses.machines >= fewest:
         asked = what_if.lose is not None
-        word, said = ("--lose", f"--lose {fewest - 1}") if asked else ("machines", f"machines = {fewest - 1}")
+        word = "--fail-machines" if asked else "machines"
+        said = f"{word} {fewest - 1}" if asked else f"{word} = {fewest - 1}"
         yield replace(
             error(
                 "out-of-range",
@@ -123,7 +124,7 @@ def check_scenario(
                 simulation.losses.span_of("machines") if simulation and simulation.losses and not asked else None,
                 f"write {said} or fewer" if fewest > 1 else f"leave out {word}: the class has no machine to spare",
             ),
-            path="--lose" if asked else "",
+            path="--fail-machines" if asked else "",
         )
 
 

@@ -56,7 +56,7 @@ def parse_axis(text: str) -> Axis:
     name, equals, values = text.partition("=")
     name = name.strip()
     if not equals or not name.isidentifier() or not values.strip():
-        raise _wrong(f"--over {text}", "write it like `--over peak=0.8:1.4:0.1` or `--over scale=1,2`")
+        raise _wrong(f"--over {text}", "for example, `--over peak=0.8:1.4:0.1` or `--over scale=1,2`")
     parts = values.split(":")
     if len(parts) == 1:
         listed = [value.strip() for value in values.split(",")]
@@ -77,7 +77,7 @@ def axis_of(name: str, values: str | Iterable[float | str]) -> Axis:
         return parse_axis(f"{name}={values}")
     listed = tuple(dict.fromkeys(value if isinstance(value, str) else repr(float(value)) for value in values))
     if not name.isidentifier() or not listed:
-        raise _wrong(f"{name}: {', '.join(listed)}", "give a param's name and at least one value")
+        raise _wrong(f"{name}: {', '.join(listed)}", "expected the name of a param and at least one value")
     return Axis(name, tuple(_shortest(value) for value in listed))
 
 
@@ -88,18 +88,18 @@ def _shortest(value: str) -> str:
 def _steps(text: str, parts: list[str]) -> tuple[str, ...]:
     matches = [_QUANTITY.fullmatch(part) for part in parts]
     if not all(matches):
-        raise _wrong(f"--over {text}", "first, last and step are numbers, each with the same unit or none")
+        raise _wrong(f"--over {text}", "first, last and step must be numbers with the same unit, or without one")
     units = {match[2] for match in matches if match and match[2]}
     try:
         first, last, step = (Decimal(match[1].replace("_", "")) for match in matches if match)
     except InvalidOperation:
-        raise _wrong(f"--over {text}", "first, last and step are numbers") from None
+        raise _wrong(f"--over {text}", "first, last and step must be numbers") from None
     if len(units) > 1:
         raise _wrong(f"--over {text}", f"use one unit, not {' and '.join(sorted(units))}")
     if step == 0 or (last - first) / step < 0:
-        raise _wrong(f"--over {text}", "the step leads away from the end")
+        raise _wrong(f"--over {text}", "the step leads away from the last value")
     if (last - first) / step >= MOST:
-        raise _wrong(f"--over {text}", f"these are more than {MOST:,} values")
+        raise _wrong(f"--over {text}", f"more than {MOST:,} values")
     count = int((last - first) / step) + 1
     unit = "".join(f" {unit}" for unit in units)
     return tuple(f"{_plain(first + i * step)}{unit}" for i in range(count))
@@ -127,7 +127,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     except ValueError:
         seeds = ()
     if not seeds or min(seeds) < 0 or len(seeds) > MOST:
-        raise _wrong(f"--seeds {text}", "write it like `--seeds 1..10` or `--seeds 1,2,7`")
+        raise _wrong(f"--seeds {text}", "for example, `--seeds 1..10` or `--seeds 1,2,7`")
     return seeds
 
 
@@ -140,7 +140,7 @@ def seeds_of(seeds: str | Iterable[int]) -> tuple[int, ...]:
 
 
 def _wrong(what: str, hint: str) -> MrdslError:
-    return MrdslError([error("wrong-option", f"`{what}` is not of the form that is expected", None, hint)])
+    return MrdslError([error("wrong-option", f"invalid value `{what}`", None, hint)])
 
 
 FINDINGS = (

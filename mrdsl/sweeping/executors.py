@@ -51,10 +51,10 @@ def refuse_unknown(executor: str, workers: int | None = None) -> None:
     """Raises MrdslError ``wrong-option`` where there is no such executor, or it is Dask and has ``workers``."""
     if executor != PROCESSES and not executor.startswith(DASK):
         hint = f"write `{PROCESSES}` or `{DASK}HOST:PORT`"
-        raise MrdslError([error("wrong-option", f"there is no executor `{executor}`", None, hint)])
+        raise MrdslError([error("wrong-option", f"unknown executor `{executor}`", None, hint)])
     if workers is not None and executor != PROCESSES:
-        message = "what runs is shared among processes or on Dask, not in both"
-        raise MrdslError([error("wrong-option", message, None, "leave one of them out")])
+        message = "`--processes` does not work with a Dask executor"
+        raise MrdslError([error("wrong-option", message, None, "remove one of them")])
 
 
 def run_on_processes(missing: Sequence[Run], workers: int, apart: bool = False) -> Iterator[dict[str, Any]]:
@@ -102,7 +102,7 @@ def _rows_of(worker: Worker, batch: Sequence[Run]) -> list[dict[str, Any]]:
     try:
         kind, content = worker.replies.recv()
     except (EOFError, OSError):
-        kind, content = "failure", "the process of this run has died"
+        kind, content = "failure", "the process of this run ended unexpectedly"
         worker.close()
     if kind == "reply":
         return list(content)
@@ -167,7 +167,7 @@ def _row_of(client: Any, future: Any, run: Run, address: str) -> dict[str, Any]:
 
 
 def _lost(address: str) -> MrdslError:
-    hint = "start it again; the same command goes on with the runs that are missing"
+    hint = "start it again, then run the same command to continue"
     return MrdslError([error("lost-scheduler", f"the Dask scheduler at {address} no longer answers", None, hint)])
 
 
@@ -185,7 +185,9 @@ def _connect(address: str) -> tuple[Any, Any]:
         import distributed
     except ImportError:
         hint = "install it with: pip install distributed"
-        raise MrdslError([error("missing-solver", "the package distributed is not installed", None, hint)], 3) from None
+        raise MrdslError(
+            [error("missing-solver", "the package `distributed` is not installed", None, hint)], 3
+        ) from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)  # what it tells of lost connections is told here
     try:
         return distributed.Client(f"tcp://{address}", timeout=_PATIENCE), distributed.as_completed

@@ -94,10 +94,10 @@ def _resumed(
 
 
 def _other(journal: Path, head: Mapping[str, Any]) -> MrdslError:
-    message = f"{journal} holds the runs of another sweep: the spec, its options or the values differ"
+    message = f"`{journal}` belongs to another sweep: the spec, the options or the values differ"
     if "sweep" not in head:
-        message = f"{journal} is no journal of a study, or one of another version of mrdsl"
-    return MrdslError([error("other-sweep", message, hint=f"remove {journal}, or write to another place")])
+        message = f"`{journal}` is not a study journal of this version of mrdsl"
+    return MrdslError([error("other-sweep", message, hint=f"remove `{journal}`, or choose another output")])
 
 
 def _parsed(line: str) -> dict[str, Any] | None:

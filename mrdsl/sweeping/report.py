@@ -64,7 +64,7 @@ def sweep_report(rows: Sequence[Row], heads: Sequence[str], file: str, command: 
     table = Table("", columns, [tuple(row.get(key) for key in columns) for row in rows])
     lost = [row for row in rows if row.get(GOAL) is None]
     sections = (
-        Section("At a glance", (sweep_chart(rows, heads, "The goal over what was changed"),) if known else ()),
+        Section("At a glance", (sweep_chart(rows, heads, "Objective over the changed values"),) if known else ()),
         Section("Runs", (table,)),
         repeated(command),
     )
@@ -84,4 +84,4 @@ def _decision(known: Sequence[Row], heads: Sequence[str]) -> str:
         + ")"
         for row in ends
     ]
-    return f"The goal lies between {told[0]} and {told[1]}."
+    return f"The objective lies between {told[0]} and {told[1]}."

@@ -29,7 +29,9 @@ def check_ending(path: Path) -> Writer[TableWriter]:
     writer = by_ending(TABLES, path.suffix)
     if writer is None:
         hint = "end it in " + ", ".join(endings(TABLES))
-        raise MrdslError([error("wrong-option", f"`{path.name}` does not say what kind of table to write", None, hint)])
+        raise MrdslError(
+            [error("wrong-option", f"cannot write a table to `{path.name}`: unknown file extension", None, hint)]
+        )
     if writer.needs and find_spec(writer.needs) is None:
         free = " or ".join(ending for one in TABLES if not one.needs for ending in one.endings)
         message = f"{writer.name.capitalize()} needs the package {writer.needs}"
@@ -164,7 +166,10 @@ def _check(setting: Setting, axes: Sequence[Axis], planned: Sequence[Cell]) -> t
     if unknown:
         known = ", ".join(loaded.spec.parameters) or "none"
         raise MrdslError(
-            [error("unknown-param", f"the spec has no param `{name}`", hint=f"its params: {known}") for name in unknown]
+            [
+                error("unknown-param", f"the spec has no param `{name}`", hint=f"params of the spec: {known}")
+                for name in unknown
+            ]
         )
     for axis in axes:
         if isinstance(loaded.spec.parameters[axis.name], str):

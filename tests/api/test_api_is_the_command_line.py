@@ -35,7 +35,7 @@ def test_why_says_what_the_command_says(text: str, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     explained = mrdsl.why(mrdsl.load("spec.mrspec"), worth=False)
     assert explained.tables or explained.parts
-    assert str(explained) in run_here(("why", "spec.mrspec", "--no-worth"), tmp_path).output
+    assert str(explained) in run_here(("why", "spec.mrspec", "--no-sensitivity"), tmp_path).output
 
 
 def test_why_of_a_result_solves_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def test_no_text_of_a_spec_runs_a_program(tmp_path: Path) -> None:
 WRONG = {
     "no such solver": (["solve", REFERENCE, "--solver", "higsh"], 2, "did you mean highs?"),
     "of another family": (["solve", REFERENCE, "--solver", "johnson"], 2, "these can: "),
-    "no such formulation": (["compile", REFERENCE, "-o", "x.lp", "--formulation", "P9"], 2, "there are: P2"),
+    "no such formulation": (["compile", REFERENCE, "-o", "x.lp", "--formulation", "P9"], 2, "known formulations: P2"),
     "no such format": (["compile", REFERENCE, "-o", "x.xls"], 2, "ends in .lp, .mps"),
     "no solution there": (["read", REFERENCE, "--solution", "nowhere.sol"], 2, "No such file"),
     "a folder as solution": (["read", REFERENCE, "--solution", str(ROOT)], 2, "unreadable-solution"),

@@ -41,13 +41,13 @@ def test_one_file_goes_where_it_is_named(output: str, written: str, place: Path)
     assert ran.exit_code == 0, ran.output
     assert written in ran.output.splitlines()
     assert json.loads((place / written).read_text())["Name"] == "Quickstart"
-    assert "not in it: the master is one m5.xlarge" in ran.output
+    assert "not exported: the master is one m5.xlarge" in ran.output
 
 
 def test_several_files_need_a_folder(place: Path) -> None:
     ran = run(place, "export joint.mrspec yarn -o queues.xml")
     assert ran.exit_code == 2
-    assert "`queues.xml` is one file, and the plan has 3" in ran.output
+    assert "`queues.xml` is a file, but the export has 3" in ran.output
     assert not (place / "queues.xml").exists()
     assert run(place, "export joint.mrspec yarn -o queues").exit_code == 0
     assert (place / "queues" / "fair-scheduler.xml").is_file()
@@ -56,8 +56,8 @@ def test_several_files_need_a_folder(place: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("--vm m5", "is not of the form NAME=TYPE"),
-        ("--vm m6=m5.xlarge", "`m6`, which is no vm of the spec"),
+        ("--vm m5", "must have the form NAME=TYPE"),
+        ("--vm m6=m5.xlarge", "`m6`, but the spec has no such VM type"),
         ("--vm m5=m5.xlarge --cores many", "write"),
         ("--vm m5=m5.xlarge --memory 16", "write `16 GiB`"),
         ("--vm m5=m5.xlarge --master huge", "`huge` is no instance type"),

@@ -1,4 +1,4 @@
-"""Limits on the command line: long ones, ones out of range, and what the system refuses."""
+"""Limits on the command line: long ones, ones out of range, and what the system refused it."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_a_whole_limit_out_of_range_is_said_as_python_says_it(
         (["simulate", QUICK, "--jobs", "1"], "out-of-range", "at least 2"),
         (["profile", ".", "--seed", "4294967296"], "out-of-range", "at most 4294967295"),
         (["sweep", QUICK, "-o", "x.csv", "-j", "0"], "out-of-range", "at least 1"),
-        (["solve", QUICK, "--threads", "many"], "wrong-option", "`many` is no whole number"),
-        (["solve", QUICK, "--threads", "1.5"], "wrong-option", "`1.5` is no whole number"),
+        (["solve", QUICK, "--threads", "many"], "wrong-option", "`many` is not a whole number"),
+        (["solve", QUICK, "--threads", "1.5"], "wrong-option", "`1.5` is not a whole number"),
         (["solve", QUICK, "--nodes", "9" * 5000], "wrong-option", "(5000 characters)"),
         (["solve", QUICK, "--time-limit", "x"], "wrong-option", "`--time-limit`: write `10` (seconds)"),
         (["solve", QUICK, "--bogus"], "wrong-option", "No such option"),

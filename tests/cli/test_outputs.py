@@ -223,7 +223,7 @@ def test_a_hyphen_is_standard_output(monkeypatch: pytest.MonkeyPatch, capsys: Sh
     assert mrdsl(monkeypatch, "export", "q.mrspec", "emr", "--vm", "m5=m5.xlarge", "-o", "-") == 0
     assert json.loads(capsys.readouterr().out)["ReleaseLabel"]
     assert mrdsl(monkeypatch, "export", "joint.mrspec", "yarn", "-o", "-") == 2
-    assert "name a folder for them" in capsys.readouterr().err
+    assert "pass a folder with `-o`" in capsys.readouterr().err
     assert not Path("-").exists()
 
 

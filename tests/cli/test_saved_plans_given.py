@@ -54,15 +54,15 @@ def run(place: Path, line: str) -> Ran:
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        ("why joint.json --no-worth", "checkout"),
-        ("why capacity.json --no-worth", "sort"),
+        ("why joint.json --no-sensitivity", "checkout"),
+        ("why capacity.json --no-sensitivity", "sort"),
         (
             "simulate capacity.json --runs 2 --jobs 3 --seed 7  # exit 7: coefficients do not run",
             "Simulated",
         ),
         ("export joint.json yarn -o queues", "capacity-scheduler.xml"),
-        ("compare joint.json joint.json", "are the same in both plans"),
-        ("verify schedule.json", "keeps its promises"),
+        ("compare joint.json joint.json", "are equal in both plans"),
+        ("verify schedule.json", "meets its constraints"),
         ("check joint.json capacity.json", "2 files checked: no problems"),
         ("show capacity.json", "CapacityFacts"),
     ],
@@ -95,7 +95,7 @@ def test_the_spec_of_a_plan_is_settled(place: Path) -> None:
     for option in ("-D x=1", "--seed 0", "--data params.toml"):
         ran = run(place, f"why capacity.json {option}")
         assert ran.exit_code == 2
-        assert "whose spec is settled" in ran.output
+        assert "whose spec is fixed" in ran.output
 
 
 def test_options_of_specs_reach_the_spec_beside_a_plan(place: Path) -> None:

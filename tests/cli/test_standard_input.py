@@ -41,7 +41,7 @@ SHOWN = {
     "check -": "1 file checked: no problems",
     "show -": "CapacityFacts",
     "solve -": "cost",
-    "why - --no-worth": "thumbnails",
+    "why - --no-sensitivity": "thumbnails",
     "simulate - --runs 2 --jobs 3": "Simulated",
 }
 
@@ -55,7 +55,7 @@ def test_a_spec_and_a_saved_plan_come_from_a_pipe(piped: Piped, plan: bytes, lin
 
 
 def test_verify_takes_a_saved_plan_only(piped: Piped, plan: bytes) -> None:
-    assert "keeps its promises" in piped("verify -", plan).output
+    assert "meets its constraints" in piped("verify -", plan).output
     assert piped("verify -", QUICKSTART).exit_code == 2
 
 
@@ -84,7 +84,7 @@ class a { coefficients { A = 100 s, B = 50 s, C = 5 s }, slots { map = 2, reduce
     [
         (b"", "it is empty"),
         (b" \n", "it is empty"),
-        (b"\xff\xfe\x00", "no UTF-8 text"),
+        (b"\xff\xfe\x00", "not UTF-8 text"),
         (b"hello", "<stdin>:1:1: error[missing-problem]"),
         (b"{", "<stdin>"),
         (b"\xef\xbb\xbfproblem capacty", "did you mean `capacity`"),

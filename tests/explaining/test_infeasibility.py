@@ -108,7 +108,7 @@ def test_the_message_names_lines_and_changes() -> None:
     spec = spec_with("vms <= 30")
     found = as_diagnostic(spec, explain(spec, "highs", questions=90))
     assert found.impossible
-    assert found.message.startswith("these promises exclude each other: deadline of a, ")
+    assert found.message.startswith("these constraints conflict: deadline of a, ")
     assert f"`vms <= 30` to {ceil(least_vms())} vms" in found.hint
     assert {r.span.line for r in found.related if r.span} >= {7, 18}
 
@@ -131,7 +131,7 @@ def test_two_conflicts_at_once() -> None:
 def test_no_time_is_no_answer() -> None:
     found = explain(spec_with("vms <= 30"), "highs", seconds=0.0)
     assert (found.conflict, found.relaxations) == ((), ())
-    assert as_diagnostic(spec_with("vms <= 30"), found).message == "no plan keeps every promise of this spec"
+    assert as_diagnostic(spec_with("vms <= 30"), found).message == "no plan meets all constraints of this spec"
 
 
 @pytest.mark.parametrize("solver", ["glpk", "scip"])

@@ -124,7 +124,7 @@ def test_time_that_runs_out_is_told(capacity: Report) -> None:
     spec = load_file(REFERENCE).spec
     assert spec is not None
     (said,) = [part for part in parts(report(spec, How(seconds=1e-9), COMMAND)[0], "What if") if isinstance(part, str)]
-    assert re.fullmatch(r"[01] of 35 points were computed in 1e-09 s; `--spend` gives more time\.", said)
+    assert re.fullmatch(r"[01] of 35 points were computed in 1e-09 s; raise `--analysis-time` for more\.", said)
 
 
 def test_a_spec_without_a_plan_says_what_excludes_what() -> None:
@@ -132,7 +132,7 @@ def test_a_spec_without_a_plan_says_what_excludes_what() -> None:
     assert spec is not None
     whole, result = report(spec, How(seconds=20.0), COMMAND)
     assert result.plan is None
-    assert whole.decision == "There is no plan that keeps every promise."
+    assert whole.decision == "No plan meets all constraints."
     assert any("exclude each other" in part.title for part in parts(whole, "Why") if isinstance(part, Table))
 
 
@@ -189,7 +189,7 @@ def test_the_parts_of_a_cost_are_the_whole(shipped: tuple[Report, Result]) -> No
 
 def test_what_is_not_known_of_a_plan_is_a_risk(shipped: tuple[Report, Result]) -> None:
     whole, result = shipped
-    risks = [part for part in parts(whole, "Risks and warnings") if isinstance(part, str)]
+    risks = [part for part in parts(whole, "Warnings") if isinstance(part, str)]
     unproven = result.objective.value is not None and result.solution != "optimal"
     assert any("not proven" in risk for risk in risks) == unproven
     assert any("--simulate" in risk for risk in risks)
@@ -299,8 +299,8 @@ def test_a_report_tells_how_far_it_is() -> None:
     with watched(told.append):
         report(spec, How(seconds=60.0), COMMAND)
     last = {one.what: one for one in told if one.over}
-    assert list(last) == ["solving", "what promises are worth", "what-if curves"]
-    for what in ("what promises are worth", "what-if curves"):
+    assert list(last) == ["solving", "sensitivity", "what-if curves"]
+    for what in ("sensitivity", "what-if curves"):
         assert last[what].done == last[what].total
         assert {(one.value, one.bound) for one in told if one.what == what} == {(None, None)}
     assert last["what-if curves"].total == 2 * (len(FACTORS) - 1)

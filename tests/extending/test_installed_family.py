@@ -42,7 +42,7 @@ print(json.dumps({
     "verify": told("verify", "plan.json"),
     "simulate": told("simulate", "first.mrspec", "--runs", "2", "-o", "seen.json"),
     "seen again": told("verify", "seen.json"),
-    "why": told("why", "first.mrspec", "--no-worth"),
+    "why": told("why", "first.mrspec", "--no-sensitivity"),
     "schema": told("schema", "streams"),
     "sweep": told("sweep", "first.mrspec", "--seeds", "1..2", "-j", "1", "-o", "rows.csv"),
     "kinds": [found.label for found in complete(Written("problem "), 1, 9)],

@@ -132,7 +132,7 @@ def test_kinds_and_families_are_told_apart(tmp_path: Path) -> None:
     assert run_here(("new", "capacity"), tmp_path).output.startswith("# ")
     for words, told in (
         (("new", "pipeline"), "needs a name"),
-        (("new", "capacity", "mine"), "no plug-in of that kind"),
+        (("new", "capacity", "mine"), "unknown kind of plug-in"),
         (("new", "pipelin"), "did you mean `pipeline`"),
         (("new", "pipeline", "mine", "-o", "-"), "a plug-in is a folder"),
         (("check-plugin", "."), "declares no solver"),

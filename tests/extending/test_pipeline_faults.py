@@ -61,7 +61,7 @@ FAULTS: dict[str, tuple[str, str, str, str, str]] = {
         "AttributeError: 'int' object has no attribute",
         "",
     ),
-    "its plan breaks the spec": ("steps.py", "", "replace(draft.plan, waves=())", "breaks the spec", "def spoil"),
+    "its plan violates the spec": ("steps.py", "", "replace(draft.plan, waves=())", "violates the spec", "def spoil"),
     "its plan is none": ("steps.py", "", "3.0", "left the float 3.0 as the draft's `plan`", "def spoil"),
     "its plan is another family's": ("steps.py", "", "ELSE", "no MakespanPlan", "def spoil"),
     "its plan cannot be read": ("steps.py", "", "replace(draft.plan, pools=5)", "was held to the spec", "def spoil"),
@@ -140,8 +140,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "a partial function": ("bound, rounds = 2", ""),
     "a called object's word": ("called, rounds = 'x'", "`Called` takes rounds as a whole number"),
     "a partial function's word": ("bound, rounds = 'x'", "`partial` takes rounds as a whole number"),
-    "a parameter of none": ("bound, round = 2", "`partial` is not called so"),
-    "no function": ("CONSTANT", "the int 5 is no function"),
+    "a parameter of none": ("bound, round = 2", "wrong parameters for `partial`"),
+    "no function": ("CONSTANT", "the int 5 is not a function"),
 }
 
 

@@ -86,14 +86,14 @@ BROKEN: dict[str, tuple[contract.Declares, dict[str, Any], str]] = {
     "a promise of nothing": (
         contract.its_promises_are_numbers_of_the_facts,
         {"promises": (Promise("server.speed", 1),)},
-        "server.speed is no quantity of the facts",
+        "server.speed is not a quantity of the facts",
     ),
     "a hook of another form": (
         contract.its_hooks_take_what_they_are_called_with,
         {"measure": lambda spec: 0.0},
         "`measure` does not take 2 values",
     ),
-    "a method that is not there": (contract.a_method_of_its_own_serves_it, {"method": "greedy"}, "no pipeline that"),
+    "a method that is not there": (contract.a_method_of_its_own_serves_it, {"method": "greedy"}, "not a heuristic for"),
 }
 
 

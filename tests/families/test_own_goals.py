@@ -109,7 +109,7 @@ def test_why_says_what_the_goal_is_made_of_and_nothing_of_another(text: str) -> 
     assert result.value is not None
     (table,) = mrdsl.why(result, worth=False).parts
     assert not isinstance(table, str)
-    assert table.title == f"What {result.quantity} is made of"
+    assert table.title == f"Parts of {result.quantity}"
     assert sum(row[2] for row in table.rows) == pytest.approx(result.value, rel=1e-9)
 
 
@@ -135,4 +135,4 @@ def test_formulations_of_the_familys_goal_alone_say_so(formulation: str) -> None
     with pytest.raises(mrdsl.MrdslError) as told:
         mrdsl.solve(spec, formulation=formulation)
     assert "holds for the goals of capacity alone" in told.value.diagnostics[0].message
-    assert told.value.diagnostics[0].hint == "take the formulation P2"
+    assert told.value.diagnostics[0].hint == "use the formulation P2"

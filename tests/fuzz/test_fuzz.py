@@ -162,7 +162,7 @@ def taken_up(data: bytes, name: str) -> list[str]:
     """A plan that is read back: what it says of itself, why it is so, and what leads to it from another."""
     Path("p.json").write_bytes(data)
     Path("s.mrspec").write_text(QUICK, encoding="utf-8")
-    commands = (["verify", "p.json", "--json"], ["why", "p.json", "--no-worth"], ["compare", "p.json", "p.json"])
+    commands = (["verify", "p.json", "--json"], ["why", "p.json", "--no-sensitivity"], ["compare", "p.json", "p.json"])
     return [fault for command in commands for fault in faults(command)]
 
 

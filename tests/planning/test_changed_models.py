@@ -64,7 +64,7 @@ def test_served_work_that_is_limited_is_not_admitted_all_the_same() -> None:
 
 
 def test_a_formulation_of_several_models_has_none_to_change() -> None:
-    with pytest.raises(MrdslError, match="more than one model"):
+    with pytest.raises(MrdslError, match="consists of several models"):
         _ = mrdsl.compile(mrdsl.load(JOINT), formulation="P2-rounded").model
 
 

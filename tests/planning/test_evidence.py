@@ -41,32 +41,32 @@ def test_the_same_runs_show_the_same(words: tuple[str, ...], tmp_path: Path) -> 
     (tmp_path / "sized.mrspec").write_text(SIZED)
     made = run_here((*words, "-o", "run.json"), tmp_path)
     assert made.exit_code in (0, 6, 7), made.output
-    ran = run_here(("verify", "run.json", "--again", "--json"), tmp_path)
+    ran = run_here(("verify", "run.json", "--rerun", "--json"), tmp_path)
     assert ran.exit_code == made.exit_code, ran.output
     document = json.loads(ran.output)
     assert document["again"] is True
     plan = mrdsl.load_plan(tmp_path / "run.json").plan
     assert plan is not None
     assert document["outcomes"] == {name: str(one) for name, one in plan.outcomes().items()} != {}
-    shown = run_here(("verify", "run.json", "--again"), tmp_path).output
-    assert "show the same" in shown
+    shown = run_here(("verify", "run.json", "--rerun"), tmp_path).output
+    assert "same results" in shown
     assert "from seed" in shown
 
 
 def test_runs_of_another_seed_are_told(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(_run_of_another_seed())
     assert run_here(("verify", "run.json"), tmp_path).exit_code in (0, 7), "the file by itself is sound"
-    ran = run_here(("verify", "run.json", "--again"), tmp_path)
+    ran = run_here(("verify", "run.json", "--rerun"), tmp_path)
     assert ran.exit_code == 2
-    assert "error[other-runs]: the same runs show another `plan.classes.clicks" in ran.output
+    assert "error[other-runs]: repeating the same runs gives another `plan.classes.clicks" in ran.output
     assert not mrdsl.verify(tmp_path / "run.json", again=True).kept
 
 
 def test_a_plan_that_was_not_run_cannot_be_seen_again(tmp_path: Path) -> None:
     assert run_here(("solve", QUICK, "-o", "plan.json"), tmp_path).exit_code == 0
-    ran = run_here(("verify", "plan.json", "--again"), tmp_path)
+    ran = run_here(("verify", "plan.json", "--rerun"), tmp_path)
     assert ran.exit_code == 2
-    assert "the plan was not run" in ran.output
+    assert "`--rerun` requires a plan with simulation results" in ran.output
     with pytest.raises(MrdslError, match="not run"):
         mrdsl.verify(tmp_path / "plan.json", again=True)
 
@@ -76,10 +76,10 @@ def test_what_is_itself_a_simulation_is_not_told_to_be_simulated_first(name: str
     assert (
         run_here(("simulate", str(MODELS / f"{name}.mrspec"), "--runs", "1", "-o", "run.json"), tmp_path).exit_code == 0
     )
-    ran = run_here(("verify", "run.json", "--again"), tmp_path)
+    ran = run_here(("verify", "run.json", "--rerun"), tmp_path)
     assert ran.exit_code == 2
-    assert f"a plan of a {name.split('/')[0]} problem is what a simulation of its policy saw" in ran.output
-    assert "hint: leave out --again; take `mrdsl simulate`" in ran.output
+    assert f"a plan of a {name.split('/')[0]} problem: solving it already simulates its policy" in ran.output
+    assert "hint: remove `--rerun`, or run `mrdsl simulate`" in ran.output
 
 
 def test_a_verdict_that_somebody_wrote_is_held_against_its_numbers(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_what_if_that_somebody_wrote_is_refused(what_if: dict[str, Any], tmp_p
     plan: Any = seen.plan
     forged = replace(plan, simulated=replace(plan.simulated, what_if=what_if))
     (tmp_path / "run.json").write_text(replace(seen, plan=forged).to_json())
-    ran = run_here(("verify", "run.json", "--again"), tmp_path)
+    ran = run_here(("verify", "run.json", "--rerun"), tmp_path)
     assert ran.exit_code == 2
     assert "internal" not in ran.output
 

@@ -244,7 +244,7 @@ def test_a_file_that_has_changed_is_told(tmp_path: Path) -> None:
 
 
 def test_data_that_a_plan_names_is_its_own(tmp_path: Path) -> None:
-    """A plan from a stranger leads to no other file: what is not brought along must have the fingerprint."""
+    """A plan from a stranger leads to no other file: what is not part of the plan must have the fingerprint."""
     secret = tmp_path / "secret"
     secret.write_text("1\n2\n")
     text = saved("hybrid/recorded.mrspec")
@@ -255,14 +255,14 @@ def test_data_that_a_plan_names_is_its_own(tmp_path: Path) -> None:
         del document["files"][data]["content"]
         document["files"][data]["path"] = str(secret)
 
-    with pytest.raises(mrdsl.MrdslError, match=r"spec\.facts\.recorded\.file.*not brought along"):
+    with pytest.raises(mrdsl.MrdslError, match=r"spec\.facts\.recorded\.file.*not part of the plan"):
         read_saved(changed(text, steal))
 
 
 def test_a_bomb_in_a_plan_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     text = saved("hybrid/recorded.mrspec")
     monkeypatch.setattr("mrdsl.core.budgets.SAVED_BYTES", 100)
-    with pytest.raises(mrdsl.MrdslError, match=r"files\[\d\]\.content.*brings more than"):
+    with pytest.raises(mrdsl.MrdslError, match=r"files\[\d\]\.content.*contains more than"):
         read_saved(text)
 
 
@@ -273,7 +273,7 @@ def test_a_spec_without_a_file_is_saved() -> None:
 
 
 def test_a_result_that_knows_no_spec_is_not_saved() -> None:
-    with pytest.raises(mrdsl.MrdslError, match="does not know its spec"):
+    with pytest.raises(mrdsl.MrdslError, match="has no spec"):
         mrdsl.Result(mrdsl.Termination.OPTIMAL).to_json()
 
 

@@ -40,7 +40,7 @@ def test_markdown_needs_no_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for library in ("altair", "vl_convert", "jinja2"):
         monkeypatch.setitem(sys.modules, library, None)
     output = tmp_path / "night.md"
-    done = CliRunner().invoke(cli, ["report", MAKESPAN, "-o", str(output), "--spend", "0"], standalone_mode=False)
+    done = CliRunner().invoke(cli, ["report", MAKESPAN, "-o", str(output), "--analysis-time=0"], standalone_mode=False)
     assert done.return_value == 0
     assert output.read_text(encoding="utf-8").startswith("# Five production jobs")
 

@@ -295,7 +295,7 @@ def test_kept_makes_a_promise_of_a_share() -> None:
 
 
 @pytest.mark.parametrize("family", ["makespan", "deadline", "energy"])
-@pytest.mark.parametrize("option", ["--slowstart 5%", "--lose 1", "--burst 2", "--jobs 3"])
+@pytest.mark.parametrize("option", ["--slowstart 5%", "--fail-machines 1", "--burst 2", "--jobs 3"])
 def test_options_without_a_meaning_are_refused(family: str, option: str, tmp_path: Path) -> None:
     ran = run_here(("simulate", str(MODELS / family / "reference.mrspec"), *option.split()), tmp_path)
     assert ran.exit_code == 2

@@ -195,7 +195,7 @@ def test_what_if_is_said_in_python_as_on_the_command_line(tmp_path: Path) -> Non
         assert mrdsl.simulate(plan, runs=2, jobs=4, what_if=what_if, **more).plan == said.plan  # type: ignore[arg-type]
     (tmp_path / "s.mrspec").write_text(text)
     assert run_here(("solve", "s.mrspec", "-o", "plan.json"), tmp_path).exit_code == 0
-    options = "--runs 2 --jobs 4 --stragglers 10%:4 --slowstart 5% --lose 1 --json"
+    options = "--runs 2 --jobs 4 --stragglers 10%:4 --slowstart 5% --fail-machines 1 --json"
     ran = run_here(("simulate", "plan.json", *options.split()), tmp_path)
     assert said.plan is not None
     assert json.loads(ran.output)["plan"]["classes"] == said.plan.document()["classes"]

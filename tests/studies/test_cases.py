@@ -103,7 +103,7 @@ def test_a_case_that_ends_its_process_is_told_by_its_name() -> None:
     found, failure = gone_through(TWO, range(3, 6))
     assert found == {1: 16, 2: 25}
     assert failure is not None
-    assert "square of 3: the process of this run has died" in str(failure)
+    assert "square of 3: the process of this run ended unexpectedly" in str(failure)
 
 
 def test_a_lost_scheduler_says_that_the_study_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ def test_an_interruption_keeps_the_scenarios_that_ended(tmp_path: Path) -> None:
         (("joint-instances", "--executor", "dask://there:8786"), "`joint-instances` has no cases"),
         (("capacity-honesty", "-j", "2", "--executor", "dask://there:8786"), "not in both"),
         (("capacity-honesty", "-j", "2", "--dask", "there:8786"), "not in both"),
-        (("capacity-honesty", "--executor", "there:8786"), "there is no executor `there:8786`"),
+        (("capacity-honesty", "--executor", "there:8786"), "unknown executor `there:8786`"),
     ],
     ids=" ".join,
 )

@@ -55,7 +55,7 @@ def test_words_are_bars_and_runs_without_a_plan_are_holes() -> None:
 def test_the_report_names_the_ends_and_what_came_to_nothing() -> None:
     rows = [row(4.0, **{"wait [min]": 1}), row(2.5, **{"wait [min]": 2}), row(None, **{"wait [min]": 3})]
     report = sweep_report(rows, ["wait [min]"], "night.mrspec", "mrdsl sweep night.mrspec")
-    assert report.decision == "The goal lies between 2.5 USD (wait 2 min) and 4 USD (wait 1 min)."
+    assert report.decision == "The objective lies between 2.5 USD (wait 2 min) and 4 USD (wait 1 min)."
     assert report.proof == "3 runs; 1 without a plan."
     assert sweep_report([row(None, peak=3)], ["peak"], "n", "c").decision == "No run has a plan."
 

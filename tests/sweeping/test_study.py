@@ -418,7 +418,7 @@ def test_ctrl_c_leaves_a_table_and_goes_on(folder: Path, counts: Path) -> None:
     process.send_signal(signal.SIGINT)
     told = process.communicate(timeout=60)[1]
     assert process.returncode == 4, told
-    assert "interrupted; the same command goes on where it stopped" in told
+    assert "interrupted; run the same command again to continue" in told
     kept = len(lines(folder / "out" / "runs.jsonl")) - 1
     assert 2 <= kept < 12
     assert len(lines(folder / "out" / "runs.csv")) == 1 + kept

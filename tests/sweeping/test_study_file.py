@@ -20,120 +20,50 @@ WITH_PARAMS = "param more = 1\nparam limit = 15 min\n" + SPEC.replace("9..10", "
 )
 
 MISTAKES = {
-    'titel = "x"': "1:1 `titel` is no key; did you mean `title`?",
-    "title = 3": '1:9 `title` is `3`, no text; write `title = "..."`',
-    'title = "a\\u001b"': '1:9 `title` is `a\\x1b`, no text; write `title = "..."`',
-    "runs = 3": "1:1 `runs` is no list of tables; write `[[runs]]`",
-    "[runs]\nspecs = 3": "1:2 `runs` is no list of tables; write `[[runs]]`",
-    "[[runs]]\nspec = 'a'": "2:1 `spec` is no key in `runs[1]`; did you mean `specs`?",
-    "[[runs]]": '1:3 these runs have no specs; write `specs = ["night.mrspec", "folder"]`',
-    "[[runs]]\nspecs = []": '2:9 `runs[1].specs` is empty; write `specs = ["..."]`',
-    "[[runs]]\nspecs = ['a', 1]": '2:15 `runs[1].specs[2]` is `1`, no text; write `"..."`',
-    "[[runs]]\nspecs = 'a'\nmethods = ['b', '../c']": (
-        "3:17 `../c` is no name of a solver; a name has letters, digits, hyphens and underscores only; it is no path"
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = ['b', 'b']": (
-        '3:17 two methods are called `b`; give one of them a name of its own: `{ solver = "highs", name = "..." }`'
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = [{ relax = 1 }]": (
-        "3:22 `runs[1].methods[1].relax` is `1`, not true or false; write `relax = true`"
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = [1]": (
-        '3:12 a method is `1`; write `"highs"`, or '
-        '`{ solver = "highs", formulation = "P2", relax = true, name = "..." }`'
-    ),
-    "[[runs]]\nspecs = 'a'\nseeds = '4..1'": (
-        '3:9 `seeds` is `4..1`; write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
-    ),
-    "[[runs]]\nspecs = 'a'\nseeds = '0..99999999999999'": (
-        '3:9 `seeds` is `0..99999999999999`; write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
-    ),
-    "[[runs]]\nspecs = 'a'\nseeds = [4294967296]": (
-        '3:9 `seeds` is a list; write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
-    ),
-    "[[runs]]\nspecs = 'a'\nlimits.time = '10 parsecs'": '3:15 there is no unit `parsecs`; write `time = "10 s"`',
-    "[[runs]]\nspecs = 'a'\nlimits = [{ time = 1 }, { gap = -1 }]": (
-        '3:33 `gap` is -100%, but must be at least 0%; write `gap = "0.1%"`'
-    ),
-    "[[runs]]\nspecs = 'a'\nlimits = { threads = 1.5 }": (
-        "3:22 `threads` is 1.5, but must be a whole number; write `threads = 1`"
-    ),
-    "[[runs]]\nspecs = 'a'\nlimits = { times = 1 }": "3:12 `times` is no key in `runs[1].limits`; did you mean `time`?",
-    "[[runs]]\nspecs = 'a'\nparams = { p = '1:2' }": (
-        "3:16 `p=1:2` is not of the form that is expected; write FIRST:LAST:STEP"
-    ),
-    "[[runs]]\nspecs = 'a'\nparams = { p = '1:1e999999:1' }": (
-        "3:16 `p=1:1e999999:1` is not of the form that is expected; these are more than 1,000,000 values"
-    ),
-    "[[runs]]\nspecs = 'a'\nparams = { p = [true] }": (
-        "3:16 `p` has no values, or some that are no number and no text; write numbers or texts, as behind `-D`: "
-        '`[1, 2]`, `["10 min", "20 min"]`, `"0.8:1.4:0.1"`'
-    ),
-    "[[runs]]\nspecs = 'a'\n[[tables]]\nrows = 'V'": (
-        '3:3 this table has no value; write `value = "value"`, the goal\'s, or a column of the runs'
-    ),
-    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'value'\nstatistic = 'avg'": (
-        "5:13 `avg` is no statistic; there are: `mean`, `median`, `min`, `max`, `sum`, `count`"
-    ),
-    "[[runs]]\nspecs = 'a'\nname = 'small'\n[[tables]]\nvalue = 'value'\nruns = 'smal'": (
-        "6:8 no runs are called `smal`; did you mean `small`?"
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = 'x'\n[[runs]]\nspecs = 'a'\nmethods = [{ solver = 'y', name = 'x' }]": (
-        '6:11 two methods are called `x`; give one of them a name of its own: `{ solver = "highs", name = "..." }`'
-    ),
-    "[[runs]]\nspecs = 'a'\n[[profiles]]\nwithin = 1": (
-        '3:3 this profile has no measure; write `measure = "cpu_seconds"` or `measure = "value"`, or another column of '
-        "the runs"
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = ['x', 'best']": (
-        "3:17 `best` is no name for a method: `above` means something else by it; give it another name: "
-        '`{ solver = "highs", name = "..." }`'
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = { solver = 'x', name = 'bound' }": (
-        "3:11 `bound` is no name for a method: `above` means something else by it; give it another name: "
-        '`{ solver = "highs", name = "..." }`'
-    ),
-    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'seconds'\nabove = 'bound'": (
-        "5:9 bounds are of the goal's value, `seconds` is not above one; "
-        'write `value = "value"` without `share_of`, or `above = "best"`'
-    ),
-    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'value'\nabove = 'bound'\nshare_of = 'seconds'": (
-        "5:9 bounds are of the goal's value, a share is not above one; "
-        'write `value = "value"` without `share_of`, or `above = "best"`'
-    ),
-    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'valu'\nrows = 'plan.vms'": (
-        "4:9 the runs have no column `valu`; did you mean `value`?"
-    ),
-    "[[runs]]\nspecs = 'a'\nname = 'x'\nparams.p = 1\n[[runs]]\nspecs = 'a'\nname = 'y'\nparams.q = 1\n"
-    "[[tables]]\nvalue = 'value'\nrows = 'p'\nruns = 'x'\n[[tables]]\nvalue = 'value'\nrows = 'q'\nruns = 'x'": (
-        "15:8 the runs have no column `q`; columns: `runs`, `run`, `spec`, `method`, `seed`, `relax`, "
-        "`time_limit [s]`, `gap_limit`, `node_limit`, `threads`, `solver_seed`, `key`, ..."
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = ['highs', 'direct']\n[[tables]]\nvalue = 'value'\nabove = 'higs'": (
-        "6:9 no method is called `higs`; did you mean `highs`?"
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nname = 'x'\n[[runs]]\nspecs = 'a'\nmethods = 'direct'\nname = 'y'\n"
-    "[[tables]]\nvalue = 'value'\nabove = 'highs'\nruns = 'y'": (
-        "11:9 no method is called `highs`; methods: `direct`, `best`, `bound`"
-    ),
-    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nlimits = [{ time = 1 }, {}]\n[[tables]]\nvalue = 'value'\n"
-    "above = 'highs'": "7:9 no method is called `highs`; did you mean `highs (1 s)`?",
-    "[[runs]]\nspecs = 'a'\nmethods = '../highs'\n[[tables]]\nvalue = 'value'\nabove = 'highs'": (
-        "3:11 `../highs` is no name of a solver; "
-        "a name has letters, digits, hyphens and underscores only; it is no path"
-    ),
-    "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'cpu_secnds'": (
-        "4:11 the runs have no column `cpu_secnds`; did you mean `cpu_seconds`?"
-    ),
-    "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'value'\nwithin = -1": (
-        '5:10 `within` is -100%, but must be at least 0%; write `within = "1%"`'
-    ),
-    "": '1:1 nothing is to be run; write `[[runs]]`, and under it `specs = ["night.mrspec"]`',
-    "a = ": (
-        "1:5 this is no TOML: invalid value; strings stand in quotes, runs under `[[runs]]`: "
-        "docs/reference/study-file.md has a whole file"
-    ),
+    'titel = "x"': "1:1",
+    "title = 3": "1:9",
+    'title = "a\\u001b"': "1:9",
+    "runs = 3": "1:1",
+    "[runs]\nspecs = 3": "1:2",
+    "[[runs]]\nspec = 'a'": "2:1",
+    "[[runs]]": "1:3",
+    "[[runs]]\nspecs = []": "2:9",
+    "[[runs]]\nspecs = ['a', 1]": "2:15",
+    "[[runs]]\nspecs = 'a'\nmethods = ['b', '../c']": "3:17",
+    "[[runs]]\nspecs = 'a'\nmethods = ['b', 'b']": "3:17",
+    "[[runs]]\nspecs = 'a'\nmethods = [{ relax = 1 }]": "3:22",
+    "[[runs]]\nspecs = 'a'\nmethods = [1]": "3:12",
+    "[[runs]]\nspecs = 'a'\nseeds = '4..1'": "3:9",
+    "[[runs]]\nspecs = 'a'\nseeds = '0..99999999999999'": "3:9",
+    "[[runs]]\nspecs = 'a'\nseeds = [4294967296]": "3:9",
+    "[[runs]]\nspecs = 'a'\nlimits.time = '10 parsecs'": "3:15",
+    "[[runs]]\nspecs = 'a'\nlimits = [{ time = 1 }, { gap = -1 }]": "3:33",
+    "[[runs]]\nspecs = 'a'\nlimits = { threads = 1.5 }": "3:22",
+    "[[runs]]\nspecs = 'a'\nlimits = { times = 1 }": "3:12",
+    "[[runs]]\nspecs = 'a'\nparams = { p = '1:2' }": "3:16",
+    "[[runs]]\nspecs = 'a'\nparams = { p = '1:1e999999:1' }": "3:16",
+    "[[runs]]\nspecs = 'a'\nparams = { p = [true] }": "3:16",
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nrows = 'V'": "3:3",
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'value'\nstatistic = 'avg'": "5:13",
+    "[[runs]]\nspecs = 'a'\nname = 'small'\n[[tables]]\nvalue = 'value'\nruns = 'smal'": "6:8",
+    "[[runs]]\nspecs = 'a'\nmethods = 'x'\n[[runs]]\nspecs = 'a'\nmethods = [{ solver = 'y', name = 'x' }]": "6:11",
+    "[[runs]]\nspecs = 'a'\n[[profiles]]\nwithin = 1": "3:3",
+    "[[runs]]\nspecs = 'a'\nmethods = ['x', 'best']": "3:17",
+    "[[runs]]\nspecs = 'a'\nmethods = { solver = 'x', name = 'bound' }": "3:11",
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'seconds'\nabove = 'bound'": "5:9",
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'value'\nabove = 'bound'\nshare_of = 'seconds'": "5:9",
+    "[[runs]]\nspecs = 'a'\n[[tables]]\nvalue = 'valu'\nrows = 'plan.vms'": "4:9",
+    "[[runs]]\nspecs = 'a'\nname = 'x'\nparams.p = 1\n[[runs]]\nspecs = 'a'\nname = 'y'\nparams.q = 1\n[[tables]]\nvalue = 'value'\nrows = 'p'\nruns = 'x'\n[[tables]]\nvalue = 'value'\nrows = 'q'\nruns = 'x'": "15:8",
+    "[[runs]]\nspecs = 'a'\nmethods = ['highs', 'direct']\n[[tables]]\nvalue = 'value'\nabove = 'higs'": "6:9",
+    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nname = 'x'\n[[runs]]\nspecs = 'a'\nmethods = 'direct'\nname = 'y'\n[[tables]]\nvalue = 'value'\nabove = 'highs'\nruns = 'y'": "11:9",
+    "[[runs]]\nspecs = 'a'\nmethods = 'highs'\nlimits = [{ time = 1 }, {}]\n[[tables]]\nvalue = 'value'\nabove = 'highs'": "7:9",
+    "[[runs]]\nspecs = 'a'\nmethods = '../highs'\n[[tables]]\nvalue = 'value'\nabove = 'highs'": "3:11",
+    "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'cpu_secnds'": "4:11",
+    "[[runs]]\nspecs = 'a'\n[[profiles]]\nmeasure = 'value'\nwithin = -1": "5:10",
+    "": "1:1",
+    "a = ": "1:5",
 }
+"""Study files with one mistake each, and its line and column."""
 
 
 def told(mistakes: tuple[Diagnostic, ...]) -> list[str]:
@@ -144,7 +74,7 @@ def told(mistakes: tuple[Diagnostic, ...]) -> list[str]:
 def test_a_mistake(text: str) -> None:
     with pytest.raises(MrdslError) as failure:
         study_of(text, "night.toml")
-    assert told(failure.value.diagnostics) == [MISTAKES[text]]
+    assert [each.split(" ", 1)[0] for each in told(failure.value.diagnostics)] == [MISTAKES[text]]
     assert {each.code for each in failure.value.diagnostics} == {"bad-study-file"}
 
 

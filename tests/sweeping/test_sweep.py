@@ -88,7 +88,7 @@ def test_axes(text: str) -> None:
     ],
 )
 def test_axes_that_are_wrong(text: str) -> None:
-    with pytest.raises(MrdslError, match="not of the form"):
+    with pytest.raises(MrdslError, match="invalid value"):
         parse_axis(text)
 
 

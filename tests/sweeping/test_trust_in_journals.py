@@ -33,5 +33,5 @@ def test_rows_of_a_journal_are_said_to_be_on_trust(tmp_path: Path) -> None:
     forged = [{**row, "value": 0.5, "bound": 0.5} if "value" in row else row for row in rows]
     journal.write_text("".join(json.dumps(row) + "\n" for row in forged), encoding="utf-8")
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    said = "1 of them from before: their values and bounds are taken on trust from runs.jsonl"
+    said = "1 of them from an earlier run (values and bounds read from runs.jsonl, not checked again)"
     assert said in again.stderr

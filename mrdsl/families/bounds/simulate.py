@@ -37,7 +37,7 @@ def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[Bou
     """
     if settings.what_if.lose is not None:
         message = "machines cannot go here: a bounds spec says how many slots there are, not on which machines"
-        raise MrdslError([error("wrong-option", message, spec.span, "leave out --lose")])
+        raise MrdslError([error("wrong-option", message, spec.span, "remove `--fail-machines`")])
     scenario = scenario_of(spec, plan, settings)
     facts: BoundsFacts = spec.facts
     refused = [*check_burst(facts.classes, settings.what_if, spec.span), *_refused(facts, scenario)]

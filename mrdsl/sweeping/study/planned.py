@@ -83,13 +83,13 @@ def _is_of_plans(name: str) -> bool:
 def _no_column(part: Pivot | Profile, key: str, known: Sequence[str], text: TomlText) -> Diagnostic:
     name = getattr(part, key)
     hint = did_you_mean(name, known, "columns: ")
-    return error("bad-study-file", f"the runs have no column `{name}`", text.value((*part.path, key)), hint)
+    return error("bad-study-file", f"unknown column `{name}`", text.value((*part.path, key)), hint)
 
 
 def _unknown_method(pivot: Pivot, known: Sequence[str], text: TomlText) -> Iterator[Diagnostic]:
     if pivot.above and pivot.above not in known:
         hint = did_you_mean(pivot.above, known, "methods: ")
-        message = f"no method is called `{pivot.above}`"
+        message = f"unknown method `{pivot.above}`"
         yield error("bad-study-file", message, text.value((*pivot.path, "above")), hint)
 
 
@@ -160,8 +160,8 @@ class _Planner:
             for one, files in found
         )  # fmt: skip
         if total > budgets.STUDY_RUNS:
-            message = f"these are {total:,} runs, more than the {budgets.STUDY_RUNS:,} that one study has"
-            self._report("too-many-runs", found[0][0].path, message, "divide them among several studies", key=True)
+            message = f"the study has {total:,} runs, more than the limit of {budgets.STUDY_RUNS:,}"
+            self._report("too-many-runs", found[0][0].path, message, "split it into several studies", key=True)
             self._end()
 
     def _files(self, design: Design) -> list[tuple[str, Path]]:
@@ -181,11 +181,11 @@ class _Planner:
             real = path.resolve()
             inside = self.outside or real.is_relative_to(self.folder.resolve())
         except (OSError, ValueError, RuntimeError):
-            self._report("missing-file", place, f"`{shown_name(written)}` can be no file's name", "name a spec")
+            self._report("missing-file", place, f"`{shown_name(written)}` is not a valid file name", "name a spec")
             return
         if not inside:
             message = f"`{shown_name(written)}` lies outside the study's folder"
-            self._report("file-outside", place, message, "move it beside the study, or allow it with `--allow-outside`")
+            self._report("file-outside", place, message, "move it into the study's folder, or pass `--allow-outside`")
             return
         pattern = path.name if any(sign in path.name for sign in PATTERN) else ""
         around = path.parent if pattern else path
@@ -193,12 +193,16 @@ class _Planner:
         if problem == FOLDER:
             inner = self._of_folder(around, pattern)
             if not inner:
-                what = f"no file fits `{shown_name(written)}`" if pattern else f"`{shown_name(written)}` holds no spec"
+                what = (
+                    f"no file matches `{shown_name(written)}`"
+                    if pattern
+                    else f"`{shown_name(written)}` contains no spec"
+                )
                 self._report("missing-file", place, what, f"specs end in {ENDING}")
             yield from ((self._name(each), each) for each in inner)
         elif problem or pattern:
             near = did_you_mean(path.name, [each.name for each in self._of_folder(path.parent, "")], "specs there: ")
-            message = f"`{shown_name(written)}` cannot be read: {problem or 'its folder is none'}"
+            message = f"`{shown_name(written)}` cannot be read: {problem or 'its folder does not exist'}"
             self._report("missing-file", place, message, near or f"looked in {path.parent}")
         else:
             yield self._name(path), path

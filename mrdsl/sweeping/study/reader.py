@@ -54,8 +54,8 @@ def study_of(text: str, name: str) -> Study:
     try:
         toml = read_toml(text, name)
     except TomlError as mistake:
-        hint = "strings stand in quotes, runs under `[[runs]]`: docs/reference/study-file.md has a whole file"
-        raise MrdslError([error("bad-study-file", f"this is no TOML: {mistake}", mistake.span, hint)]) from None
+        hint = "put strings in quotes and runs under `[[runs]]`; docs/reference/study-file.md has an example"
+        raise MrdslError([error("bad-study-file", f"invalid TOML: {mistake}", mistake.span, hint)]) from None
     return _Reader(toml).study()
 
 
@@ -81,7 +81,7 @@ class _Reader:
         )
         designs = found.get("runs", ())
         if not designs and not self.mistakes:
-            self._wrong((), "nothing is to be run", 'write `[[runs]]`, and under it `specs = ["night.mrspec"]`')
+            self._wrong((), "the study has no runs", 'write `[[runs]]`, and under it `specs = ["night.mrspec"]`')
         parts = (*found.get("tables", ()), *found.get("profiles", ()))
         for part in parts:
             self._known_runs(part, [design.name for design in designs if design.name])
@@ -95,7 +95,7 @@ class _Reader:
     def _known_runs(self, part: Pivot | Profile, names: Sequence[str]) -> None:
         if part.runs and part.runs not in names:
             hint = did_you_mean(part.runs, names, "runs: ") or "give `[[runs]]` a `name`"
-            self._wrong((*part.path, "runs"), f"no runs are called `{part.runs}`", hint)
+            self._wrong((*part.path, "runs"), f"unknown runs `{part.runs}`", hint)
 
     def _one_meaning(self, designs: Sequence[Design]) -> None:
         """A method's name stands for the same method in all runs."""
@@ -103,14 +103,14 @@ class _Reader:
         for design in designs:
             for method in design.methods:
                 if replace(known.setdefault(method.label, method), name="") != replace(method, name=""):
-                    hint = 'give one of them a name of its own: `{ solver = "highs", name = "..." }`'
-                    self._wrong((*design.path, "methods"), f"two methods are called `{method.label}`", hint)
+                    hint = 'give one of them another name: `{ solver = "highs", name = "..." }`'
+                    self._wrong((*design.path, "methods"), f"two methods have the name `{method.label}`", hint)
         named: dict[str, tuple[str, Limits]] = {}
         for who, name in names_of(designs).items():
             if named.setdefault(name, who) != who:
                 place = next(each.path for each in designs if who[0] in [method.label for method in each.methods])
-                hint = "one has it by its limits, in brackets; give the other a name without them"
-                self._wrong((*place, "methods"), f"two methods are called `{name}`", hint)
+                hint = "one gets this name from its limits; give the other another name"
+                self._wrong((*place, "methods"), f"two methods have the name `{name}`", hint)
 
     def _wrong(self, path: Path, message: str, hint: str, *, key: bool = False) -> None:
         place = self.toml.key(path) if key else self.toml.value(path)
@@ -120,14 +120,14 @@ class _Reader:
         """The values of a table by its keys; those that are wrong are left out, and told."""
         if not isinstance(value, Mapping):
             keys = ", ".join(f"`{key}`" for key in known)
-            self._wrong(path, f"`{_name(path)}` is no table", f"write a table with some of {keys}")
+            self._wrong(path, f"`{_name(path)}` must be a table", f"write a table with some of {keys}")
             return {}
         found = {}
         for key, inner in value.items():
             here = (*path, key)
             if key not in known:
                 where = f" in `{_name(path)}`" if path else ""
-                message = f"`{shortened(key)}` is no key{where}"
+                message = f"unknown key `{shortened(key)}`{where}"
                 self._wrong(here, message, did_you_mean(key, known, "keys: "), key=True)
                 continue
             read = known[key](here, inner)
@@ -137,7 +137,7 @@ class _Reader:
 
     def _several(self, path: Path, value: Any, read: Callable[[Path, Any], T | None]) -> tuple[T, ...]:
         if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
-            self._wrong(path, f"`{_name(path)}` is no list of tables", f"write `[[{path[-1]}]]`", key=True)
+            self._wrong(path, f"`{_name(path)}` must be a list of tables", f"write `[[{path[-1]}]]`", key=True)
             return ()
         found = (read((*path, number), each) for number, each in enumerate(value))
         return tuple(each for each in found if each is not None)
@@ -169,7 +169,7 @@ class _Reader:
         if isinstance(value, str) and is_printable(value.replace("\n", "")) and value.strip():
             return value.strip()
         hint = 'write `"..."`' if isinstance(path[-1], int) else f'write `{path[-1]} = "..."`'
-        self._wrong(path, f"`{_name(path)}` is {_shown(value)}, no text", hint)
+        self._wrong(path, f"`{_name(path)}` must be text, got {_shown(value)}", hint)
         return None
 
     def _texts(self, path: Path, value: Any) -> tuple[str, ...] | None:
@@ -185,21 +185,21 @@ class _Reader:
         for number, each in enumerate(found):
             if each not in STATISTICS:
                 place = (*path, number) if isinstance(value, list) else path
-                hint = did_you_mean(each, STATISTICS, "there are: ")
-                self._wrong(place, f"`{shortened(each)}` is no statistic", hint)
+                hint = did_you_mean(each, STATISTICS, "known statistics: ")
+                self._wrong(place, f"unknown statistic `{shortened(each)}`", hint)
         return found or None
 
     def _yes(self, path: Path, value: Any) -> bool | None:
         if isinstance(value, bool):
             return value
-        self._wrong(path, f"`{_name(path)}` is {_shown(value)}, not true or false", f"write `{path[-1]} = true`")
+        self._wrong(path, f"`{_name(path)}` must be true or false, got {_shown(value)}", f"write `{path[-1]} = true`")
         return None
 
     def _methods(self, path: Path, value: Any) -> tuple[Method, ...] | None:
         listed = value if isinstance(value, list) else [value]
         at = [(*path, number) if isinstance(value, list) else path for number in range(len(listed))]
         if not listed:
-            self._wrong(path, "`methods` is empty", 'write `methods = ["highs", "direct"]`, or leave it out')
+            self._wrong(path, "`methods` is empty", 'write `methods = ["highs", "direct"]`, or remove it')
         found = [self._method(place, each) for place, each in zip(at, listed, strict=True)]
         methods = tuple(each for each in found if each is not None)
         for place, each in zip(at, found, strict=True):
@@ -208,8 +208,8 @@ class _Reader:
         labels = [each.label for each in methods]
         for number, label in enumerate(labels):
             if label in labels[:number]:
-                hint = 'give one of them a name of its own: `{ solver = "highs", name = "..." }`'
-                self._wrong(at[number], f"two methods are called `{label}`", hint)
+                hint = 'give one of them another name: `{ solver = "highs", name = "..." }`'
+                self._wrong(at[number], f"two methods have the name `{label}`", hint)
         return methods or None
 
     def _method(self, path: Path, value: Any) -> Method | None:
@@ -218,7 +218,7 @@ class _Reader:
             return None if solver is None else Method(solver)
         if not isinstance(value, Mapping):
             hint = 'write `"highs"`, or `{ solver = "highs", formulation = "P2", relax = true, name = "..." }`'
-            self._wrong(path, f"a method is {_shown(value)}", hint)
+            self._wrong(path, f"a method must be text or a table, got {_shown(value)}", hint)
             return None
         words, yes = (
             dict.fromkeys(("formulation", "name"), self._words),
@@ -229,19 +229,19 @@ class _Reader:
     def _no_word(self, path: Path, method: Method) -> None:
         """A method's name is none of those that ``above`` has a meaning of its own for."""
         if method.label in (BEST, BOUND):
-            message = f"`{method.label}` is no name for a method: `above` means something else by it"
+            message = f"a method cannot have the name `{method.label}`, which has a meaning in `above`"
             self._wrong(path, message, 'give it another name: `{ solver = "highs", name = "..." }`')
 
     def _solver(self, path: Path, value: Any) -> str | None:
         if isinstance(value, str) and METHOD_NAME.fullmatch(value):
             return value
-        self._wrong(path, f"{_shown(value)} is no name of a solver", METHOD_NAME_RULE)
+        self._wrong(path, f"the name of a solver must be text, got {_shown(value)}", METHOD_NAME_RULE)
         return None
 
     def _params(self, path: Path, value: Any) -> tuple[Axis, ...] | None:
         if not isinstance(value, Mapping):
             hint = 'write `params = { scale = [1, 2], deadline = "10 min:20 min:5 min" }`'
-            self._wrong(path, f"`params` is {_shown(value)}, no table", hint)
+            self._wrong(path, f"`params` must be a table, got {_shown(value)}", hint)
             return None
         found = [self._axis((*path, name), name, given) for name, given in value.items()]
         return tuple(axis for axis in found if axis is not None)
@@ -249,8 +249,8 @@ class _Reader:
     def _axis(self, path: Path, name: str, given: Any) -> Axis | None:
         listed = given if isinstance(given, list) else [given]
         if not listed or not all(_is_plain(each) for each in listed):
-            hint = 'write numbers or texts, as behind `-D`: `[1, 2]`, `["10 min", "20 min"]`, `"0.8:1.4:0.1"`'
-            self._wrong(path, f"`{shortened(name)}` has no values, or some that are no number and no text", hint)
+            hint = 'write numbers or texts, as for `-D`: `[1, 2]`, `["10 min", "20 min"]`, `"0.8:1.4:0.1"`'
+            self._wrong(path, f"the values of `{shortened(name)}` must be numbers or texts, at least one", hint)
             return None
         texts = [each if isinstance(each, str) else repr(each) for each in listed]
         try:
@@ -271,7 +271,7 @@ class _Reader:
                 raise ValueError
         except (MrdslError, ValueError):
             hint = 'write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
-            self._wrong(path, f"`seeds` is {_shown(value)}", hint)
+            self._wrong(path, f"`seeds` must list whole numbers, got {_shown(value)}", hint)
             return None
         return seeds
 
@@ -279,7 +279,7 @@ class _Reader:
         listed = value if isinstance(value, list) else [value]
         at = [(*path, number) if isinstance(value, list) else path for number in range(len(listed))]
         if not listed:
-            self._wrong(path, "`limits` is empty", 'write `limits = { time = "10 s" }`, or leave it out')
+            self._wrong(path, "`limits` is empty", 'write `limits = { time = "10 s" }`, or remove it')
         known = {name: self._limit(name, item) for name, item in LIMITS.items()}
         found = [Limits(**self._table(place, each, known)) for place, each in zip(at, listed, strict=True)]
         return tuple(dict.fromkeys(found)) or None
@@ -299,7 +299,7 @@ class _Reader:
                     return None
             mistake = python_number_mistake(name, item, number)
             if mistake is not None or isinstance(value, bool):
-                message = mistake.message if mistake is not None else f"`{name}` is {_shown(value)}"
+                message = mistake.message if mistake is not None else f"invalid value for `{name}`: {_shown(value)}"
                 self._wrong(path, message, f"write `{example}`")
                 return None
             return int(number) if item.whole else float(number)
@@ -324,7 +324,7 @@ class _Reader:
         if above_bound and (found["value"] != GOAL or "share_of" in found):
             what = "a share" if "share_of" in found else f"`{found['value']}`"
             hint = 'write `value = "value"` without `share_of`, or `above = "best"`'
-            self._wrong((*path, "above"), f"bounds are of the goal's value, {what} is not above one", hint)
+            self._wrong((*path, "above"), f"a bound applies to the objective, not to {what}", hint)
         return Pivot(**found, path=path) if "value" in found else None
 
     def _profile(self, path: Path, value: Any) -> Profile | None:

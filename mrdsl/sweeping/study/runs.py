@@ -107,7 +107,7 @@ class StudyRun:
         from mrdsl.language.loading import load_file
 
         if Sources.of(self.sources.files) != self.sources:
-            return self.lost("the spec, or a file that it reads, has changed since the study began")
+            return self.lost("the spec or one of its input files changed since the study began")
         try:
             with watched(None):
                 loaded = load_file(self.file, self.params, seed=self.seed, outside=self.outside)

@@ -133,7 +133,7 @@ def run_study(
 def _refused_outputs(way: Way, inputs: Sequence[Path], own: Sequence[Path]) -> list[Diagnostic]:
     """Outputs that the runs read, that are the study's own files, or that are there already."""
     taken = [
-        error("wrong-option", f"`{path}` is a file of the study's own folder", None, "write to another name")
+        error("wrong-option", f"`{path}` is in the study's folder", None, "choose another file name")
         for path in way.outputs
         if any(same_output(path, each) for each in own)
     ]
@@ -217,7 +217,7 @@ def _summed_up(study: Study, rows: Rows, kept: StudyFolder, way: Way, done: Stud
         warning(
             "contradicted-bound",
             f"run {one['run']}, {one['method']}: {one['value']:g} is better than {other['bound']:g}, which run "
-            f"{other['run']}, {other['method']}, says cannot be passed",
+            f"{other['run']}, {other['method']}, claims to be the best possible",
             study.text.key(("runs",)),
             "one of the two is wrong: solve the spec with a third method, and report it",
         )
@@ -242,19 +242,19 @@ def tables_in(folder: Path) -> tuple[Table, ...]:
     """What the runs of a study said together. Raises MrdslError ``unreadable-file`` for any other folder."""
     named = _json(folder / MANIFEST).get("tables")
     if not isinstance(named, list):
-        raise _unreadable(folder / MANIFEST, "it is no manifest of a study")
+        raise _unreadable(folder / MANIFEST, "it is not the manifest of a study")
     return tuple(_table(folder, each) for each in named)
 
 
 def _table(folder: Path, entry: Any) -> Table:
     title, name = (entry.get(key) if isinstance(entry, dict) else None for key in ("title", "file"))
     if not isinstance(title, str) or not isinstance(name, str) or Path(name).name != name:
-        raise _unreadable(folder / MANIFEST, "it names a table without a title, or a file that is not beside it")
+        raise _unreadable(folder / MANIFEST, "it names a table without a title, or a file outside its folder")
     path = folder / name
     try:
         heads, *rows = (row for _, row in csv_rows(io.StringIO(_text(path), newline="")))
     except ValueError:
-        raise _unreadable(path, "it is no table") from None
+        raise _unreadable(path, "it is not a table") from None
     if any(len(row) != len(heads) for row in rows):
         raise _unreadable(path, "its rows differ in length")
     return Table(title, tuple(heads), [tuple(_cell(cell) for cell in row) for row in rows])
@@ -273,7 +273,7 @@ def _json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise _unreadable(path, "it is no JSON object")
+        raise _unreadable(path, "it is not a JSON object")
     return found
 
 
@@ -288,5 +288,5 @@ def _text(path: Path) -> str:
 
 
 def _unreadable(path: Path, problem: str) -> MrdslError:
-    hint = "a study's folder has a manifest.json; give the study's file to run it"
+    hint = "a study folder has a manifest.json; pass the study file to run it"
     return MrdslError([error("unreadable-file", f"`{path}` cannot be read: {problem}", None, hint)])

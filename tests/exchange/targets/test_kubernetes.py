@@ -109,7 +109,7 @@ def test_parts_of_a_core_are_asked_for_as_such() -> None:
 def test_where_it_comes_from_stands_in_comments_and_annotations(application: dict[str, Any]) -> None:
     text = exported(STAGES, "kubernetes").files["sparkapplication-queries.yaml"]
     assert text.startswith("# spec: ")
-    assert "# not in it: the driver" in text
+    assert "# not exported: the driver" in text
     assert application["metadata"]["annotations"]["mrdsl/plan"] in text.split("apiVersion")[0]
 
 

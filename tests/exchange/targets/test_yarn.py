@@ -99,7 +99,7 @@ def test_without_sizes_the_queues_have_shares_and_the_files_say_so() -> None:
     )
     assert set(made.files) == {"capacity-scheduler.xml", "fair-scheduler.xml", "mapred-clicks.xml"}
     assert any("what a task takes" in note for note in made.notes)
-    assert "not in it: what a task takes of a machine" in made.files["fair-scheduler.xml"]
+    assert "not exported: what a task takes of a machine" in made.files["fair-scheduler.xml"]
     (layer,) = read_fair_scheduler(made.files["fair-scheduler.xml"])
     assert layer.children[0].memory is None
 

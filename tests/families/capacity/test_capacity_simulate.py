@@ -262,7 +262,7 @@ def test_what_the_command_asks_for_is_said() -> None:
             "5%",
             "--stragglers",
             "2%:4",
-            "--lose",
+            "--fail-machines",
             "1",
         ],
     )
@@ -282,8 +282,8 @@ def test_more_work_than_slots_and_no_machine_left_are_told_before_the_run() -> N
         mrdsl.simulate(spec_of(PLAIN), runs=1, jobs=2, what_if=WhatIf(lose=1000))
     (told,) = refused.value.diagnostics
     assert "1000 machines go for good" in told.message
-    assert told.place == "--lose"
-    assert told.hint.startswith("write --lose ")
+    assert told.place == "--fail-machines"
+    assert told.hint.startswith("write --fail-machines ")
 
 
 SPARES_NONE = MAPS.format(4, 10, "jobs = 1..1, deadline = 30 min, penalty = 1 USD")
@@ -293,7 +293,8 @@ def test_where_no_machine_is_to_spare_the_words_of_whoever_said_so_are_told() ->
     with pytest.raises(mrdsl.MrdslError) as refused:
         mrdsl.simulate(spec_of(SPARES_NONE), runs=1, jobs=2, lose=1)
     (told,) = refused.value.diagnostics
-    assert (told.place, told.hint) == ("--lose", "leave out --lose: the class has no machine to spare")
+    assert told.place == "--fail-machines"
+    assert told.hint == "leave out --fail-machines: the class has no machine to spare"
     with pytest.raises(mrdsl.MrdslError) as refused:
         mrdsl.simulate(spec_of(SPARES_NONE, "losses { machines = 1 }"), runs=1, jobs=2)
     (told,) = refused.value.diagnostics

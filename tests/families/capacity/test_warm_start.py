@@ -149,20 +149,20 @@ def no_plan() -> Result:
 @pytest.mark.parametrize(
     ("start", "words"),
     [
-        (other_classes, "nothing of it is in this spec"),
+        (other_classes, "none of its classes or VMs are in this spec"),
         (one_class, "it breaks a bound of this spec"),
         (no_plan, "it has no plan"),
     ],
 )
 def test_a_start_that_does_not_fit_is_told_and_changes_nothing(start: Any, words: str) -> None:
     cold, warm = mrdsl.solve(hour()), mrdsl.solve(hour(), start=start())
-    assert told(warm) == [f"the plan to start from is not used: {words}"]
+    assert told(warm) == [f"the starting plan was not used: {words}"]
     assert (warm.value, warm.termination, warm.bound) == (cold.value, cold.termination, cold.bound)
 
 
 def test_a_plan_of_another_family_is_told() -> None:
     start = replace(mrdsl.solve(hour()), problem="joint")
-    assert told(mrdsl.solve(hour(), start=start)) == ["the plan to start from is not used: it is a joint plan"]
+    assert told(mrdsl.solve(hour(), start=start)) == ["the starting plan was not used: it is a joint plan"]
 
 
 @pytest.mark.parametrize("how", [{"solver": "direct"}, {"relax": True, "solver": "highs"}])

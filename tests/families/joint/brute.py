@@ -19,7 +19,7 @@ Options = dict[int, float]
 
 
 def brute_force(spec: Spec, most_vms: int = 12) -> float | None:
-    """The least cost, None where no plan keeps the least demand."""
+    """The least cost, None where no plan meets the least demand."""
     cluster = spec.facts.cluster
     each = vms_of_whole_slots if spec.facts.whole == "slots" else vms_of_one_job
     classes = [class_options(one, cluster, most_vms, each(one)) for one in spec.facts.classes]
