@@ -125,7 +125,7 @@ def test_two_conflicts_at_once() -> None:
     changes = {change.line: change.value for change in found.repair.changes}
     assert mrdsl.solve(moved(spec, changes), "highs").plan is not None
     assert "no single change" in as_diagnostic(spec, found).hint
-    assert any("Another conflict" in part for part in as_tables(spec, found) if isinstance(part, str))
+    assert any("another conflict" in part for part in as_tables(spec, found) if isinstance(part, str))
 
 
 def test_no_time_is_no_answer() -> None:

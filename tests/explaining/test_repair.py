@@ -259,7 +259,7 @@ def test_every_dag_that_is_impossible_is_in_the_repair() -> None:
     assert all(value >= least - 1e-8 for value, least in zip(changes.values(), (6.0, 3.0), strict=True))
     assert {change.line.label for change in found.alone} == set(changes)
     told = [part for part in as_tables(spec, found) if not isinstance(part, str)]
-    assert any("all others given up" in table.columns[2] for table in told if len(table.columns) > 2)
+    assert any("all others dropped" in table.columns[2] for table in told if len(table.columns) > 2)
 
 
 BOUNDS = """problem bounds "two deadlines too early"

@@ -133,7 +133,7 @@ def test_a_spec_without_a_plan_says_what_excludes_what() -> None:
     whole, result = report(spec, How(seconds=20.0), COMMAND)
     assert result.plan is None
     assert whole.decision == "No plan meets all constraints."
-    assert any("exclude each other" in part.title for part in parts(whole, "Why") if isinstance(part, Table))
+    assert any("Conflicting" in part.title for part in parts(whole, "Why") if isinstance(part, Table))
 
 
 def test_markdown_shows_names_as_they_are(capacity: Report) -> None:
