@@ -18,9 +18,9 @@ import mrdsl
 from mrdsl.core.csv_text import csv_text
 from mrdsl.core.result import Table
 from mrdsl.core.writer import write_text
-from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts
 from mrdsl.families.hybrid.plan import HybridPlan
+from mrdsl.families.hybrid.workload import control_of
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.spec import Spec
 from studies.hybrid_clouds import AXES, BETWEEN, Regime, drawn_specs, grid, spec_of

@@ -11,8 +11,7 @@ from mrdsl.core.diagnostics import Diagnostic, Related, error
 from mrdsl.core.kept_values import kept
 from mrdsl.core.source import Span
 from mrdsl.exchange.mistakes import FormatError
-from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
-from mrdsl.families.deadline.workflows import imported
+from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task, imported
 from mrdsl.spec.columns import Columns, column, parts_of
 from mrdsl.spec.spec import Spec, asked_of
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Family, GoalKind, Promise
-from mrdsl.core.lazy import lazily
+from mrdsl.contracts.family import Family, GoalKind, Promise, hooks_in
 from mrdsl.families.hybrid.checks import check
 from mrdsl.families.hybrid.facts import HybridFacts
 
-hook = lazily(__name__)
 FAMILY = Family(
     name="hybrid",
     summary="a private cloud that queues, outsources or rejects tasks as they come, at the least average cost",
@@ -17,12 +15,5 @@ FAMILY = Family(
     method="controller",
     promises=(Promise("queues.delay", 1),),
     check=check,
-    choose=hook("verify", "choose"),
-    report=hook("report", "report"),
-    verify=hook("verify", "verify"),
-    measure=hook("verify", "measure"),
-    why=hook("why", "why"),
-    simulate=hook("simulate", "simulate"),
-    plans=hook("simulate", "plans"),
-    operated=hook("operated", "operated"),
+    **hooks_in(__name__, choose="verify", why="explain", simulate="simulate", plans="simulate"),
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.families.bounds import estimates, formulas
+from mrdsl.families.bounds import estimates, methods
 from mrdsl.families.bounds.verify import verify
 
 CLASSES = """
@@ -63,15 +63,15 @@ def shorter_waves(found: Any) -> Any:
 
 
 DEFECTS = {
-    "half the map work": changed(formulas, "estimates_of", halved_work),
-    "shorter waves": changed(formulas, "estimates_of", shorter_waves),
-    "slots that no job has": changed(formulas, "slots_of_one_job", lambda slots: (slots[0] * 2.0, slots[1])),
-    "fewer slots than asked for": changed(formulas, "least_slots", lambda slots: (slots[0] * 0.9, slots[1])),
-    "upper estimates that bound nothing": changed(formulas, "upper_is_bound", lambda flags: ~flags),
+    "half the map work": changed(methods, "estimates_of", halved_work),
+    "shorter waves": changed(methods, "estimates_of", shorter_waves),
+    "slots that no job has": changed(methods, "slots_of_one_job", lambda slots: (slots[0] * 2.0, slots[1])),
+    "fewer slots than asked for": changed(methods, "least_slots", lambda slots: (slots[0] * 0.9, slots[1])),
+    "upper estimates that bound nothing": changed(methods, "upper_is_bound", lambda flags: ~flags),
     "no more data": changed(estimates, "growth_of", lambda growth: np.ones_like(growth)),
     "more of the slots": changed(estimates, "shares_of", lambda shares: shares * 0.8),
     "bounds of two jobs": changed(
-        formulas, "two_jobs_of", lambda two: two and replace(two, last_lower=two.last_lower * 0.9)
+        methods, "two_jobs_of", lambda two: two and replace(two, last_lower=two.last_lower * 0.9)
     ),
 }
 APPLIES = {

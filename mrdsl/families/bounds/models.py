@@ -1,0 +1,86 @@
+"""`minimize slots` as a Pyomo model: what the closed form is checked against, and what takes other constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+from pyomo.environ import ConcreteModel, Constraint, Expression, Objective, Set, Var, value
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.families.bounds.checks import minimizes_slots
+from mrdsl.families.bounds.estimates import estimates_of, guaranteed
+from mrdsl.families.bounds.facts import BoundsFacts
+from mrdsl.families.bounds.methods import plan_on
+from mrdsl.families.bounds.plan import BoundsPlan
+from mrdsl.formulas.completion_constraints import completion, ratio
+from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.spec import Spec
+
+LEAST = 1.0
+"""No job does with fewer slots than this where it has tasks: the estimates mean nothing below."""
+
+
+def build(spec: Spec, relax: bool) -> ConcreteModel:
+    """Slots of one job per class, between the work that must be done by the deadline and the tasks there are."""
+    if not minimizes_slots(spec):
+        raise MrdslError(
+            [
+                error(
+                    "unknown-formulation",
+                    "an estimate has nothing to choose: there is no model of it",
+                    spec.goal.span if spec.goal else spec.span,
+                    "take --solver formulas, or ask minimize slots",
+                )
+            ]
+        )
+    facts: BoundsFacts = spec.facts
+    _refuse_whole_waves(facts)
+    estimates = estimates_of(facts)
+    work = guaranteed(facts, estimates)
+    deadline, jobs = column(facts.classes, "deadline"), column(facts.classes, "jobs")
+    tasks = (estimates.profile.map_tasks, estimates.profile.reduce_tasks)
+    model = ConcreteModel(name=spec.title or "slots")
+    model.classes = Set(initialize=range(len(deadline)), ordered=True)
+    model.map_slots = Var(model.classes, bounds=lambda _, i: (LEAST, float(tasks[0][i])))
+    model.reduce_slots = Var(model.classes, bounds=lambda _, i: _reduce_bounds(facts, float(tasks[1][i])))
+    model.completion = Expression(
+        model.classes, rule=lambda m, i: completion(work, i, 1, m.map_slots[i], m.reduce_slots[i])
+    )
+    model.deadline = Constraint(
+        model.classes, rule=lambda m, i: ratio(work, i, 1, m.map_slots[i], m.reduce_slots[i], float(deadline[i]))
+    )
+    model.slots = Objective(
+        expr=sum(float(jobs[i]) * (model.map_slots[i] + model.reduce_slots[i]) for i in model.classes)
+    )
+    names = names_of(facts.classes)
+    model.plan_quantities = {("slots", ""): model.slots.expr} | {
+        ("completion", names[i]): model.completion[i] for i in model.classes
+    }
+    return model
+
+
+def decode(spec: Spec, model: ConcreteModel, relax: bool) -> BoundsPlan:
+    """The plan of the slots that a solver left in the model."""
+    slots = [np.array([value(part[i]) for i in model.classes]) for part in (model.map_slots, model.reduce_slots)]
+    return plan_on(spec, estimates_of(spec.facts), *slots)
+
+
+def _refuse_whole_waves(facts: BoundsFacts) -> None:
+    refusals = [
+        error(
+            "needs-formulation",
+            f"the model `slots` is convex: it cannot count the waves of class {node.name}",
+            node.span_of("guarantee"),
+            "take --solver formulas without subject to, another guarantee, or "
+            "fractional_waves, which may miss the deadline",
+        )
+        for node in facts.classes
+        if node.guarantee == "waves"
+    ]
+    if refusals:
+        raise MrdslError(refusals)
+
+
+def _reduce_bounds(facts: BoundsFacts, tasks: float) -> tuple[float, float]:
+    if tasks == 0.0:
+        return 0.0, 0.0
+    return (tasks, tasks) if facts.sizing == "fixed_reduce" else (LEAST, tasks)

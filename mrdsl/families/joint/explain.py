@@ -1,0 +1,348 @@
+"""Report, explanation and settings of a joint plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mrdsl.contracts.family import ADMIT, GIVE, RUN, SET, Operated, Setting
+from mrdsl.core.charts import BarChart, Chart, Interval, IntervalChart, LineChart, Series, parts_chart
+from mrdsl.core.result import Limits, Result, Table
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
+from mrdsl.core.units import HOUR, show
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.joint.allocation import choices, wanted
+from mrdsl.families.joint.facts import NO, SLOTS, JointFacts, as_planned
+from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
+from mrdsl.families.joint.plan import JointPlan
+from mrdsl.families.joint.quantities import compares_responses
+from mrdsl.families.joint.sizes import Sweep, sweep
+from mrdsl.families.joint.workload import Floats, Workload, parts, workload
+from mrdsl.reporting.report import Shown
+from mrdsl.reporting.text import cell_text
+from mrdsl.spec.spec import Spec
+
+DRAWN = 30
+"""How many classes and services are drawn."""
+
+
+def report(spec: Spec, result: Result) -> Shown:
+    """How many VMs run, and what is turned away; cost, VMs by class and service, responses, periods."""
+    plan = result.plan
+    assert isinstance(plan, JointPlan)
+    return Shown(_decision(spec, plan), tuple(_charts(spec, plan)), _assumptions(spec))
+
+
+def _decision(spec: Spec, plan: JointPlan) -> str:
+    vms = f"{cell_text(float(plan.vms.max()))} of {plan.size:,} VMs"
+    periods = len(plan.vms)
+    when = f"at most {vms} in each of {periods:,} periods" if periods > 1 else vms
+    jobs, requests = plan.classes.rejected.sum(), plan.services.rejected_rate.max(initial=0.0)
+    away = [f"{cell_text(float(round(jobs, 6)))} jobs"] if jobs > 0 else []
+    away += [f"up to {cell_text(float(round(requests, 6)))} requests a second of one service"] if requests > 0 else []
+    turned = f"turn away {' and '.join(away)}" if away else "turn nothing away"
+    return f"Run {when} and {turned}: {show(plan.total, 'money', spec.currency)} in all."
+
+
+def _charts(spec: Spec, plan: JointPlan) -> list[Chart]:
+    money = f"cost [{spec.currency}]"
+    names = (*plan.class_names[:DRAWN], *plan.service_names[:DRAWN])
+    held = (*plan.classes.vms.mean(axis=0)[:DRAWN].tolist(), *plan.services.vms.mean(axis=0)[:DRAWN].tolist())
+    charts: list[Chart] = [
+        parts_chart(
+            "Where the cost comes from",
+            {"operation": float(plan.operation.sum()), "penalties": float(plan.penalties.sum())},
+            money,
+        ),
+        BarChart("VMs by class and service", names, {"VMs": held}, y_label="VMs (mean over periods)", horizontal=True),
+    ]
+    facts: JointFacts = spec.facts
+    promised = [
+        Interval(service.name, {"worst mean response": float(response)}, service.response)
+        for service, response in list(
+            zip(facts.services, plan.services.response.max(axis=0, initial=0.0), strict=True)
+        )[:DRAWN]
+    ]
+    if promised:
+        charts.append(IntervalChart("Responses beside what was promised", "time [s]", tuple(promised), "promised"))
+    charts += _simulated(plan, {one.name: one.deadline for one in facts.classes} if plan.observed else {})
+    if len(plan.vms) > 1:
+        when = list(range(len(plan.vms)))
+        charts += [
+            LineChart("VMs by period", "period", "VMs", (Series("VMs", when, plan.vms.tolist()),), y_zero=True),
+            LineChart(
+                "Cost by period",
+                "period",
+                money,
+                (
+                    Series("operation", when, plan.operation.tolist()),
+                    Series("penalties", when, plan.penalties.tolist()),
+                ),
+                y_zero=True,
+            ),
+        ]
+    return charts
+
+
+def _simulated(plan: JointPlan, deadlines: Mapping[str, float]) -> list[Chart]:
+    rows = tuple(
+        Interval(name, {"mean": seen.mean, "p50": seen.p50, "p95": seen.p95}, deadlines.get(name))
+        for name, seen in list(plan.observed.items())[:DRAWN]
+    )
+    return [IntervalChart("Simulated completions beside deadlines", "time [s]", rows)] if rows else []
+
+
+def _assumptions(spec: Spec) -> tuple[str, ...]:
+    return (
+        "A service's VMs share its requests evenly and answer them one after the other; responses are means.",
+        "Jobs of a class come evenly over a period and run in rounds as long as their deadline.",
+    )
+
+
+def operated(_: Spec, plan: JointPlan) -> Operated:
+    """The settings of a plan."""
+    return Operated(tuple(_settings(plan)))
+
+
+def _settings(plan: JointPlan) -> Iterator[Setting]:
+    several = len(plan.vms) > 1
+    for t, vms in enumerate(plan.vms.tolist()):
+        when = f"period {t}" if several else ""
+        yield Setting(RUN, "VMs", vms, "", when)
+        got = plan.classes
+        for i, name in enumerate(plan.class_names):
+            what = f"class {name}"
+            yield Setting(GIVE, what, float(got.vms[t, i]), "VMs", when)
+            yield Setting(ADMIT, what, float(got.admitted[t, i]), "jobs", when)
+            yield Setting(SET, f"the weight of {what}", float(got.weight[t, i]), "", when)
+        for i, name in enumerate(plan.service_names):
+            yield Setting(GIVE, f"service {name}", float(plan.services.vms[t, i]), "VMs", when)
+            yield Setting(ADMIT, f"service {name}", float(plan.services.rate[t, i]), "requests/s", when)
+
+
+LIMITS = Limits(gap=1e-4, nodes=5_000)
+RELAXED = "nothing: VMs and jobs in fractions"
+
+
+def costs_of_wholeness(spec: Spec, plan: JointPlan) -> Table | None:
+    """The costs of plans in fractions of everything, of whole VMs and jobs at once, and of whole slots on them.
+
+    A class's VMs are its own in each, so that there is no cost of machines beside these. None where the costs are
+    many, where jobs at once are fractions by the spec, and where a model compares response times. The plan's own cost
+    is its own; others are the greedy's, within its bound, and HiGHS's to 1e-4 where there is a ``subject to``.
+    """
+    one_by_one = spec.facts.cluster.concurrency == "fractional" or compares_responses(spec)
+    if one_by_one or not is_quick(plan):
+        return None
+    own = RELAXED if _in_fractions(plan) else plan.whole
+    rows = []
+    for named, wholeness, relax in ((RELAXED, NO, True), (NO, NO, False), (SLOTS, SLOTS, False)):
+        meant = replace(spec, facts=replace(spec.facts, whole=wholeness))
+        found = plan if named == own else _plan(meant, relax)
+        label = f"{named} (this plan)" if named == own else named
+        rows.append((label, *((None,) * 3 if found is None else _figures(found))))
+    unit = spec.currency
+    head = ("whole", "VMs, at most", f"penalties [{unit}]", f"cost [{unit}]")
+    return Table("What is whole, and what it costs", head, rows)
+
+
+def _figures(plan: JointPlan) -> tuple[float, float, float]:
+    return float(plan.vms.max(initial=0.0)), float(plan.penalties.sum()), plan.total
+
+
+def _in_fractions(plan: JointPlan) -> bool:
+    """Whether VMs or jobs at once are fractions, which only a relaxed plan has here."""
+    held = (plan.classes.vms, plan.services.vms, plan.classes.at_once)
+    return not all(np.allclose(each, np.rint(each), rtol=0.0, atol=ROUNDING) for each in held)
+
+
+def _plan(spec: Spec, relax: bool) -> JointPlan | None:
+    if spec.constraints:
+        from mrdsl.families.joint.models.formulations import run_p2
+        from mrdsl.solving.checked_answer import solve_model
+
+        found = run_p2(spec, relax, LIMITS, lambda model, limits=None: solve_model(model, "highs", limits or LIMITS))
+        return found.plan if isinstance(found.plan, JointPlan) else None
+    drafted = greedy_draft(spec, relax)
+    return drafted.plan if isinstance(drafted.plan, JointPlan) else None
+
+
+MOST_PERIODS = 48
+
+
+def why(spec: Spec, result: Result) -> tuple[Table | str, ...]:
+    """Sizes of the cluster that matter; the marginal unit and the worth of one VM more; every class's reason."""
+    if isinstance(result.plan, JointPlan):
+        spec = as_planned(spec, result.plan.whole)
+    work = workload(spec)
+    if not isinstance(result.plan, JointPlan):
+        return (_sizes(spec, work),)
+    hour = spec.facts.cluster.period / HOUR
+    tables: list[Table | str] = [
+        _sizes(spec, work),
+        _one_more(spec, work, result.plan, hour),
+        _reasons(spec, work, result.plan, hour),
+    ]
+    costs = costs_of_wholeness(spec, result.plan)
+    tables += [] if costs is None else [costs]
+    if spec.constraints:
+        tables.append("The comparisons under `subject to` are not part of this explanation: they may hold VMs back.")
+    return tuple(tables)
+
+
+def smallest_feasible(work: Workload) -> int:
+    """The smallest cluster, in whole VMs, that holds the least demand of every period."""
+    return _smallest(work, work.whole_vms(work.low))
+
+
+def smallest_without_rejections(work: Workload) -> int:
+    """The smallest cluster that serves, in whole VMs, whatever is worth its VMs; the rest stays at its least demand."""
+    return _smallest(work, _wanted(work))
+
+
+def _wanted(work: Workload) -> Floats:
+    """VMs of every unit where the cluster is large: all demand, as far as the last VM pays; else the least."""
+    if work.whole:
+        return np.stack([wanted(work, t) for t in range(work.periods)])
+    whole, least = floor(work.need_high), ceiling(work.need_low)
+    last_pays = work.worth * (work.need_high - whole) >= work.vm_cost
+    full = np.where(last_pays, ceiling(work.need_high), np.maximum(whole, least))
+    return np.where(work.worth >= work.vm_cost, full, least)
+
+
+def _smallest(work: Workload, vms: Floats) -> int:
+    """The smallest size whose parts hold ``vms`` (periods, units); parts of a split cluster grow with its size."""
+    from dataclasses import replace
+
+    size = int(vms.sum(axis=1).max())
+    while not all(vms[:, part].sum(axis=1).max() <= held for part, held in parts(replace(work, size=size))):
+        size += 1
+    return size
+
+
+def _sizes(spec: Spec, work: Workload) -> Table:
+    rows: list[tuple[Any, ...]] = [
+        ("smallest cluster that keeps every least demand", smallest_feasible(work)),
+        ("smallest cluster that turns nothing away that is worth its VMs", smallest_without_rejections(work)),
+        ("this cluster", work.size),
+    ]
+    if work.partitioned:
+        names = ("of it for the classes", "of it for the services")
+        rows += [(name, int(held)) for name, (_, held) in zip(names, parts(work), strict=False)]
+    return Table("Sizes of the cluster", ("", "VMs"), rows)
+
+
+def _one_more(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
+    """Per period and part: who is marginal, and by how much one VM more would lower the cost of an hour."""
+    rows = []
+    for part, held in parts(work):
+        gains = _gains(work, part, held) / hour
+        used = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)[:, part].sum(axis=1)
+        for t in range(min(work.periods, MOST_PERIODS)):
+            rows.append(
+                (
+                    str(t),
+                    _name_of(work, part),
+                    float(held),
+                    float(held - used[t]),
+                    _marginal(work, plan, part, t),
+                    float(np.maximum(0.0, gains[t])) + 0.0,
+                )
+            )
+    head = ("period", "part", "VMs", "idle", "marginal", f"one VM more saves [{spec.currency}/h]")
+    return Table("What one VM more is worth", head, rows)
+
+
+def _gains(work: Workload, part: slice, held: float) -> Floats:
+    """What one VM more saves in every period; NaN where whole jobs at once make that too long a sum."""
+    try:
+        return _gain(sweep(work, np.array([held, held + 1.0]), False, part))
+    except ValueError:
+        return np.full(work.periods, np.nan)
+
+
+def _gain(sweep: Sweep) -> Floats:
+    gain: Floats = sweep.total[0] - sweep.total[1]
+    return np.where(np.abs(gain) < ROUNDING * np.abs(sweep.total[0]), 0.0, gain)
+
+
+def _name_of(work: Workload, part: slice) -> str:
+    if part == slice(0, len(work.worth)):
+        return "all"
+    return "classes" if part.start == 0 else "services"
+
+
+def _marginal(work: Workload, plan: JointPlan, part: slice, t: int) -> str:
+    """The unit that the next VM of the part would serve: of those short of VMs the one whose next VM avoids most."""
+    vms = np.concatenate([plan.classes.vms[t], plan.services.vms[t]])[part]
+    if work.whole:
+        return _marginal_jobs(work, part, t, vms)
+    missing = np.minimum(work.need_high[t, part] - vms, 1.0)
+    worth = np.where(missing > ROUNDING, missing * work.worth[part], -np.inf)
+    best = int(np.argmax(worth)) if len(worth) else 0
+    if not len(worth) or worth[best] < work.vm_cost:
+        return "–"
+    return work.names[part][best]
+
+
+def _marginal_jobs(work: Workload, part: slice, t: int, vms: Floats) -> str:
+    """With whole jobs at once: the unit whose next jobs, or next VM, avoid most per VM that they take."""
+    options = choices(work, part, t, float(work.whole_vms(work.high)[t, part].sum()))
+    more = options.vms - vms[options.unit]
+    here = np.maximum.reduceat(np.where(more <= 0.0, options.avoided, -np.inf), options.first)
+    beyond = more > 0.0
+    worth = np.where(beyond, (options.avoided - here[options.unit]) / np.where(beyond, more, 1.0), -np.inf)
+    best = int(np.argmax(worth)) if len(worth) else 0
+    if not len(worth) or worth[best] < work.vm_cost:
+        return "–"
+    return work.names[part][int(options.unit[best])]
+
+
+def _reasons(spec: Spec, work: Workload, plan: JointPlan, hour: float) -> Table:
+    """Every unit: what a VM of it avoids against what it costs, in how many periods it is where, and why."""
+    served = np.concatenate([plan.classes.admitted, plan.services.rate], axis=1)
+    vms = np.concatenate([plan.classes.vms, plan.services.vms], axis=1)
+    full = served >= work.high * (1 - FEASIBILITY)
+    least = vms <= work.whole_vms(work.low)
+    rows = []
+    for u, name in enumerate(work.names):
+        at_least = int((least[:, u] & ~full[:, u]).sum())
+        everything = int(full[:, u].sum())
+        between = work.periods - at_least - everything
+        breakeven = work.vm_cost * work.vms_per_demand[u] / (1.0 if u < work.classes else spec.facts.cluster.period)
+        rows.append(
+            (
+                name,
+                float(work.worth[u] / hour),
+                float(work.vm_cost / hour),
+                float(breakeven),
+                everything,
+                between,
+                at_least,
+                _reason(work, u, at_least, between),
+            )
+        )
+    head = (
+        "class or service",
+        f"a VM avoids [{spec.currency}/h]",
+        f"and costs [{spec.currency}/h]",
+        f"break-even penalty [{spec.currency}]",
+        "periods in full",
+        "in part",
+        "at minimum",
+        "because",
+    )
+    return Table("Classes and services", head, rows)
+
+
+def _reason(work: Workload, unit: int, at_least: int, between: int) -> str:
+    if work.most_worth[unit] < work.vm_cost:
+        return "its penalty is below what its VMs cost"
+    if not at_least and not between:
+        return "there are VMs for all of it"
+    if between:
+        return "VMs run out on it, or its last ones do not pay"
+    return "others avoid more penalty per VM"
