@@ -5,6 +5,13 @@ from __future__ import annotations
 from mrdsl.contracts.family import Family, GoalKind, Promise, hooks_in
 from mrdsl.families.hybrid.checks import check
 from mrdsl.families.hybrid.facts import HybridFacts
+from mrdsl.spec.spec import Spec
+
+
+def choose(_spec: Spec, _relax: bool, _formulation: str | None) -> str:
+    """Return `controller`: `auto` takes the controller."""
+    return "controller"
+
 
 FAMILY = Family(
     name="hybrid",
@@ -15,5 +22,6 @@ FAMILY = Family(
     method="controller",
     promises=(Promise("queues.delay", 1),),
     check=check,
-    **hooks_in(__name__, choose="verify", why="explain", simulate="simulate", plans="simulate"),
+    choose=choose,
+    **hooks_in(__name__, why="explain", simulate="simulate", plans="simulate"),
 )
