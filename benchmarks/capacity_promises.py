@@ -33,10 +33,10 @@ def spec_of(classes, tasks, word="upper"):
 def evaluation(tasks):
     """The evaluation that confirms a plan: of the upper estimate with six slots in ten, as searches leave them."""
     import mrdsl
-    from mrdsl.families.capacity.methods.calibration import Cell, Trials
     from mrdsl.families.capacity.methods.search import Search, runs_of, wanted_of
+    from mrdsl.families.capacity.methods.trials import Cell, Trials
     from mrdsl.families.capacity.simulate import held_of
-    from mrdsl.spec.blocks import Simulation
+    from mrdsl.spec.simulated_plan import Simulation
 
     plan = mrdsl.solve(spec_of(CLASSES, tasks)).plan
     spec = spec_of(CLASSES, tasks, "p95")

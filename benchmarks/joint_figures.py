@@ -1,4 +1,4 @@
-"""Figures of docs/validation/joint.md that no study prints: sizes between its steps, and jobs alone on their VMs.
+"""Figures of docs/families/joint.md that no study prints: sizes between its steps, and jobs alone on their class's VMs.
 
     nice python benchmarks/joint_figures.py
 
@@ -18,7 +18,7 @@ import numpy as np
 
 import mrdsl
 from mrdsl.core.resources import resource
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.joint.workload import workload
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import profile_of

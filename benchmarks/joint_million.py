@@ -19,7 +19,7 @@ import numpy as np
 from mrdsl.families.joint import allocation
 from mrdsl.families.joint.methods.whole import Filled, Search, fill_whole
 from mrdsl.families.joint.workload import Execution, Queues, Workload, ceiling
-from mrdsl.formulas.estimates import SlotLimits
+from mrdsl.formulas.sizing import SlotLimits
 
 
 def instance(units: int) -> Workload:

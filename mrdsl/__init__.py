@@ -125,7 +125,7 @@ def _form(module: str, name: str) -> Callable[[], saving.Form]:
 
 
 def _quantities() -> saving.QuantityReader:
-    from mrdsl.language.items import item_from_text
+    from mrdsl.language.quantities import item_from_text
 
     return item_from_text
 

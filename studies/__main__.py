@@ -13,8 +13,11 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import StoppedError
 from mrdsl.cli.boundary import run as run_command
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
-from mrdsl.core.writer import claimed, overwriting, refuse_folder
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, command_line
+from mrdsl.cli.printing import say
+from mrdsl.core.output_folders import refuse_folder
+from mrdsl.core.writer import claimed, overwriting
 from mrdsl.reporting.chart_files import collected
 from mrdsl.reporting.charts.rendering import require
 from mrdsl.reporting.study_report import study_report

@@ -18,7 +18,7 @@ import numpy as np
 
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.result import Table
-from mrdsl.core.rounding import ceiling
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas import waves
 from mrdsl.formulas.waves import WaveProfile
 from mrdsl.reporting.chart_files import write_chart

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import mrdsl
 from mrdsl.core.charts import LineChart, Series
-from mrdsl.core.csv_text import csv_rows
+from mrdsl.core.csv_rows import csv_rows
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.families.bounds.formulas import plan_of

@@ -19,15 +19,16 @@ from mrdsl.core.units import HOUR
 from mrdsl.core.writer import write_text
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.capacity.instance import instance_of
-from mrdsl.families.capacity.methods.calibration import Cell, Trials
+from mrdsl.families.capacity.methods.trials import Cell, Trials
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import held_of, simulate_plan
 from mrdsl.formulas import mapreduce
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import Settings
 from mrdsl.simulation.statistics import TAIL, share_bounds
-from mrdsl.spec.blocks import GUARANTEES, MapPhase, OnDemand, ReducePhase, ShufflePhase, Simulation, Slots
+from mrdsl.spec.blocks import GUARANTEES, MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import PERCENTILES, Range
+from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Goal, Spec
 from studies.cases import Mapper, one_by_one
 

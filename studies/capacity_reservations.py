@@ -16,13 +16,13 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError, error, has_errors
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, Table
-from mrdsl.core.rounding import ceiling, floor
 from mrdsl.core.units import DAY, HOUR
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.families.capacity.forms import contracts
 from mrdsl.families.capacity.market import ON_DEMAND, Floats
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.formulas.workloads import typical_demand
+from mrdsl.families.capacity.shape import contracts
+from mrdsl.formulas.typical_days import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.blocks import Reserved
 from mrdsl.spec.columns import column

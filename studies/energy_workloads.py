@@ -6,7 +6,7 @@ import mrdsl
 from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Limits, SolutionStatus, Termination
-from mrdsl.core.rounding import FEASIBILITY, PROVEN
+from mrdsl.core.tolerances import FEASIBILITY, PROVEN
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.methods.attempts import Dealt
 from mrdsl.families.energy.methods.steps import report

@@ -18,7 +18,7 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
-from mrdsl.core.rounding import ceiling, floor
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.core.writer import write_text
 
 BUSY = 0.9

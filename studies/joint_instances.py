@@ -1,7 +1,7 @@
 """The instances of Cano et al., section 4.1.1: S1 to S5 and L1 to L5, drawn from the printed ranges.
 
 What the paper does not print is ours: slots per VM in S1 to S5 (its VMs have two cores: 2 and 2), the average
-durations in L1 to L5 (the printed ranges are of the longest), the days themselves (:mod:`mrdsl.formulas.workloads`)
+durations in L1 to L5 (the printed ranges are of the longest), the days themselves (:mod:`mrdsl.formulas.typical_days`)
 and the noise of a prediction (10 %). Deadlines of S1 to S5 are the four printed ones in order; L1 to L5 draw among
 them. The least demand is 80 % of the expected one, for jobs too, which stay fractional here (the paper rounds theirs).
 Table 5a is torn: PUE 1.9, energy 0.0669 and server 2.0615 cents per hour, 2 cores per VM, 4 virtual per physical core

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Table
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.watching import work
 from mrdsl.core.writer import claimed, overwriting
 from mrdsl.reporting.study_folder import StudyFolder

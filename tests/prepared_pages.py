@@ -209,8 +209,8 @@ def _broken_schedule(folder: Path, patch: Patch) -> None:
 
 def _solution(folder: Path, patch: Patch) -> None:
     """The solution file of another program, and the names of an older model."""
+    from mrdsl.planning.model_files import write_model
     from mrdsl.planning.solve_spec import build_model
-    from mrdsl.planning.solver_files import write_model
     from tests.solving.outside import run_outside
 
     spec = mrdsl.load(folder / "nightly.mrspec")

@@ -10,11 +10,13 @@ import pytest
 
 from tests.test_architecture import _imports, _modules
 
+ENTRY = {"capacity": ("verify", "quantities")}
+"""The modules of a family that check and value plans, where there are more than ``verify``."""
 SHARED = ("mrdsl.core", "mrdsl.spec", "mrdsl.checking", "mrdsl.exchange")
 """What anybody may read: the facts as they are written, in specs and files, and the formulas for verification alone."""
-DRAWN = ("mrdsl.formulas.workloads", "mrdsl.simulation.sampling")
+DRAWN = ("mrdsl.formulas.typical_days", "mrdsl.simulation.sampling")
 """What draws numbers from a seed: they are facts that a seed stands for, and another program draws other ones."""
-VALUES = ("facts", "plan", "plan_parts", "packing")
+VALUES = ("facts", "plan", "mixture", "packing", "evidence")
 """Modules whose dataclasses are what is checked; what else stands there is not followed."""
 
 
@@ -39,7 +41,8 @@ REWRITTEN = ("bounds", "capacity", "deadline", "energy", "joint", "makespan", "h
 @pytest.mark.parametrize("family", REWRITTEN)
 def test_verification_imports_no_builder(family: str) -> None:
     known, home = _modules(), f"mrdsl.families.{family}"
-    for name, wanted in _read_by(f"{home}.verify", known):
-        checking = wanted.startswith(f"{home}.verify")
-        values = wanted in {f"{home}.{each}" for each in VALUES}
-        assert wanted.startswith((*SHARED, *DRAWN)) or checking or values, f"{name} imports {wanted}"
+    for module in ENTRY.get(family, ("verify",)):
+        for name, wanted in _read_by(f"{home}.{module}", known):
+            checking = wanted.startswith(f"{home}.verify")
+            values = wanted in {f"{home}.{each}" for each in VALUES}
+            assert wanted.startswith((*SHARED, *DRAWN)) or checking or values, f"{name} imports {wanted}"

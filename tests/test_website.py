@@ -9,11 +9,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {
-    "README.md": "index.md",
-    "docs/tutorials/first.md": "tutorials/first.md",
-    "docs/concepts/families/joint.md": "concepts/families/joint.md",
-}
+PAGES = {"README.md": "index.md", "docs/guide.md": "guide.md", "docs/families/joint.md": "families/joint.md"}
 
 
 def _module(name: str) -> ModuleType:
@@ -31,19 +27,19 @@ links = _module("links")
 @pytest.mark.parametrize(
     ("source", "link", "turned"),
     [
-        ("README.md", "[g](docs/tutorials/first.md)", "[g](tutorials/first.md)"),
-        ("README.md", "[g](docs/tutorials/first.md#a-spec)", "[g](tutorials/first.md#a-spec)"),
-        ("docs/tutorials/first.md", "[r](../../README.md)", "[r](../index.md)"),
-        ("docs/concepts/families/joint.md", "[g](../../tutorials/first.md)", "[g](../../tutorials/first.md)"),
-        ("docs/concepts/families/joint.md", "[m](../../../models/)", "[m](../../gallery/index.md)"),
+        ("README.md", "[g](docs/guide.md)", "[g](guide.md)"),
+        ("README.md", "[g](docs/guide.md#a-spec)", "[g](guide.md#a-spec)"),
+        ("docs/guide.md", "[r](../README.md)", "[r](index.md)"),
+        ("docs/families/joint.md", "[g](../guide.md)", "[g](../guide.md)"),
+        ("docs/families/joint.md", "[m](../../models/)", "[m](../gallery/index.md)"),
         ("README.md", "[m](models/capacity/)", "[m](gallery/index.md)"),
-        ("docs/tutorials/first.md", "[f](../concepts/families/)", "[f](../concepts/families/index.md)"),
+        ("docs/guide.md", "[f](families/)", "[f](families/index.md)"),
         ("README.md", "[l](LICENSE)", "[l](files/LICENSE)"),
-        ("docs/concepts/families/joint.md", "[l](../../../LICENSE)", "[l](../../files/LICENSE)"),
+        ("docs/families/joint.md", "[l](../../LICENSE)", "[l](../files/LICENSE)"),
         ("README.md", "[h](https://example.org/a.md)", "[h](https://example.org/a.md)"),
         ("README.md", "[h](#here)", "[h](#here)"),
         ("README.md", "[n](nowhere.md)", "[n](nowhere.md)"),
-        ("README.md", "```\n[g](docs/tutorials/first.md)\n```\n", "```\n[g](docs/tutorials/first.md)\n```\n"),
+        ("README.md", "```\n[g](docs/guide.md)\n```\n", "```\n[g](docs/guide.md)\n```\n"),
         ("README.md", "![p](docs/batch.svg)", "![p](files/docs/batch.svg)"),
     ],
 )
@@ -53,20 +49,19 @@ def test_links_lead_to_the_site(source: str, link: str, turned: str) -> None:
 
 def test_linked_files_are_copied() -> None:
     copied: set[str] = set()
-    links.turned("[l](../../LICENSE) [n](../../nowhere) [g](first.md)", "docs/tutorials/first.md", PAGES, ROOT, copied)
+    links.turned("[l](../LICENSE) [n](../nowhere) [g](guide.md)", "docs/guide.md", PAGES, ROOT, copied)
     assert copied == {"LICENSE"}
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """A folder such as `how-to/` stands for all its pages; decisions have an index of their own."""
+    """Decisions have an index of their own, families are added by the hook."""
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
-    pages = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")]
-    missing = [
-        page.as_posix()
-        for page in pages
-        if page.parent.name != "decisions"
-        and not any(f" {name}\n" in f"{navigation}\n" for name in (page.as_posix(), f"{page.parent.as_posix()}/"))
+    pages = [
+        path.relative_to(ROOT / "docs").as_posix()
+        for path in (ROOT / "docs").rglob("*.md")
+        if path.parent.name not in ("decisions", "families")
     ]
+    missing = [page for page in pages if f" {page}\n" not in f"{navigation}\n"]
     assert pages
     assert not missing, f"add to `nav` in mkdocs.yml: {missing}"
 
@@ -76,10 +71,7 @@ def test_indexes_name_every_page() -> None:
     for index, folder in (
         ("diagnostics", "grammar/diagnostics"),
         ("decisions", "docs/decisions"),
-        ("how-to", "docs/how-to"),
-        ("concepts/families", "docs/concepts/families"),
-        ("reference/families", "docs/reference/families"),
-        ("validation", "docs/validation"),
+        ("families", "docs/families"),
     ):
         names = [path.name for path in (ROOT / folder).glob("*.md")]
         assert names

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import commands
 import gallery
@@ -26,21 +25,11 @@ PAGES = {
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Fills the lists of the navigation that name a folder, such as `- Families: concepts/families/`."""
-    config.nav = _filled(config.nav, Path(config.docs_dir))
+    """Puts every family's page into the navigation."""
+    folder = Path(config.docs_dir) / "families"
+    pages = [{path.stem: f"families/{path.name}"} for path in sorted(folder.glob("*.md"))]
+    config.nav = [{"Families": ["families/index.md", *pages]} if "Families" in part else part for part in config.nav]
     return config
-
-
-def _filled(nav: list[Any], docs: Path) -> list[Any]:
-    return [{title: _section(part, docs) for title, part in each.items()} for each in nav]
-
-
-def _section(part: Any, docs: Path) -> Any:
-    if isinstance(part, list):
-        return _filled(part, docs)
-    if not part.endswith("/"):
-        return part
-    return [f"{part}index.md", *(f"{part}{path.name}" for path in sorted((docs / part).glob("*.md")))]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -1,4 +1,4 @@
-"""Lists of pages that the repository keeps as folders: diagnostics, decisions, guides, families, validation."""
+"""Lists of pages that the repository keeps as folders: every diagnostic, every decision, every family."""
 
 from __future__ import annotations
 
@@ -6,21 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 DIAGNOSTICS = "grammar/diagnostics"
-FOLDERS = {
-    "how-to": ("How-to guides", "One task per page."),
-    "reference/families": ("Families", "The blocks, items and quantities of each family of problems."),
-    "concepts/families": ("Families", "The model, the methods and the limits of each family of problems."),
-    "validation": ("Validation", "How results are checked, and how they compare with the papers."),
-    "decisions": ("Decisions", "Decisions about the design, each with its context and consequences."),
-}
-"""Folders below `docs` with the title and the first sentence of their list."""
 
 
 def pages(root: Path) -> Iterator[tuple[str, str]]:
-    """All lists."""
+    """The three lists."""
     yield "diagnostics/index.md", _diagnostics(root / DIAGNOSTICS)
-    for folder, (title, about) in FOLDERS.items():
-        yield f"{folder}/index.md", _titles(root / "docs" / folder, title, about)
+    why = _titles(root / "docs" / "decisions", "Decisions", "Why things are as they are.", "[0-9]*.md")
+    yield "decisions/index.md", why
+    asked = _titles(root / "docs" / "families", "Families", "What a spec can ask for: the word after `problem`.")
+    yield "families/index.md", asked
 
 
 def _diagnostics(folder: Path) -> str:
@@ -32,10 +26,10 @@ def _diagnostics(folder: Path) -> str:
     return "\n".join([*lines, ""])
 
 
-def _titles(folder: Path, head: str, about: str) -> str:
+def _titles(folder: Path, head: str, about: str, pattern: str = "*.md") -> str:
     """A list of links to the pages of a folder, by their titles."""
     lines = [f"# {head}", "", about, ""]
-    for path in sorted(folder.glob("*.md")):
+    for path in sorted(folder.glob(pattern)):
         title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
         lines.append(f"- [{title}]({path.name})")
     return "\n".join([*lines, ""])

@@ -14,10 +14,7 @@ FOLDERS = {
     "models": "gallery/index.md",
     "grammar/diagnostics": "diagnostics/index.md",
     "docs/decisions": "decisions/index.md",
-    "docs/how-to": "how-to/index.md",
-    "docs/concepts/families": "concepts/families/index.md",
-    "docs/reference/families": "reference/families/index.md",
-    "docs/validation": "validation/index.md",
+    "docs/families": "families/index.md",
 }
 """Folders of the repository that have a page in the site; what lies in ``models`` has the gallery."""
 

@@ -1,6 +1,7 @@
 """The Python API: what an embedding program calls. Everything that the command line does is here, by the same names."""
 
-from mrdsl.api.files import check_plugin, export, from_table, vm_types
+from mrdsl.api.catalogues import vm_types
+from mrdsl.api.exports import export
 from mrdsl.api.plans import (
     asolve,
     check,
@@ -19,7 +20,9 @@ from mrdsl.api.plans import (
     solve,
     verify,
 )
+from mrdsl.api.plugins import check_plugin
 from mrdsl.api.studies import explain, read, study, sweep, why
+from mrdsl.api.tables import from_table
 
 __all__ = [
     "asolve",

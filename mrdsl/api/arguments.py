@@ -11,7 +11,8 @@ from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from mrdsl.core.diagnostics import MrdslError, error, printable, shortened
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.printable import printable, shortened
 from mrdsl.exchange.arrow import is_arrow
 from mrdsl.families.diagnosis import find_family
 from mrdsl.spec.declared import described

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.api.arguments import checked
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.reading import is_json_object
+from mrdsl.core.regular_files import is_json_object
 from mrdsl.core.result import Limits, Result
 from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.loading import Loaded, load_file, load_text
@@ -49,7 +49,7 @@ def load_plan(path: str | Path) -> Result:
 
     Raises MrdslError where the file is none, and where its plan breaks a promise or is not worth what it says.
     """
-    from mrdsl.planning.verified_plans import open_plan
+    from mrdsl.planning.opening import open_plan
 
     return open_plan(path).require()
 
@@ -61,7 +61,8 @@ def verify(path: str | Path, *, again: bool = False) -> Verified:
     ``again`` makes its runs once more. Raises MrdslError where the file is none, and where there are no
     such runs.
     """
-    from mrdsl.planning.verified_plans import open_plan, read_file, run_again
+    from mrdsl.planning.opening import open_plan, read_file
+    from mrdsl.planning.verified_plans import run_again
     from mrdsl.planning.verified_plans import verify as check
 
     if not again:
@@ -151,7 +152,7 @@ def quantity(text: str, *, currency: str = "") -> float:
     ``currency`` where that is given. Fields with a unit take such texts themselves. Raises MrdslError for any other
     text.
     """
-    from mrdsl.language.items import quantity as run
+    from mrdsl.language.quantities import quantity as run
 
     return run(text, currency=currency)
 
@@ -352,7 +353,7 @@ def report(
     """
     from mrdsl.core.writer import write_text
     from mrdsl.explaining.report import report as run
-    from mrdsl.explaining.sensitivity import How
+    from mrdsl.explaining.what_if import How
     from mrdsl.reporting.written import check_ending, written
     from mrdsl.simulation.settings import Settings
 
@@ -376,7 +377,7 @@ def _spec(loaded: Loaded) -> Spec:
 
 
 def _diagnostics_of_plan(path: str | Path) -> tuple[Diagnostic, ...]:
-    from mrdsl.planning.verified_plans import open_plan
+    from mrdsl.planning.opening import open_plan
 
     try:
         verified = open_plan(path)

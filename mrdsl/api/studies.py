@@ -64,7 +64,8 @@ def sweep(
     ``output`` (.csv, .jsonl, .parquet) gets the table; the same call goes on where an interrupted one stopped.
     ``progress`` is called with the runs that are done, and all. Raises MrdslError as ``mrdsl sweep`` tells it.
     """
-    from mrdsl.sweeping.cells import Setting, axis_of, seeds_of
+    from mrdsl.sweeping.axes import axis_of, seeds_of
+    from mrdsl.sweeping.cells import Setting
     from mrdsl.sweeping.sweep import sweep as run
 
     axes = [axis_of(name, values) for name, values in (over or {}).items()]
@@ -128,7 +129,7 @@ def read(
     nothing is proven; ``gap`` (relative) and ``bound`` (in the goal's unit) are what the solver proved. Raises
     MrdslError for a file that cannot be read, or is of another model.
     """
-    from mrdsl.planning.solver_files import Proof, read_solution
+    from mrdsl.planning.solution_files import Proof, read_solution
 
     proof = Proof(None if names is None else Path(names), gap, bound)
     return read_solution(spec, solution, format, formulation, relax, proof)
@@ -137,6 +138,6 @@ def read(
 @checked
 def explain(code: str) -> str:
     """What a diagnostic's code means, with a bad and a good spec, as Markdown. Raises MrdslError for an unknown one."""
-    from mrdsl.core.resources import page
+    from mrdsl.core.catalogue import page
 
     return page(code)

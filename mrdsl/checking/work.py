@@ -1,96 +1,22 @@
-"""Work and completion times of jobs, and the fewest VMs of one, computed a second time for verification alone."""
+"""Completion times of jobs as a spec describes them, for verification alone.
+
+Source: Malekimajd et al. 2015, equations (1) to (4), each phase on its own: a phase of n tasks on k slots takes
+``n avg / k`` at least, and ``(n avg - 2 max) / k + 2 max`` at most (Propositions 2.4 and 2.5). A row is a class, or a
+class on one VM type; arrays have one element per row. Times in seconds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ROUNDING, ceiling
-from mrdsl.spec.blocks import Stage, any_stages, stages_of
+from mrdsl.checking.dags import Dag, dag_of
 from mrdsl.spec.columns import column
-
-NONE = float("nan")
-
-
-@dataclass(frozen=True)
-class Dag:
-    """Numbers of one job: work in slot-seconds, longest paths of average and of longest tasks [s], width in tasks."""
-
-    work: float = NONE
-    path_avg: float = NONE
-    path_max: float = NONE
-    width: float = NONE
-    age: float = NONE
-
-
-@lru_cache(maxsize=1 << 14)
-def dag_of(stages: tuple[Stage, ...]) -> Dag:
-    """Compute the numbers of one job; NaN without stages."""
-    if not stages:
-        return Dag()
-    work = [stage.tasks * stage.avg for stage in stages]
-    ages = [seconds_run(stage.avg, stage.max) for stage in stages]
-    return Dag(
-        sum(work),
-        _longest(stages, [stage.avg for stage in stages]),
-        _longest(stages, [stage.max for stage in stages]),
-        _width(stages),
-        sum(part * age for part, age in zip(work, ages, strict=True)) / sum(work),
-    )
-
-
-def seconds_run(avg: float, longest: float) -> float:
-    """Compute how long the task in a busy slot has run on average [s]: ``E[X^2] / (2 E[X])``, Ross, section 7.7."""
-    if avg <= 0.0:
-        return 0.0
-    beyond = max(longest - avg, 0.0)
-    return (avg * avg + min(beyond * beyond / 3.0, avg * beyond)) / (2.0 * avg)
-
-
-def _longest(stages: tuple[Stage, ...], lengths: list[float]) -> float:
-    """Compute the longest path, by raising ends until none rises: at most as many rounds as stages."""
-    place = {stage.name: number for number, stage in enumerate(stages)}
-    before = [[place[name] for name in stage.after if name in place] for stage in stages]
-    ends, rising = list(lengths), True
-    for _ in stages:
-        rising = False
-        for number, others in enumerate(before):
-            end = lengths[number] + max((ends[other] for other in others), default=0.0)
-            if end > ends[number]:
-                ends[number], rising = end, True
-        if not rising:
-            break
-    return max(ends)
-
-
-def _width(stages: tuple[Stage, ...]) -> float:
-    """Compute the most tasks that run at once: maximize ``tasks (begun - ended)``, ``begun <= ended`` of stages before.
-
-    The rows are differences of two variables, so that an optimal vertex is whole.
-    """
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
-    place = {stage.name: number for number, stage in enumerate(stages)}
-    count = len(stages)
-    pairs = [(count + number, number) for number in range(count)]  # ended <= begun
-    for number, stage in enumerate(stages):
-        pairs += [(number, count + place[name]) for name in stage.after if name in place]  # begun <= ended before
-    if len(pairs) == count:
-        return float(sum(stage.tasks for stage in stages))
-    rows = np.repeat(np.arange(len(pairs)), 2)
-    columns = np.array(pairs).ravel()
-    signs = np.tile([1.0, -1.0], len(pairs))
-    matrix = coo_array((signs, (rows, columns)), shape=(len(pairs), 2 * count))
-    tasks = np.array([float(stage.tasks) for stage in stages])
-    found = linprog(np.concatenate([-tasks, tasks]), A_ub=matrix.tocsr(), b_ub=np.zeros(len(pairs)), bounds=(0.0, 1.0))
-    return float(round(-found.fun))
-
+from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -257,55 +183,3 @@ def _where(rows: NDArray[np.bool_], values: Sequence[Floats], work: Work) -> Wor
         np.where(rows, value, part) for value, part in zip(values, (work.maps, work.reduces, work.rest), strict=True)
     )
     return Work(maps, reduces, rest, work.path)
-
-
-Two = tuple[float, float]
-
-NEAR = 2000
-"""So many pairs of slots on each side of the middle are tried."""
-
-
-def fewest_vms(work: Two, left: float, most: Two, hosted: Two, whole: bool) -> Iterator[Two]:
-    """Find the pairs of slots that do ``A / map + B / reduce <= left`` on the fewest VMs, one by one.
-
-    Args:
-        work: A and B of one job, in slot-seconds.
-        left: What the deadline leaves to both phases [s].
-        most: The tasks of each kind; at least one slot of a kind that has tasks.
-        hosted: Slots of each kind that one VM hosts.
-        whole: True if slots are whole.
-
-    Yields:
-        Map and reduce slots; of several pairs on equally few VMs each.
-    """
-    if not left > 0.0:
-        return
-    tried = []
-    balanced = sum(np.sqrt(part / host) for part, host in zip(work, hosted, strict=True)) / left
-    for kind in (0, 1):  # one kind is counted, the other one follows
-        least = 1.0 if most[kind] > 0.0 else 0.0
-        around = np.clip(np.sqrt(work[kind] * hosted[kind]) * balanced, least, most[kind])
-        if whole:
-            counted = np.unique(np.clip(np.floor(around) + np.arange(-NEAR, NEAR + 1.0), least, most[kind]))
-        else:
-            counted = np.clip(around * np.linspace(0.5, 1.5, NEAR + 1), least, most[kind])
-        pairs = _completed(counted, work, left, most, kind, whole)
-        tried.append(pairs[:, np.isfinite(pairs).all(axis=0)])
-    pairs = np.concatenate(tried, axis=1)
-    vms = pairs[0] / hosted[0] + pairs[1] / hosted[1]
-    for number in np.flatnonzero(vms <= vms.min(initial=np.inf) * (1.0 + ROUNDING)).tolist():
-        yield float(pairs[0, number]), float(pairs[1, number])
-
-
-def _completed(counted: Floats, work: Two, left: float, most: Two, kind: int, whole: bool) -> Floats:
-    """Give the slots of the other kind that keep the rest of the time; infinite if none do."""
-    own, other = work[kind], work[1 - kind]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        time = left - (own / counted if own > 0.0 else np.zeros_like(counted))
-        late = np.where(time >= -ROUNDING * left, 0.0, np.inf)
-        needed = np.where(time > 0.0, other / time, np.inf) if other > 0.0 else late
-    needed = ceiling(needed) if whole else needed
-    least = 1.0 if most[1 - kind] > 0.0 else 0.0
-    limit = most[1 - kind] * (1.0 + ROUNDING)
-    slots = np.where(needed <= limit, np.minimum(np.maximum(needed, least), most[1 - kind]), np.inf)
-    return np.array([counted, slots] if kind == 0 else [slots, counted])

@@ -62,7 +62,7 @@ class Commands(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from mrdsl.core.diagnostics import did_you_mean
+            from mrdsl.core.suggestions import did_you_mean
 
             ctx.fail(f"there is no command `{args[0]}`; {did_you_mean(args[0], COMMANDS, 'commands: ')}")
         return super().resolve_command(ctx, args)
@@ -81,7 +81,7 @@ def cli(context: click.Context) -> int | None:
     if context.invoked_subcommand is not None:
         return None
     from mrdsl.cli.boundary import WRONG_INPUT
-    from mrdsl.cli.outputs import say
+    from mrdsl.cli.printing import say
 
     say(context.get_help(), err=True)
     return WRONG_INPUT

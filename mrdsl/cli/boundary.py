@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import click
 
-from mrdsl.cli.outputs import OutputLostError, say, take_every_character, write_no_more
+from mrdsl.cli.printing import OutputLostError, say, take_every_character, write_no_more
 from mrdsl.core import ctrl_c
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.reporting.diagnostics import as_json, as_text, colour, plain

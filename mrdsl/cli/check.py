@@ -12,10 +12,11 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import NO_PLAN_EXISTS, PLAN, WRONG_INPUT
-from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, lasting, parameters, specs_below, standard_input
-from mrdsl.cli.outputs import say
+from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, parameters, standard_input
+from mrdsl.cli.printing import say
+from mrdsl.cli.spec_files import lasting, specs_below
 from mrdsl.core.diagnostics import Diagnostic, Severity
-from mrdsl.core.reading import is_json_object
+from mrdsl.core.regular_files import is_json_object
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text, colour, plain
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _loaded(path: Path, values: Mapping[str, Any], outside: bool) -> Loaded:
         text = standard_input()
         if not text.lstrip().startswith("{"):
             return load_text(text, values, name=STANDARD_INPUT_NAME, outside=outside)
-        from mrdsl.planning.verified_plans import open_text
+        from mrdsl.planning.opening import open_text
 
         return Loaded(None, open_text(text, STANDARD_INPUT_NAME).found, {})
     if values or not is_json_object(path):

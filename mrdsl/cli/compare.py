@@ -14,10 +14,11 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import Outputs, say
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.reading import is_json_object
+from mrdsl.core.regular_files import is_json_object
 from mrdsl.core.result import Limits, Result
 
 

@@ -11,7 +11,9 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import load_spec
-from mrdsl.cli.outputs import OutputFile, Outputs, say
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.registry import MODELS, endings, names
 
@@ -36,8 +38,8 @@ from mrdsl.exchange.registry import MODELS, endings, names
 @shared.force
 def compile(formulation: str | None, relax: bool, output: Path, form: str | None, force: bool, **options: Any) -> int:
     """Write the model of the spec in FILE, for any solver."""
+    from mrdsl.planning.model_files import paths_of, write_model
     from mrdsl.planning.solve_spec import compile_model
-    from mrdsl.planning.solver_files import paths_of, write_model
 
     outputs = Outputs({path.name: path for path in paths_of(output, form)}, force)
     outputs.check(options["file"], options["data"])

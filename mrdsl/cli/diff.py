@@ -10,7 +10,8 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, TO_DO
 from mrdsl.cli.compare import Side, names_of, plan_of_side, spec_options
-from mrdsl.cli.outputs import Outputs, say
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
 

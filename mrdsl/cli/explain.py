@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mrdsl.cli.outputs import say
-from mrdsl.core.resources import codes, page
+from mrdsl.cli.printing import say
+from mrdsl.core.catalogue import codes, page
 
 
 @click.command()

@@ -12,9 +12,11 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import Outputs, say, say_file
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say, say_file
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.output_folders import refuse_folder
 from mrdsl.core.output_names import is_standard_output
 from mrdsl.core.result import Limits
 from mrdsl.exchange.registry import TARGETS, names
@@ -63,8 +65,6 @@ def export(
     from mrdsl.solving.interruption import kept
 
     wishes = Wishes(master, named_types(called), cores, memory, fleets)
-    from mrdsl.core.writer import refuse_folder
-
     refuse_folder(output.parent if output.is_file() else output)
     opened = open_input(options["file"], options)
     loaded = opened.loaded

@@ -9,9 +9,11 @@ from pathlib import Path
 import click
 
 from mrdsl.cli.boundary import PLAN, WRONG_INPUT, print_diagnostics
-from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, specs_below
-from mrdsl.cli.outputs import say, say_file
-from mrdsl.core.diagnostics import Span, error
+from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME
+from mrdsl.cli.printing import say, say_file
+from mrdsl.cli.spec_files import specs_below
+from mrdsl.core.diagnostics import error
+from mrdsl.core.source import Span
 from mrdsl.exchange.text import decode
 
 

@@ -1,50 +1,26 @@
-"""Inputs of commands: specs, folders of specs, and saved plans."""
+"""The reading of specs and params."""
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.cli.boundary import print_diagnostics
+from mrdsl.cli.spec_files import lasting
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import MrdslError, Span, error
-from mrdsl.core.reading import UnreadableError, is_json_object, read_bytes
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.regular_files import UnreadableError, is_json_object, read_bytes
+from mrdsl.core.source import Span
+
+STANDARD_INPUT, STANDARD_INPUT_NAME = Path("-"), "<stdin>"
 
 if TYPE_CHECKING:
     from mrdsl.core.result import Result
     from mrdsl.language.loading import Loaded
-
-
-SUFFIX = ".mrspec"
-
-
-def specs_below(files: Iterable[Path]) -> Iterable[Path]:
-    """The files themselves, and for a folder every spec below it, in order."""
-    for path in files:
-        if path.is_dir():
-            yield from sorted(path.rglob(f"*{SUFFIX}"))
-        else:
-            yield path
-
-
-@contextmanager
-def lasting() -> Iterator[None]:
-    """What is made meanwhile lives as long as the process: no garbage is sought in it, now or later."""
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        gc.enable()
-
-
-STANDARD_INPUT, STANDARD_INPUT_NAME = Path("-"), "<stdin>"
 
 
 @dataclass(frozen=True)
@@ -66,7 +42,7 @@ def open_input(file: Path, options: Mapping[str, Any], *, own_seed: bool = False
         return Opened(_load(file, options) if text is None else _load_text(text, options))
     from mrdsl.families.diagnosis import diagnose
     from mrdsl.language.loading import Loaded
-    from mrdsl.planning.verified_plans import open_plan, open_text
+    from mrdsl.planning.opening import open_plan, open_text
 
     refuse_overrides(file, {**options, "seed": None} if own_seed else options)
     verified = open_plan(file) if text is None else open_text(text, STANDARD_INPUT_NAME)

@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.outputs import OutputFile, Outputs, say, say_file
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say, say_file
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import is_standard_output
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.families import KITS, family_names, reference_text, summary
 
 
@@ -62,7 +65,7 @@ def _spec(family: str, output: Path | None, force: bool) -> None:
 
 
 def _plugin(kind: str, name: str | None, output: Path | None, force: bool) -> None:
-    from mrdsl.core.writer import refuse_folder
+    from mrdsl.core.output_folders import refuse_folder
     from mrdsl.extending.kits import kit, write
 
     if name is None:

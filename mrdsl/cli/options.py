@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mrdsl.cli.outputs import OutputFile
+from mrdsl.cli.output_file import OutputFile
 from mrdsl.core import units
-from mrdsl.core.diagnostics import MrdslError, error, shortened
-from mrdsl.spec.declared import LIMITS, SEED, SIMULATION, advice, python_number_mistake
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.printable import shortened
+from mrdsl.spec.declared import advice, python_number_mistake
+from mrdsl.spec.options import LIMITS, SEED, SIMULATION
 from mrdsl.spec.schema import Item
 
 if TYPE_CHECKING:

@@ -1,18 +1,12 @@
-"""Outputs of commands: files to write, tables and JSON to print."""
+"""The files that a command is told to write: one rule for all commands, seen to before the work begins."""
 
 from __future__ import annotations
 
-import codecs
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import TextIOWrapper
 from itertools import combinations
 from pathlib import Path
-from typing import IO, Any
-
-import click
 
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT, same_output
@@ -83,74 +77,3 @@ class Outputs:
             data = content.encode() if isinstance(content, str) else content
             with Together(force=self.force) as files, files.binary(path) as stream:
                 stream.write(data)
-
-
-class OutputFile(click.Path):
-    """A file to write, ``-`` for standard output: that it can be written is found out before the work, not after it."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False, allow_dash=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails where its folder is not there or takes no file."""
-        from mrdsl.core.output_names import STANDARD_OUTPUT, is_standard_output, unwritable
-
-        if not str(value):
-            self.fail("an empty name is no file's", param, ctx)
-        path = Path(os.fsdecode(value))
-        reason = "" if is_standard_output(path) else unwritable(path)
-        if reason:
-            self.fail(f"`{path!s}` cannot be written: {reason}", param, ctx)
-        return STANDARD_OUTPUT if is_standard_output(path) else path
-
-
-class OutputLostError(Exception):
-    """Standard output takes nothing, with the reason in words."""
-
-
-def _as_json_escapes(failure: UnicodeError) -> tuple[str, int]:
-    r"""Replace what an encoding lacks by JSON's escapes, which text and JSON may both contain: ``\u591c``."""
-    assert isinstance(failure, UnicodeEncodeError)
-    units = failure.object[failure.start : failure.end].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2)), failure.end
-
-
-codecs.register_error("mrdsl.json_escapes", _as_json_escapes)
-
-
-def take_every_character() -> None:
-    """Let standard output and errors escape the characters that their encoding lacks, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors in ("strict", "surrogateescape", "backslashreplace"):
-            stream.reconfigure(errors="mrdsl.json_escapes")
-
-
-def say_file(text: str) -> None:
-    """Print the text of a file, which is UTF-8 whatever the encoding of standard output. Raises OutputLostError."""
-    if sys.stdout.encoding.lower() in ("utf-8", "utf8") or not hasattr(sys.stdout, "buffer"):
-        say(text, nl=False)
-        return
-    sys.stdout.flush()
-    say(text.encode(), nl=False)
-
-
-def say(text: str | bytes = "", *, err: bool = False, nl: bool = True) -> None:
-    """Prints to standard output, or to standard error; where its reader has left, into nothing.
-
-    Into nothing, too, where standard error takes nothing: nobody could be told. Raises OutputLostError where standard
-    output does not.
-    """
-    stream = sys.stderr if err else sys.stdout
-    try:
-        click.echo(text, err=err, nl=nl)
-    except BrokenPipeError:
-        write_no_more(stream)
-    except OSError as failure:
-        write_no_more(stream)
-        if not err:
-            raise OutputLostError(failure.strerror or "the system refuses") from None
-
-
-def write_no_more(stream: IO[str]) -> None:
-    """Puts the null device in place of what takes nothing, so that the end of the process writes no more there."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -11,9 +11,12 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs, say
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.cli.progress import bytes_read
-from mrdsl.spec.declared import SEED
+from mrdsl.core.output_folders import refuse_folder
+from mrdsl.spec.options import SEED
 
 if TYPE_CHECKING:
     from mrdsl.profiling.profiles import Profiles
@@ -79,8 +82,6 @@ def profile(
     named = {"-o": output, "--jobs": job_table, "--stages": stage_table, "--profiles": class_table}
     outputs = Outputs({**named, "--arrivals": arrival_table}, force)
     if samples is not None:
-        from mrdsl.core.writer import refuse_folder
-
         refuse_folder(samples)
     outputs.check(*(Path(path) for path in paths if path != "-" and Path(path).is_file()))
     if not paths:

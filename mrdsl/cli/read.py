@@ -50,7 +50,7 @@ def read(
     **options: Any,
 ) -> int:
     """Turn a solution of the compiled model of FILE into its plan, checked like any other."""
-    from mrdsl.planning.solver_files import Proof, read_solution
+    from mrdsl.planning.solution_files import Proof, read_solution
 
     outputs = Outputs({"-o": output}, force, as_json)
     outputs.check(options["file"], options["data"], solution, names)

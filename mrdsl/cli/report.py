@@ -11,11 +11,12 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import open_input
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, command_line
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits
-from mrdsl.spec.declared import SIMULATION
+from mrdsl.spec.options import SIMULATION
 
 
 @click.command()
@@ -44,7 +45,7 @@ def report(output: Path, force: bool, runs: int | None, spend: float, **options:
     FILE may be a saved plan, which is not made again.
     """
     from mrdsl.explaining.report import report as run
-    from mrdsl.explaining.sensitivity import How
+    from mrdsl.explaining.what_if import How
     from mrdsl.reporting.written import check_ending, written
     from mrdsl.simulation.settings import Settings
     from mrdsl.solving.interruption import kept

@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from mrdsl.cli import options as shared
-from mrdsl.cli.outputs import OutputFile, Outputs, say
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.output_names import STANDARD_OUTPUT
+from mrdsl.core.suggestions import did_you_mean
 
 
 @click.command()

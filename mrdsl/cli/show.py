@@ -12,11 +12,11 @@ from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import print_diagnostics
 from mrdsl.cli.check import exit_code
 from mrdsl.cli.inputs import load_spec
-from mrdsl.cli.outputs import say
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.exchange.text import decode
-from mrdsl.spec.blocks import Stage
 from mrdsl.spec.columns import Columns
+from mrdsl.spec.stages import Stage
 
 
 @click.command()

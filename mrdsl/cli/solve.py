@@ -25,7 +25,8 @@ from mrdsl.cli.boundary import (
 )
 from mrdsl.cli.check import exit_code as diagnostics_exit_code
 from mrdsl.cli.inputs import Opened, open_input
-from mrdsl.cli.outputs import Outputs, say
+from mrdsl.cli.outputs import Outputs
+from mrdsl.cli.printing import say
 from mrdsl.contracts.family import kind_words
 from mrdsl.core.diagnostics import MrdslError, error, has_errors, in_order
 from mrdsl.core.output_names import STANDARD_OUTPUT, is_through
@@ -126,7 +127,7 @@ def _solve(opened: Opened, options: dict[str, Any]) -> Result:
 
 
 def _start(path: Path) -> Result:
-    from mrdsl.planning.verified_plans import open_plan
+    from mrdsl.planning.opening import open_plan
 
     return open_plan(path).require()
 
@@ -163,7 +164,7 @@ def _explained(spec: Spec, result: Result, method: tuple[str, str | None, bool])
     each, with all others given up.
     """
     from mrdsl.explaining.infeasibility import explain
-    from mrdsl.explaining.why import as_diagnostic
+    from mrdsl.explaining.wording import as_diagnostic
 
     explanation = explain(spec, *method, seconds=EXPLAIN_FOR)
     said = tuple(d for d in result.diagnostics if d.code != "no-plan")

@@ -8,7 +8,7 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, SOLVER_FAILED, WRONG_INPUT, print_diagnostics
-from mrdsl.cli.outputs import say
+from mrdsl.cli.printing import say
 from mrdsl.core.diagnostics import Diagnostic
 
 

@@ -9,7 +9,9 @@ import click
 
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED, print_diagnostics
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, command_line
+from mrdsl.cli.printing import say
 
 
 @click.command()
@@ -45,11 +47,11 @@ def study(file: str | None, output: Path | None, table: Path | None, report: Pat
         return PLAN
     from mrdsl.reporting.text import print_tables
     from mrdsl.sweeping.study.study import Way, run_study_file
-    from mrdsl.sweeping.sweep import check_ending, write_table
+    from mrdsl.sweeping.table import check_ending, write_table
 
     filled = filled_folder(file)
     if filled is not None:
-        from mrdsl.sweeping.study.study import tables_in
+        from mrdsl.sweeping.study.shown import tables_in
 
         say(print_tables(tables_in(filled)))
         return PLAN

@@ -12,7 +12,9 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import PLAN, STOPPED
 from mrdsl.cli.inputs import parameters
-from mrdsl.cli.outputs import OutputFile, Outputs, command_line, say
+from mrdsl.cli.output_file import OutputFile
+from mrdsl.cli.outputs import Outputs, command_line
+from mrdsl.cli.printing import say
 from mrdsl.core.result import Limits
 from mrdsl.core.watching import watched
 from mrdsl.exchange.registry import TABLES, endings
@@ -47,9 +49,10 @@ def sweep(
 ) -> int:
     """Solve the spec in FILE for every combination, in parallel; goes on where an interrupted sweep stopped."""
     from mrdsl.reporting.written import check_plot
-    from mrdsl.sweeping.cells import Setting, parse_axis, parse_seeds
-    from mrdsl.sweeping.sweep import check_ending
+    from mrdsl.sweeping.axes import parse_axis, parse_seeds
+    from mrdsl.sweeping.cells import Setting
     from mrdsl.sweeping.sweep import sweep as run
+    from mrdsl.sweeping.table import check_ending
 
     check_ending(output)
     if plot is not None:

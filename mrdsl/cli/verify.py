@@ -9,10 +9,10 @@ import click
 from mrdsl.cli import options as shared
 from mrdsl.cli.boundary import WRONG_INPUT, print_diagnostics
 from mrdsl.cli.inputs import STANDARD_INPUT, STANDARD_INPUT_NAME, standard_input
-from mrdsl.cli.outputs import say
+from mrdsl.cli.printing import say
 from mrdsl.cli.solve import exit_code
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.reading import is_json_object
+from mrdsl.core.regular_files import is_json_object
 
 
 @click.command()
@@ -26,8 +26,9 @@ def verify(file: Path, again: bool, processes: int | None, as_json: bool) -> int
     Exit code 2 where it breaks a promise, is worth something else than it says, or its runs show something else; else
     that of the command that wrote it.
     """
+    from mrdsl.planning.opening import read_file
     from mrdsl.planning.saved_plans import read_saved
-    from mrdsl.planning.verified_plans import document, read_file, run_again, tables
+    from mrdsl.planning.verified_plans import document, run_again, tables
     from mrdsl.planning.verified_plans import verify as check
     from mrdsl.reporting.document import to_json
     from mrdsl.reporting.text import print_tables

@@ -3,8 +3,6 @@
 Adding a family means adding one package under ``mrdsl/families`` (or an entry point in the group
 ``mrdsl.families``) whose ``FAMILY`` is a :class:`Family`. Its hooks are functions that import what they need when they
 are called, so that ``check`` and ``fmt`` load neither Pyomo nor a solver.
-
-What somebody who runs a plan sets: machines to rent, slots to give, jobs to place. Two plans differ in these.
 """
 
 from __future__ import annotations
@@ -14,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.core.units import KINDS
-from mrdsl.spec.schema import Item, Node, declarations
+from mrdsl.spec.schema import Node
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
+    from mrdsl.contracts.operated import Operated
     from mrdsl.core.answer import Answer
     from mrdsl.core.linear_program import Array, LinearProgram
     from mrdsl.core.result import Limits, Plan, Result, Table
@@ -75,8 +73,7 @@ class Formulation:
     by more models where there is a solver; the bound stays one. ``compiled(spec, relax)``: the model with what that of
     ``build`` leaves out, for ``compile`` and for what reads a solution of it.
     ``other_goals``: the quantity of the family's goal whose model takes any linear goal over its ``plan_quantities``
-    in the objective's place (:mod:`mrdsl.contracts.plan_expressions`); ""
-    where the model holds for the goals of the family alone.
+    in the objective's place (:mod:`mrdsl.contracts.own_goals`); "" where the model holds for the family's goals alone.
     """
 
     name: str
@@ -194,7 +191,7 @@ class Family:
     of its own for its promises, with what the same runs show now; None where it has none. ``reference()``: the
     commented spec that ``mrdsl new`` starts
     from; a shipped family has it in ``models/NAME/reference.mrspec`` instead. ``plans()``: the classes of its plans, so
-    that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.encoding` knows.
+    that a saved one can be read back; the types of their fields are those that :mod:`mrdsl.spec.decoding` knows.
     ``operated(spec, plan)``: what somebody who runs a plan sets, for ``mrdsl diff``. ``deployments(spec, plan)``: the
     clusters that it comes to, from which ``mrdsl export`` writes what ``targets()`` names; it raises TargetError where
     there is none. ``paid_for(spec)``: the time [s] that a goal in money is the cost of, where the spec chooses it. A
@@ -244,42 +241,3 @@ def missing_in(declared: Family) -> Iterator[str]:
         yield "lacks a hook: it has `targets`, but no `deployments`"
     if not declared.goals:
         yield "names no goal"
-
-
-RENT, RUN, GIVE, ADMIT, SET, PLACE = "rent", "run", "give", "admit", "set", "place"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One thing that is set: ``action`` says of which kind, ``what`` names it, ``when`` its period of several.
-
-    ``rent``: so many machines of a kind are rented; ``run``: are switched on; ``give``: a class or a job has so many
-    slots, VMs or tasks, as ``unit`` says; ``admit``: so many jobs of a class, or requests of a service, are let in;
-    ``set``: an option has that value; ``place``: a job or task stands there.
-    """
-
-    action: str
-    what: str
-    value: float | str
-    unit: str = ""
-    when: str = ""
-
-
-@dataclass(frozen=True)
-class Operated:
-    """All settings of a plan. ``note`` says, where that is so, what a plan of the family leaves to the run."""
-
-    settings: tuple[Setting, ...]
-    note: str = ""
-
-
-def settings_of(node: Node, block: str) -> tuple[Setting, ...]:
-    """The items of a block as options to set; those that are None are left to mrdsl."""
-    found = []
-    for name, declared in declarations(type(node)).items():
-        value = getattr(node, name)
-        if isinstance(declared, Item) and value is not None:
-            shown = value if isinstance(value, str | int | float) else str(value)
-            unit = KINDS[declared.kind].si if declared.form == "quantity" else ""
-            found.append(Setting(SET, f"`{name}` of `{block}`", shown, "" if "{" in unit else unit))
-    return tuple(found)

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.diagnostics import Diagnostic, Span, warning
-from mrdsl.core.rounding import ROUNDING, begun, ceiling
+from mrdsl.core.diagnostics import Diagnostic, warning
+from mrdsl.core.source import Span
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import begun, ceiling
 
 Floats = NDArray[np.float64]
 

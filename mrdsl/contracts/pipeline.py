@@ -19,8 +19,9 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.log import DEBUG, log
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
-from mrdsl.core.watching import DEBUG, is_stopped, log
+from mrdsl.core.stopping import is_stopped
 from mrdsl.spec.declared import described
 from mrdsl.spec.spec import Spec
 

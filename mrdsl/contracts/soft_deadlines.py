@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.contracts.plan_expressions import is_own
+from mrdsl.contracts.own_goals import is_own
 from mrdsl.core.diagnostics import Diagnostic, warning
-from mrdsl.core.rounding import FEASIBILITY, SAME_SUM
+from mrdsl.core.tolerances import FEASIBILITY, SAME_SUM
 from mrdsl.core.units import show
 from mrdsl.spec.columns import Columns, Joined, column, parts_of, words
 from mrdsl.spec.spec import Spec

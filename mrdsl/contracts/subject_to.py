@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from math import isnan
 from typing import Any
 
-from mrdsl.contracts.plan_expressions import Aim, aim_of, offered_by, put_in_place
+from mrdsl.contracts.own_goals import Aim, aim_of, offered_by, put_in_place
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.spec.comparisons import pieces
 from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, evaluate, quantities_in, value_of
-from mrdsl.spec.spec import Spec, pieces
+from mrdsl.spec.spec import Spec
 
 BLOCK = "subject_to"
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error, note
-from mrdsl.core.lazy import kept
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note
+from mrdsl.core.kept_values import kept
+from mrdsl.core.source import Span
 from mrdsl.spec.spec import Spec
 
 RELAXED = "a relaxation has fractions of everything"

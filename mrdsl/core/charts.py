@@ -1,15 +1,15 @@
-"""Charts as plain values, independent of how they are drawn."""
+"""Charts as plain values: what is to be seen, without a word on how it is drawn.
+
+Plans, studies and reports say what they show in these; :mod:`mrdsl.reporting.charts` draws them. Numbers that are NaN
+or None leave a hole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from mrdsl.core.result import Table
-
-if TYPE_CHECKING:
-    pass
+from mrdsl.core.tables import Table
 
 
 @dataclass(frozen=True)

@@ -1,68 +1,15 @@
-"""Diagnostics as values: code, severity, message, location and hint, with safe text and nearest names."""
+"""Diagnostics are values before they are text: code, severity, message, place, hint, related places."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
-from itertools import islice
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of one file: lines and columns count from 1, the end is exclusive."""
-
-    file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
-
-    def to(self, other: Span) -> Span:
-        """The stretch from the start of this span to the end of ``other``."""
-        return Span(self.file, self.line, self.column, other.end_line, other.end_column)
-
-
-_HIDDEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # C0, DEL, C1: escapes that a terminal obeys
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks and overrides that reorder what is read
-    "\u2028\u2029\ufeff\ufff9-\ufffb"  # line ends of their own, invisible marks
-    "\ufffe\uffff\ud800-\udfff]"  # what is no character
-)
-_HIDDEN_IN_JSON = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", ""))
-_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-
-
-def is_printable(text: str) -> bool:
-    """Whether a text is free of control characters and of marks that change the order of reading."""
-    return _HIDDEN.search(text) is None
-
-
-def printable(text: str) -> str:
-    r"""The text with each such character as its escape: ``\x1b``, ``\u202e``; all else as it is."""
-    return _HIDDEN.sub(_escape, text) if _HIDDEN.search(text) else text
-
-
-def json_printable(text: str) -> str:
-    """A JSON text with what a terminal would obey as JSON's own escapes; its line breaks stay."""
-    return _HIDDEN_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def shortened(text: str, length: int = 60) -> str:
-    """The text, in short where it is long: its beginning, three dots, and how long it is."""
-    return text if len(text) <= length else f"{text[: length - 3]}... ({len(text)} characters)"
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    code = ord(character)
-    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+from mrdsl.core.printable import shortened
+from mrdsl.core.source import Span
 
 
 class Severity(StrEnum):
@@ -168,28 +115,3 @@ class MrdslError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.diagnostics, self.exit_code)
-
-
-MOST_NAMES = 500
-"""So many known names are compared: looking for what was meant must cost less than saying that it is not there."""
-MOST_CHARACTERS = 80
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known name that looks most like the word, or None where none is near."""
-    names = list(islice(known, MOST_NAMES))
-    lowered = {name.lower(): name for name in reversed(names)}
-    matches = get_close_matches(word[:MOST_CHARACTERS].lower(), list(lowered), n=1, cutoff=0.6)
-    return lowered[matches[0]] if matches else None
-
-
-def did_you_mean(word: str, known: Iterable[str], listing: str = "known: ") -> str:
-    """A hint: the nearest name, or the whole list where it is short."""
-    names = list(known)
-    near = nearest(word, names)
-    if near is not None:
-        return f"did you mean `{near}`?"
-    if not names:
-        return ""
-    shown = ", ".join(f"`{name}`" for name in names[:12])
-    return f"{listing}{shown}" + (", ..." if len(names) > 12 else "")

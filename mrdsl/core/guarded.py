@@ -34,7 +34,7 @@ def temporary_place() -> str:
         return str(os.path.abspath(tempfile.gettempdir()))
     except FileNotFoundError:
         hint = "set TMPDIR to a folder that can be written"
-        message = "no folder for temporary files is writable: check TMPDIR"
+        message = "no folder takes temporary files: TMPDIR names none that can be written"
         raise MrdslError([error("system-refuses", message, None, hint)], 3) from None
 
 

@@ -1,14 +1,11 @@
-"""Lazy values: functions imported on their first call, cached properties, and parts of a plan by name."""
+"""Functions that are imported when they are first called: what a declaration names without loading it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
-from typing import Any, TypeVar
-
-from mrdsl.core.diagnostics import did_you_mean
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -63,55 +60,3 @@ def function_named(reference: str) -> Callable[..., Any]:
     module, _, name = reference.partition(":")
     function: Callable[..., Any] = named(module, name)
     return function
-
-
-T = TypeVar("T")
-
-
-def kept(owner: object, name: str, make: Callable[[], T]) -> T:
-    """The value of ``make``, kept in ``owner`` as ``functools.cached_property`` keeps one of its own class.
-
-    For floors above that of ``owner``, whose modules it does not know. Nobody writes to the value.
-    """
-    values = vars(owner)
-    if name not in values:
-        values[name] = make()
-    value: T = values[name]
-    return value
-
-
-V = TypeVar("V", covariant=True)
-
-
-class ByName(Mapping[str, V]):
-    """``plan.classes["clicks"]``: values by name in the spec's order; ``at`` makes the value at a place."""
-
-    def __init__(self, names: Sequence[str], at: Callable[[int], V]) -> None:
-        self._names, self._at = names, at
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self._names)}
-
-    def __getitem__(self, name: str) -> V:
-        try:
-            return self._at(self._places[name])
-        except KeyError:
-            raise KeyError(f"{name!r}; {did_you_mean(str(name), self._names, 'there are: ')}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._places
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self._names)})"
-
-
-def place_of(names: Sequence[str], name: str) -> int:
-    """Where a name stands. Raises KeyError, with the nearest one."""
-    return ByName(names, lambda place: place)[name]

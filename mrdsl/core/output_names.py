@@ -26,8 +26,8 @@ def unwritable(path: Path) -> str:
             return "" if may(place.path, os.W_OK) else "permission denied"
         folder = place.path.parent
         if not folder.is_dir():
-            return f"{str(folder)!r} is not a folder" if folder.exists() else f"there is not a folder {str(folder)!r}"
-        return "" if may(folder, os.W_OK | os.X_OK) else f"{str(folder)!r} is not writable"
+            return f"{str(folder)!r} is no folder" if folder.exists() else f"there is no folder {str(folder)!r}"
+        return "" if may(folder, os.W_OK | os.X_OK) else f"{str(folder)!r} takes no files"
     except OSError as problem:
         return problem.strerror or "the system refuses"
 

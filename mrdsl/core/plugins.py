@@ -1,9 +1,14 @@
-"""Plug-ins: how they are found, and how their errors are reported with file and line."""
+"""Code that is not mrdsl's: whatever it does wrong is told as its own, with its file and line.
+
+A plug-in's functions are called through :meth:`Plugin.guarded`. What they raise becomes a :class:`PluginError` at the
+innermost line of the plug-in's own files; so does a value that is not what was asked for, and a call that goes on long
+after the time limit under which it runs. A MrdslError is how a plug-in refuses a spec, and passes; so does what a
+caller of the Python API raises from inside (a signal handler, a callback).
+"""
 
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
 import threading
 import time
@@ -11,19 +16,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
-from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
-from mrdsl.core.reading import leaving_no_bytecode
-from mrdsl.core.watching import without_end
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.source import Span
+from mrdsl.core.stopping import without_end
+from mrdsl.core.trusted import leaving_no_bytecode
 
 PATIENCE = 5.0
 """Seconds after its time limit in which a plug-in's function may still end by itself."""
@@ -140,6 +141,7 @@ def fault_of_a_plugin(cause: BaseException, groups: tuple[str, ...]) -> Diagnost
 
     None where it came through none: it is mrdsl's.
     """
+    from mrdsl.core.entry_points import entry_points_of, named_folders
 
     found = [
         plugin_of(f"the plug-in `{point.name}`", point.value.partition(":")[0])
@@ -242,97 +244,3 @@ def _frames(traceback: TracebackType | None) -> Iterator[tuple[str, int]]:
 def _within(file: str, places: tuple[str, ...]) -> bool:
     real = os.path.realpath(file)
     return any(real == place or real.startswith(place + os.sep) for place in places)
-
-
-def entry_points_of(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group: of the folders that the user named, and of the packages on Python's path.
-
-    To read those of sixty packages takes 30 ms, a tenth of a small solve; to look whether any file names the group, 2.
-    Raises MrdslError ``broken-plugin`` where a named folder's ``pyproject.toml`` cannot be read.
-    """
-    named = tuple(point for folder in named_folders() for point in _of_folder(folder, group))
-    if not _may_be_declared(group):
-        return named
-    from importlib.metadata import entry_points
-
-    taken = {point.name for point in named}
-    return (*named, *(point for point in entry_points(group=group) if point.name not in taken))
-
-
-def named_folders() -> tuple[Path, ...]:
-    """The folders that the user named, in order."""
-    return tuple(Path(each) for each in os.environ.get("MRDSL_SOLVERS", "").split(os.pathsep) if each)
-
-
-def load(point: Any) -> Any:
-    """What an entry point names. Raises whatever importing it does, OSError where others can write to its folder."""
-    group = getattr(point, "group", "")
-    for folder in named_folders():
-        if declared_in(folder).get(group, {}).get(point.name) == point.value:
-            from mrdsl.core.reading import leaving_no_bytecode, make_importable
-
-            make_importable(folder, point.value.partition(":")[0].strip())
-            with leaving_no_bytecode():
-                return point.load()
-    return point.load()
-
-
-def _of_folder(folder: Path, group: str) -> Iterator[EntryPoint]:
-    declared = declared_in(folder).get(group, {})
-    if declared:
-        from importlib.metadata import EntryPoint
-
-        yield from (EntryPoint(name, value, group) for name, value in declared.items())
-
-
-def declared_in(folder: Path) -> dict[str, dict[str, str]]:
-    """The entry points in a folder's ``pyproject.toml``, by group; none where it has none."""
-    path = folder / "pyproject.toml"
-    if not path.is_file():
-        return {}
-    import tomllib
-
-    from mrdsl.core.reading import read_trusted
-
-    try:
-        project: Any = tomllib.loads(read_trusted(path)).get("project", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as cause:
-        raise MrdslError([_unreadable(folder, f"it cannot be read: {cause}")]) from None
-    groups = project.get("entry-points", {}) if isinstance(project, dict) else {}
-    return {
-        group: {name: value for name, value in points.items() if isinstance(value, str)}
-        for group, points in (groups.items() if isinstance(groups, dict) else ())
-        if isinstance(points, dict)
-    }
-
-
-def _unreadable(folder: Path, message: str) -> Any:
-    path = str(folder / "pyproject.toml")
-    return error("broken-plugin", f"the plug-in in {folder}: {message}", Span(path, 1, 1, 1, 1))
-
-
-def _may_be_declared(group: str) -> bool:
-    """Whether a package names the group, or is none of those that lie in folders on the path, as in an archive."""
-    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
-        return True
-    return any(_names(folder, group.encode()) for folder in dict.fromkeys(sys.path))
-
-
-def _names(folder: str, group: bytes) -> bool:
-    try:
-        found = [name for name in os.listdir(folder or ".") if name.lower().endswith((".dist-info", ".egg-info"))]
-    except FileNotFoundError:
-        return False
-    except OSError:  # an archive, or a folder that may not be read
-        return True
-    if folder.lower().rstrip(os.sep).endswith(".egg"):
-        return True
-    return any(_holds(os.path.join(folder, name, "entry_points.txt"), group) for name in found)
-
-
-def _holds(path: str, group: bytes) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return group in file.read()
-    except OSError:
-        return False

@@ -1,14 +1,15 @@
-"""Resources of the package: grammar, families, solver files and the pages of diagnostics."""
+"""Where the declared things lie: the one place that knows.
+
+``grammar/``, ``solvers/`` and ``models/`` are data. A wheel carries them inside the package, under ``mrdsl/data``; in
+a checkout and an editable install they lie beside the package.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -67,26 +68,3 @@ def cache_folder() -> Path:
         return Path(given)
     base = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "mrdsl"
-
-
-def codes() -> Mapping[str, str]:
-    """Every code with the sentence that its page begins with."""
-    return {code: _first_line(file.read_text(encoding="utf-8")) for code, file in _pages().items()}
-
-
-def page(code: str) -> str:
-    """What a code means, with a bad and a good spec, as Markdown. Raises MrdslError ``unknown-code``."""
-    known = _pages()
-    if code not in known:
-        hint = did_you_mean(code, known, "codes: ")
-        raise MrdslError([error("unknown-code", f"there is no diagnostic `{code}`", None, hint)])
-    text: str = known[code].read_text(encoding="utf-8")
-    return text
-
-
-def _pages() -> dict[str, Any]:
-    return {path.stem: path for path in sorted(resource("grammar/diagnostics").glob("*.md"))}
-
-
-def _first_line(text: str) -> str:
-    return next(line for line in text.splitlines()[1:] if line.strip())

@@ -1,45 +1,20 @@
-"""Results of solving: termination, solution, plan with its tables, and the check that no value is NaN or infinite."""
+"""What solving gives: termination and solution are two facts, and a plan is what a user acts on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from functools import cache
-from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from mrdsl.core import saving
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.equality import same
+from mrdsl.core.tables import Table as Table
+from mrdsl.core.tolerances import ROUNDING
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph
-
-
-@dataclass(frozen=True)
-class Table:
-    """One table of a plan for a reader: ``rows`` of cells (str, int, float or None), units in the column heads."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Any]]
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """The table as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
-        return frame_of(self.columns, self.rows)
-
-
-def frame_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pandas.DataFrame:
-    """Rows below heads as a pandas frame. Raises MrdslError ``missing-extra`` where pandas is not installed."""
-    try:
-        import pandas
-    except ImportError:
-        hint = "pip install pandas, or mrdsl with its extra `tables`"
-        raise MrdslError(
-            [error("missing-extra", "frames need pandas, which is not installed", None, hint)], 3
-        ) from None
-    return pandas.DataFrame([list(row) for row in rows], columns=list(columns))
 
 
 class Termination(StrEnum):
@@ -313,105 +288,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and value != value:
         return None
     return value
-
-
-_NUMBERLESS = frozenset((str, int, bool))
-"""Types whose values are finite: a list of a hundred thousand names is passed over at once."""
-
-
-def finite(result: Result, searched: bool = False) -> Result:
-    """The result itself, or, where its plan or value holds a NaN or an infinity, an error in place of the plan.
-
-    A bound that is not finite says nothing and is left out. ``searched``: the plan is known to hold neither.
-    """
-    if result.bound is not None and not isfinite(result.bound):
-        result = replace(result, bound=None)
-    if result.plan is None:
-        return result
-    if result.value is not None and not isfinite(result.value):
-        place = "its value"
-    else:
-        place = "" if searched else unfinite(result.plan)
-    if not place:
-        return result
-    told = error(
-        "broken-plan",
-        f"the plan contains a value that is not a number: {place}",
-        None,
-        "this is a bug in the solver or in mrdsl: try another solver, and report the spec",
-    )
-    return Result(Termination.ERROR, diagnostics=(*result.diagnostics, told))
-
-
-def unfinite(plan: Plan) -> str:
-    """The path of the first NaN or infinity in a plan; "" where there is none."""
-    return next(_search(plan, ""), "")
-
-
-def _search(value: Any, path: str, lacks: bool = False) -> Iterator[str]:
-    if isinstance(value, float):
-        if not (isfinite(value) or (lacks and value != value)):
-            yield path
-    elif hasattr(value, "dtype"):
-        yield from _search_array(value, path, lacks)
-    elif is_dataclass(value):
-        kind: Any = type(value)
-        for name, may_lack in _fields(kind):
-            inner = getattr(value, name)
-            if not isinstance(inner, str | int):
-                yield from _search(inner, f"{path}.{name}" if path else name, may_lack)
-    elif isinstance(value, Mapping):
-        if _NUMBERLESS.issuperset(map(type, value.values())):
-            return
-        for key, inner in value.items():
-            yield from _search(inner, f"{path}[{key!r}]", lacks)
-    elif isinstance(value, list | tuple):
-        if _NUMBERLESS.issuperset(map(type, value)):
-            return
-        for index, inner in enumerate(value):
-            if not isinstance(inner, str | int):
-                yield from _search(inner, f"{path}[{index}]", lacks)
-
-
-@cache
-def _fields(kind: Any) -> tuple[tuple[str, bool], ...]:
-    return tuple((field.name, LACKS in field.metadata) for field in fields(kind))
-
-
-def _search_array(value: Any, path: str, lacks: bool) -> Iterator[str]:
-    import numpy as np
-
-    if value.dtype.kind == "f" and not np.isfinite(value).all():
-        wrong = np.isinf(value) if lacks else ~np.isfinite(value)
-        if wrong.any():
-            yield f"{path}{[int(i) for i in np.argwhere(wrong)[0]]}"
-
-
-def same(first: Any, second: Any) -> bool:
-    """Dataclasses field by field, mappings and sequences item by item, arrays by their elements, NaN as NaN.
-
-    Fields that take no part in comparisons are left out, and functions: they are never saved.
-    """
-    if first is second:
-        return True
-    if is_dataclass(first) and not isinstance(first, type):
-        return type(first) is type(second) and all(
-            same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first) if f.compare
-        )
-    if hasattr(first, "dtype") or hasattr(second, "dtype"):
-        return _same_arrays(first, second)
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
-    if isinstance(first, Sequence) and isinstance(second, Sequence) and not isinstance(first, str):
-        return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, float) and isinstance(second, float) and first != first:
-        return second != second
-    return callable(first) or callable(second) or bool(first == second)
-
-
-def _same_arrays(first: Any, second: Any) -> bool:
-    import numpy as np
-
-    one, other = np.asarray(first), np.asarray(second)
-    numbers = one.dtype.kind == other.dtype.kind == "f"
-    return bool(np.array_equal(one, other, equal_nan=numbers))

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 
 Path = tuple[str | int, ...]
 """The way to a value: keys of tables, and numbers (from 0) in arrays."""

@@ -1,13 +1,15 @@
-"""Progress of long work, its log, and how another thread or a time limit ends it."""
+"""Long work tells how far it is, to whoever watches: the best plan so far, its bound, runs that are done.
+
+Work says that it begins and ends, whoever asked for it; where nobody watches, that costs nothing. A watcher is one of
+this thread: work in other processes is told of by what waits for them.
+"""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -121,69 +123,3 @@ def counted(what: str, pieces: Sequence[T]) -> Iterator[T]:
         for piece in pieces:
             yield piece
             tell(done=1)
-
-
-GLANCE = 0.2
-"""Seconds between two looks."""
-_STOP: ContextVar[Event | None] = ContextVar("_STOP", default=None)
-
-
-@contextmanager
-def stopped_by(event: Event | None) -> Iterator[None]:
-    """While it lasts, work in this thread ends soon after ``event`` is set; None: nothing ends it."""
-    token = _STOP.set(event)
-    try:
-        yield
-    finally:
-        _STOP.reset(token)
-
-
-def is_stoppable() -> bool:
-    """Whether anybody could end the work of this thread."""
-    return _STOP.get() is not None
-
-
-def is_stopped() -> bool:
-    """Whether somebody has ended the work of this thread."""
-    event = _STOP.get()
-    return event is not None and event.is_set()
-
-
-_END: ContextVar[float | None] = ContextVar("_END", default=None)
-
-
-@contextmanager
-def ending(end: float | None) -> Iterator[None]:
-    """While it lasts, what is called is to end by ``end`` of the monotonic clock [s]; None: as before."""
-    token = _END.set(_END.get() if end is None else end)
-    try:
-        yield
-    finally:
-        _END.reset(token)
-
-
-@contextmanager
-def without_end() -> Iterator[float | None]:
-    """The end that there is, which what is called meanwhile does not see: who asked looks after it."""
-    end = _END.get()
-    token = _END.set(None)
-    try:
-        yield end
-    finally:
-        _END.reset(token)
-
-
-DEBUG, INFO = 10, 20
-
-
-def log(name: str, level: int, message: str, *arguments: object) -> None:
-    """Logs to ``mrdsl.NAME``; ``arguments`` go into the message where it is wanted."""
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        logging.getLogger(f"mrdsl.{name}").log(level, message, *arguments)
-
-
-def is_wanted(name: str, level: int) -> bool:
-    """Whether what is logged to ``mrdsl.NAME`` goes anywhere."""
-    logging = sys.modules.get("logging")
-    return logging is not None and bool(logging.getLogger(f"mrdsl.{name}").isEnabledFor(level))

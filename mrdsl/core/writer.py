@@ -1,4 +1,10 @@
-"""Writer of every file and folder that mrdsl creates."""
+"""The one writer: every file that mrdsl leaves behind is written here.
+
+A regular file is written beside its place and put there whole, with the mode, owner and link target that it had. Where
+that cannot be (a hard link, a folder that takes no file, an owner who cannot be kept) it is written in place and its
+old bytes are put back if that fails. Devices, pipes and open descriptors (``/dev/stdout``) are written through.
+A file that is there already is written over only with ``force``.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +150,7 @@ def locked_file(path: Path, shown: Path) -> Iterator[int]:
         )
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise OSError(0, "it is not a regular file")
+                raise OSError(0, "it is no regular file")
             with _held(handle, shown):
                 if _is_at(handle, path):
                     yield handle
@@ -230,7 +236,7 @@ class _Waiting:
         self.shown, self.place = shown, place
         self.neighbour: Path | None = None
         if place.before is not None and not stat.S_ISREG(place.before.st_mode):
-            raise OSError(0, "it is not a regular file")
+            raise OSError(0, "it is no regular file")
         if place.before is not None and not may(place.path, os.W_OK):
             raise PermissionError(0, "permission denied")
         self.stream: Any = self._neighbour() if self._can_be_replaced() else nameless_file()
@@ -384,62 +390,4 @@ def _refused(path: Path, reason: str) -> Diagnostic:
 
 
 def _exists(path: Path) -> Diagnostic:
-    return error("file-exists", f"`{path}` already exists", None, "choose another name, or pass --force")
-
-
-def refuse_folder(folder: Path, *, force: bool = True, inputs: Iterable[Path] = ()) -> None:
-    """Raises MrdslError where a folder cannot take files; without ``force`` where it holds some, or one of the inputs.
-
-    A folder for files whose names are known only at the end is refused at the beginning, not after an hour's work.
-    """
-    if is_standard_output(folder) and force:
-        return
-    reason = _no_folder(folder)
-    if reason:
-        raise MrdslError(
-            [
-                error(
-                    "unwritable-file",
-                    f"`{folder}` is not writable: {reason}",
-                    None,
-                    "name a folder that exists or can be created",
-                )
-            ]
-        )
-    within = [path for path in inputs if os.path.isfile(path) and path.resolve().is_relative_to(folder.resolve())]
-    if within:
-        raise MrdslError(
-            [
-                error(
-                    "output-is-input",
-                    f"`{folder}` holds `{within[0]}`, which this command reads",
-                    None,
-                    "write to another folder",
-                )
-            ]
-        )
-
-    if not force and folder.exists() and any(entry.name != LOCK for entry in folder.iterdir()):
-        raise MrdslError(
-            [
-                error(
-                    "file-exists",
-                    f"the folder `{folder}` already exists and is not empty",
-                    None,
-                    "choose another name, or pass --force",
-                )
-            ]
-        )
-
-
-def _no_folder(folder: Path) -> str:
-    """Why a name is not a folder and cannot be made one, "" where it can."""
-    if is_standard_output(folder):
-        return "it is standard output"
-    try:
-        nearest = next(above for above in (folder.absolute(), *folder.absolute().parents) if os.path.lexists(above))
-        if not nearest.is_dir():
-            return f"{str(nearest)!r} is not a folder"
-        return "" if may(nearest, os.W_OK | os.X_OK) else f"{str(nearest)!r} is not writable"
-    except OSError as problem:
-        return problem.strerror or "the system refuses"
+    return error("file-exists", f"`{path}` is there already", None, "choose another name, or say --force")

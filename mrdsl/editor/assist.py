@@ -1,66 +1,31 @@
-"""Hover, definition, rename and the reserved names of a document."""
+"""What an editor asks of a document: the meaning of a word, where a name is defined and used, a new name for it.
+
+Lines and columns count from 1. All of it works on texts with mistakes.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
 from mrdsl.contracts.family import Family
 from mrdsl.core import units
-from mrdsl.core.diagnostics import MrdslError, Span, is_printable
-from mrdsl.editor.written import Opened, Written, blocks_around
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.printable import is_printable
+from mrdsl.core.source import Span
+from mrdsl.editor.reserved import reserved_for
+from mrdsl.editor.scanning import Opened, blocks_around
+from mrdsl.editor.written import Written
 from mrdsl.families import family as find_family
 from mrdsl.families import family_names, summary
 from mrdsl.language import tree
-from mrdsl.language.block_context import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import RANDOM_EXAMPLES
 from mrdsl.language.formatting import value_text
-from mrdsl.language.scope import AUTO
-from mrdsl.language.vocabulary import Vocabulary, name_text, vocabulary
-from mrdsl.spec.declared import DISTRIBUTIONS
-from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
+from mrdsl.language.vocabulary import Vocabulary, vocabulary
+from mrdsl.language.written_words import name_text
+from mrdsl.spec.distributions import DISTRIBUTIONS
+from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item, Node
-
-_OF_STATEMENTS = frozenset(
-    {"problem", "seed", "extends", "from", *(w for words in TOP_LEVEL_WORDS for w in words.split())}
-)
-
-
-def reserved_for(name: str, word: str, family: Family | None) -> str:
-    """Why a name cannot be given to what stands behind ``word``, ``class`` or ``param``; "" where it can.
-
-    A class called ``class`` could no longer be told from the word before it, a param called ``upper`` would be
-    meant wherever an item is ``upper``, and one called ``cost`` wherever the plan's is.
-    """
-    facts: Any = family.facts if family is not None else None
-    blocks, choices = _words_of(facts) if facts is not None else (frozenset(), frozenset())
-    if name in _OF_STATEMENTS or name in blocks:
-        return f"`{name}` is a word of the language"
-    quantities = family.quantities if family is not None else ()
-    if word == "param" and (name == AUTO or name in choices or any(name in each.words for each in quantities)):
-        return f"`{name}` is what an item may be: the param would be meant there"
-    if word in ("param", "let") and any(name == each.name for each in quantities):
-        return f"`{name}` is a quantity of the plan: the {word} would be meant there"
-    return ""
-
-
-@cache
-def _words_of(facts: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of repeated blocks at every depth, and the choices of all items."""
-    blocks: set[str] = set()
-    choices: set[str] = set()
-    waiting, seen = [facts], {facts}
-    while waiting:
-        words = vocabulary(waiting.pop())
-        blocks.update((*words.repeated, *words.plurals))
-        choices.update(choice for _, item in words.items.values() for choice in item.choices)
-        inner = {block.node for table in (words.singles, words.repeated) for _, block in table.values()} - seen
-        waiting += sorted(inner, key=lambda node: node.__name__)
-        seen |= inner
-    return frozenset(blocks), frozenset(choices)
-
 
 _WORD = re.compile(r'"(?:\\.|[^"\\])*"|[^\W\d]\w*|%')
 _NAME = re.compile(r"[^\W\d]\w*")

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
 from mrdsl.language.formatting import format_text
 from mrdsl.language.loading import load_text
 from mrdsl.solving.worker import Worker
@@ -121,5 +122,5 @@ def answer(question: tuple[str, Version], report: object) -> Any:
 
 def _not_checked(version: Version) -> tuple[Diagnostic, ...]:
     message = f"this document was not checked: it takes more than {budgets.EDITED_SECONDS:g} s, or ended the checker"
-    hint = "`mrdsl check` has no time limit"
+    hint = "`mrdsl check` takes its time"
     return (error("unreadable-file", message, Span(version.name, 1, 1, 1, 2), hint),)

@@ -10,16 +10,18 @@ from typing import Any
 from mrdsl.contracts.family import Family, QuantityKind
 from mrdsl.core import units
 from mrdsl.editor.assist import Context, before, context_at
-from mrdsl.editor.written import Written, first_words
+from mrdsl.editor.scanning import first_words
+from mrdsl.editor.written import Written
 from mrdsl.families import family_names, summary
 from mrdsl.language import tree
-from mrdsl.language.block_context import TOP_LEVEL_WORDS
+from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
 from mrdsl.language.evaluate import FUNCTIONS
 from mrdsl.language.requirements import WORD
-from mrdsl.language.vocabulary import name_text, vocabulary
+from mrdsl.language.vocabulary import vocabulary
+from mrdsl.language.written_words import name_text
 from mrdsl.solving import registry
-from mrdsl.spec.declared import DISTRIBUTIONS
-from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
+from mrdsl.spec.distributions import DISTRIBUTIONS
+from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Item
 
 _GOAL = re.compile(r"^\s*(minimize|maximize|estimate)\s+$")

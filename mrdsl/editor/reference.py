@@ -10,8 +10,9 @@ from mrdsl.families import family as find_family
 from mrdsl.families import family_names
 from mrdsl.language.printing import distribution_text
 from mrdsl.language.vocabulary import vocabulary
-from mrdsl.spec.declared import DISTRIBUTIONS, limit_words
-from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
+from mrdsl.spec.declared import limit_words
+from mrdsl.spec.distributions import DISTRIBUTIONS
+from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Block, Distribution, Item, Node
 
 _FORMS = {

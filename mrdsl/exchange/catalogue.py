@@ -8,7 +8,7 @@ from math import inf, log1p
 from typing import TYPE_CHECKING
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 
 if TYPE_CHECKING:
     import numpy as np

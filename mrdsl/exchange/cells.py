@@ -11,9 +11,10 @@ from math import isfinite
 from typing import TYPE_CHECKING, Protocol
 
 from mrdsl.core import budgets
-from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
-from mrdsl.core.diagnostics import Diagnostic, Span, error
-from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.csv_rows import CsvError, cell_starts, csv_rows
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.regular_files import UnreadableError, read_bytes
+from mrdsl.core.source import Span
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.text import decode
 from mrdsl.spec.schema import Source

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, Related, Span, error, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
+from mrdsl.core.source import Span
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.exchange.mistakes import Mistakes
 from mrdsl.spec.schema import Source

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
-from mrdsl.core.reading import problem_of, reason
+from mrdsl.core.regular_files import problem_of, reason
 from mrdsl.exchange.mistakes import EmptyFileError, FormatError
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
 from mrdsl.core.units import UNITS
 from mrdsl.exchange.catalogue import INTERRUPTIONS, PRICE, SPOT_PRICE, UNKNOWN_RATE, Catalogue
 from mrdsl.exchange.mistakes import FormatError

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrdsl.core.csv_text import CsvError, csv_rows
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.csv_rows import CsvError, csv_rows
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
 from mrdsl.core.units import TIME, UNITS, scaled
 
 SECONDS = {name: unit.factor for name, unit in UNITS.items() if unit.dimension == TIME}

@@ -13,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Span, error, warning
+from mrdsl.core.diagnostics import Diagnostic, error, warning
+from mrdsl.core.source import Span
 from mrdsl.core.units import HOUR
 
 LONGEST_GAP = 24 * HOUR

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
 
 COLUMNS = ("job id", "submit time [s]", "gap [s]", "map input [B]", "shuffle [B]", "reduce output [B]")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mrdsl.core import budgets
-from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.exchange.mistakes import FormatError
 
 

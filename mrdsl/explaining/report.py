@@ -10,11 +10,12 @@ from pathlib import Path
 from mrdsl.contracts.family import Family
 from mrdsl.core.charts import GanttChart
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Result, SolutionStatus, Termination
 from mrdsl.explaining.infeasibility import explain
-from mrdsl.explaining.sensitivity import How, curves, steps, table
-from mrdsl.explaining.why import as_tables
+from mrdsl.explaining.sensitivity import steps, table
+from mrdsl.explaining.what_if import How, curves
+from mrdsl.explaining.wording import as_tables
 from mrdsl.families.diagnosis import find_family
 from mrdsl.planning.simulate_spec import observe
 from mrdsl.planning.solve_spec import solve

@@ -1,4 +1,4 @@
-"""Checks of plug-ins: the contracts of families, pipelines and solvers, run in a process of their own."""
+"""``mrdsl check-plugin``: everything in a folder that claims to be a part of mrdsl, held to its contract."""
 
 from __future__ import annotations
 
@@ -11,45 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl import families
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
-from mrdsl.core.plugins import Plugin, declared_in, own_file, plugin_of
-from mrdsl.core.watching import GLANCE, is_stopped, tell, work
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.entry_points import declared_in
+from mrdsl.core.plugins import Plugin, own_file, plugin_of
+from mrdsl.core.stopping import GLANCE, is_stopped
+from mrdsl.core.watching import tell, work
 from mrdsl.extending.families import checked_family
 from mrdsl.extending.pipelines import checked_pipeline
 from mrdsl.extending.report import SECONDS, Checked, PluginReport, Trial, complaint
-from mrdsl.planning import solver_contract as contract
+from mrdsl.extending.solvers import checked_solver
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.solving.installed import require
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Report, Worker
 from mrdsl.spec.spec import METHOD_NAME
-
-
-def checked_solver(declared: SolverFile) -> Iterator[Checked]:
-    """All trials of a solver: small models with known answers, then each formulation of each family."""
-    place = Span(declared.source, 1, 1, 1, 1)
-    trial = Trial(f"{declared.shown} is installed")
-    with trial.going():
-        require(declared, place)
-    yield trial.done()
-    if trial.complaints:
-        return
-    for case in contract.CASES:
-        if case.kind in declared.solves:
-            trial = Trial(f"{declared.shown} on {case.kind} `{case}`")
-            with trial.going():
-                for message in contract.complaints(declared, case):
-                    trial.wrong(f"{declared.shown}: {message}", place)
-            yield trial.done()
-    for real in contract.real_models():
-        if real.kind in declared.solves:
-            trial = Trial(f"{declared.shown} on the model {real}")
-            with trial.going():
-                for message in contract.complaints_of_real(declared, real):
-                    trial.wrong(f"{declared.shown}: {message}", place)
-            yield trial.done()
-
 
 LONGEST = 5 * SECONDS
 """Seconds after which a trial that has not ended is ended, with the process that it runs in."""

@@ -24,10 +24,10 @@ from mrdsl.extending.report import Checked, Trial, complaint
 from mrdsl.families import reference_text
 from mrdsl.families.diagnosis import diagnose
 from mrdsl.language.loading import load_text
-from mrdsl.planning.claims import violations
 from mrdsl.planning.saved_plans import read_saved
 from mrdsl.planning.simulate_spec import simulate
 from mrdsl.planning.solve_spec import solve
+from mrdsl.planning.verification import violations
 from mrdsl.planning.verified_plans import verify
 from mrdsl.reporting.document import result_document, to_json
 from mrdsl.reporting.text import print_tables

@@ -20,7 +20,7 @@ from mrdsl.families.schedule.market import machine_type
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.families.schedule.stream import jobs as jobs_of
 from mrdsl.language.loading import load_file, load_text
-from mrdsl.planning.results import goal_of
+from mrdsl.planning.ended_results import goal_of
 from mrdsl.planning.solve_spec import solve
 from mrdsl.reporting.document import result_document
 from mrdsl.simulation.audit import audit

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from mrdsl import families
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.plugins import fault_of_a_plugin
-from mrdsl.core.watching import ending
+from mrdsl.core.source import Span
+from mrdsl.core.stopping import ending
 from mrdsl.solving import registry
 
 SECONDS = 60.0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from mrdsl.contracts.family import Family, missing_in
 from mrdsl.core.diagnostics import MrdslError, Related, error
+from mrdsl.core.entry_points import entry_points_of, load
 from mrdsl.core.lazy import named
-from mrdsl.core.plugins import entry_points_of, load
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

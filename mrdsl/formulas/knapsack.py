@@ -1,4 +1,15 @@
-"""Whole optima of knapsacks whose capacity is bought in whole VMs."""
+"""From a relaxed to a whole optimum of a knapsack whose capacity is bought in whole VMs at a convex price.
+
+Find whole numbers of jobs ``h``, ``low <= h <= high``, that minimise ``F(ceil(gamma h)) - p h``, where ``F`` is the
+convex cost of VMs. With ``nu`` the dual price of a VM in the relaxation, the cost of any ``h`` is
+
+    bound + sum of |p - nu gamma| * (jobs that h lies off the relaxed choice) + idle(gamma h),
+
+each term at or above zero (Lagrangian duality; ``idle`` is what the unused part of the VMs costs at the price nu). So
+a class whose single job costs more to move than the whole plan's gap never moves. Over the few that remain, dynamic
+programming over undominated states (Nemhauser and Ullmann 1969) finds the best exchange, cheapest classes first;
+where the number of states is cut, the cheapest cut state bounds what was missed.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import SAME_SUM, ceiling, floor
+from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.whole_numbers import ceiling, floor
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -207,63 +218,3 @@ def path(states: States) -> list[int]:
         steps.append(int(states.moves[stage][state]))
         state = int(states.parents[stage][state])
     return steps[::-1]
-
-
-Places = NDArray[np.int64]
-
-CELLS = 1_000_000
-"""So many sums are compared at once."""
-
-
-def costs_alone(gamma: Floats, prices: Floats, most: int) -> Floats:
-    """The cost of 0 to ``most`` jobs on machines of each kind alone, of shape (kinds, classes, most + 1).
-
-    ``gamma``, of shape (kinds, classes), is infinite where a class cannot run.
-    """
-    possible = np.isfinite(gamma)
-    taken = np.where(possible, gamma, 0.0)[:, :, None] * np.arange(most + 1.0)
-    costs = prices[:, None, None] * ceiling(taken)
-    costs[~possible, 1:] = np.inf
-    return np.asarray(costs)
-
-
-def worth_mixing(alone: Floats) -> Places:
-    """The kinds that are the cheapest alone for some class and number of jobs, the first of equal ones."""
-    return np.unique(alone[:, :, 1:].argmin(axis=0))
-
-
-def cheapest_mixes(alone: Floats) -> tuple[Floats, Places]:
-    """The least cost of each number of jobs over mixes of kinds, (classes, most + 1), and the jobs that do it.
-
-    The jobs have the shape (kinds, classes, most + 1): in column ``h`` those of each kind where ``h`` jobs run.
-    """
-    kinds, classes, width = alone.shape
-    best = np.full((classes, width), np.inf)
-    best[:, 0] = 0.0
-    chosen = np.zeros((kinds, classes, width), dtype=np.int64)
-    step = max(1, CELLS // (width * width))
-    for start in range(0, classes, step):
-        part = slice(start, start + step)
-        for kind in range(kinds):
-            best[part], chosen[kind, part] = _with_one_more(best[part], alone[kind, part])
-    return best, _traced(chosen)
-
-
-def _with_one_more(best: Floats, alone: Floats) -> tuple[Floats, Places]:
-    """The least of ``best[h - k] + alone[k]`` over ``k`` for each ``h``, and the first such ``k``."""
-    width = best.shape[1]
-    before = np.concatenate([np.full((len(best), width - 1), np.inf), best], axis=1)
-    sums = sliding_window_view(before, width, axis=1)[:, :, ::-1] + alone[:, None, :]
-    jobs = sums.argmin(axis=2)
-    return np.take_along_axis(sums, jobs[:, :, None], axis=2)[:, :, 0], jobs
-
-
-def _traced(chosen: Places) -> Places:
-    """The jobs of each kind behind what was chosen last, from the last kind back."""
-    kinds, classes, width = chosen.shape
-    left = np.broadcast_to(np.arange(width), (classes, width)).copy()
-    rows = np.arange(classes)[:, None]
-    for kind in reversed(range(kinds)):
-        chosen[kind] = chosen[kind][rows, left]
-        left -= chosen[kind]
-    return chosen

@@ -1,20 +1,20 @@
-"""Completion-time estimates of MapReduce jobs on shared slots: coefficients A, B, C of equation (4)."""
+"""Completion-time estimates of MapReduce jobs on shared slots: coefficients A, B, C of equation (4).
+
+Source: Malekimajd et al. 2015, *Optimal Map Reduce Job Capacity Allocation in Cloud Systems*, equations (1) to (4).
+All functions are pure and elementwise on arrays of one length, one element per job class; times are in seconds.
+
+Corrections to the paper: the printed ``T_Sh^up`` divides by ``S_M alpha_R``, read ``S_R alpha_R``. The coefficients
+of the upper estimate need ``A_up, B_up > 0``: see :func:`upper`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ceiling
 from mrdsl.formulas.stages import StageWork
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -174,130 +174,3 @@ def _printed_upper_work(profile: Profile) -> tuple[Floats, Floats]:
 
 def _where_reducing(profile: Profile, values: Floats) -> Floats:
     return np.where(profile.map_only, 0.0, values)
-
-
-Number = TypeVar("Number", float, "NDArray[np.float64]")
-
-
-def reduce_phase(waves: Number, first_shuffle: Number, shuffle: Number, reduce: Number) -> Number:
-    """Shuffle and reduce in so many waves, from the end of the map phase: (3.4) to (3.10)."""
-    return first_shuffle + (waves - 1.0) * shuffle + waves * reduce
-
-
-def smooth(
-    map_tasks: Number, map_time: Number, reduce_tasks: Number, first_shuffle: Number, shuffle: Number, reduce: Number
-) -> tuple[Number, Number, Number]:
-    """A, B and C of (3.15), waves taken as fractions: ``A / map slots + B / reduce slots + C``."""
-    return map_tasks * map_time, reduce_tasks * (shuffle + reduce), first_shuffle - shuffle
-
-
-def fewest_vms(map_work: Number, reduce_work: Number, left: Number, ratio: Number) -> tuple[Number, Number]:
-    """Map and reduce slots that end both phases in ``left`` on the fewest VMs: Theorem 4.1.
-
-    ``ratio`` is the map slots of a VM over its reduce slots. With 1 it is the least sum of slots, (3.17) and (3.18).
-    """
-    both = map_work * reduce_work
-    return ((both * ratio) ** 0.5 + map_work) / left, ((both / ratio) ** 0.5 + reduce_work) / left
-
-
-Factor = float | Floats
-
-
-def scaled(profile: Profile, factor: Factor) -> Profile:
-    """The profile of the same job on ``factor`` times the data (a number, or one per class).
-
-    Map tasks are rounded up to whole blocks; at least one remains. Shuffle and reduce times grow linearly, without an
-    intercept: the thesis states linearity and prints no coefficients. Raises ValueError where a factor is not positive.
-    """
-    ratio = np.asarray(factor, dtype=np.float64)
-    if not (ratio > 0.0).all():
-        raise ValueError("the data must grow by a positive factor")
-    tasks = profile.map_tasks * ratio
-    return replace(
-        profile,
-        map_tasks=np.maximum(ceiling(tasks), 1.0),
-        shuffle_first_avg=profile.shuffle_first_avg * ratio,
-        shuffle_first_max=profile.shuffle_first_max * ratio,
-        shuffle_avg=profile.shuffle_avg * ratio,
-        shuffle_max=profile.shuffle_max * ratio,
-        reduce_avg=profile.reduce_avg * ratio,
-        reduce_max=profile.reduce_max * ratio,
-    )
-
-
-def completion_expression(work: Coefficients, which: int, jobs: Any, map_slots: Any, reduce_slots: Any) -> Any:
-    """The completion time of one class as an expression: (4).
-
-    Phases without work leave no term, so that no slot divides by 0.
-    """
-    map_work, reduce_work = float(work.map_work[which]), float(work.reduce_work[which])
-    time = float(work.constant[which])
-    if map_work > 0.0:
-        time = time + map_work * jobs / map_slots
-    if reduce_work > 0.0:
-        time = time + reduce_work * jobs / reduce_slots
-    return time
-
-
-def deadline_constraint(
-    work: Coefficients, which: int, jobs: Any, map_slots: Any, reduce_slots: Any, deadline: Any
-) -> Any:
-    """The deadline as the paper prints it: (6). Slots must be bounded away from 0."""
-    return completion_expression(work, which, jobs, map_slots, reduce_slots) <= deadline
-
-
-Numbers = float | Floats
-
-
-def phase_lower(tasks: Numbers, avg: Numbers, slots: Numbers) -> Floats:
-    """The least time of one phase on its own slots: ``n mu / k`` (Verma et al., taken over by the paper)."""
-    return _array(tasks) * avg / slots
-
-
-def phase_upper(tasks: Numbers, avg: Numbers, longest: Numbers, slots: Numbers) -> Floats:
-    """The greatest time of one phase under greedy assignment: ``(n mu - lambda) / k + lambda``, Proposition 2.1."""
-    return (_array(tasks) * avg - longest) / slots + longest
-
-
-def two_jobs_lower(work: Numbers, share: Numbers, other_work: Numbers, slots: Numbers) -> tuple[Floats, Floats]:
-    """The least times of the job that ends first and of the one that ends second, Proposition 2.2.
-
-    ``work`` is ``n mu`` [s]; the other job has the share ``1 - share``. The first value assumes that both jobs fill
-    their shares until one ends; the second always holds.
-    """
-    mine, theirs, part = _array(work), _array(other_work), _array(share)
-    first = np.minimum(mine / (part * slots), theirs / ((1.0 - part) * slots))
-    return first, (mine + theirs) / slots
-
-
-def two_jobs_upper(
-    tasks: Numbers, avg: Numbers, longest: Numbers, share: Numbers, other_work: Numbers, slots: Numbers
-) -> Floats:
-    """The greatest time of a job beside another that shares its slots work-conservingly, Proposition 2.3."""
-    part, rest = _array(share), _array(tasks) * avg - longest
-    alone = rest / (part * slots)
-    other = _array(other_work)
-    together = (other + rest) / slots
-    return np.where(other / ((1.0 - part) * slots) >= alone, alone, together) + longest
-
-
-def class_lower(tasks: Numbers, avg: Numbers, jobs: Numbers, share: Numbers, slots: Numbers) -> Floats:
-    """The least time of one of ``jobs`` jobs of a class: ``n mu h / (k share)``, Proposition 2.4."""
-    return _array(tasks) * avg * jobs / (_array(share) * slots)
-
-
-def class_upper(
-    tasks: Numbers, avg: Numbers, longest: Numbers, jobs: Numbers, share: Numbers, slots: Numbers
-) -> Floats:
-    """The greatest time of one of ``jobs`` jobs of a class: ``(n mu - 2 lambda) h / (k share) + 2 lambda``, 2.5.
-
-    Correction to the paper: where ``n mu <= 2 lambda`` the first term would be negative; ``n mu`` takes the place of
-    its bracket then, which only adds to the bound.
-    """
-    work = _array(tasks) * avg
-    bracket = np.where(work > 2.0 * _array(longest), work - 2.0 * _array(longest), work)
-    return bracket * jobs / (_array(share) * slots) + 2.0 * _array(longest)
-
-
-def _array(value: Numbers) -> Floats:
-    return np.asarray(value, dtype=np.float64)

@@ -1,161 +1,25 @@
-"""Packing of whole slots on whole VMs, by listed or generated patterns."""
+"""Whole slots on whole VMs: a VM holds slots of several kinds whose parts of it are no more than 1 together.
+
+A slot of which a VM hosts c takes 1/c of it; a container takes parts of its cores and of its memory, which both have
+to fit (vector packing). Slots fall into *sizes*, by c or by these parts, and a VM's content is a *pattern*:
+how many slots of each size. The fewest VMs for given numbers of slots are a cutting-stock problem (Gilmore and Gomory
+1961, *A linear programming approach to the cutting-stock problem*). The sum of the parts, rounded up, is a lower bound
+which is not always reached: 1/2 + 2/3 + 4/5 = 59/30 do not fit two VMs.
+
+Where each c divides the next, filling VMs by the largest slots first always reaches it. Where it does not, VMs are
+filled as far as they can be, one after another, and where that does not either, patterns are tried as whole numbers in
+a small integer program, whose columns are all patterns to which no slot can be added, or where those are too many, what
+:mod:`mrdsl.formulas.pattern_generation` finds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
-from math import ceil, inf, lcm
+from math import ceil
 
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING
-
-ROUNDS = 200
-MOST_GENERATED = 20_000
-"""So many contents are looked at for the one that is worth most; where that is not all, nothing is proven."""
-
-Counts = tuple[int, ...]
-Room = tuple[int, ...]
-Size = int | tuple[Fraction, ...]
-"""How many slots of the size a VM hosts, or the part of each of its resources that one takes."""
-
-
-@dataclass(frozen=True)
-class Units:
-    """Sizes in whole units: a VM has ``wholes`` of each resource, of which a slot of the size k takes ``parts[k]``.
-
-    A resource of which no slot takes more than of another is left out.
-    """
-
-    wholes: Room
-    parts: tuple[Room, ...]
-
-    @cached_property
-    def alone(self) -> Counts:
-        """How many slots of each size a VM hosts that hosts nothing else."""
-        return tuple(fitting_in(self.wholes, part) for part in self.parts)
-
-    @cached_property
-    def by_size(self) -> list[int]:
-        """The sizes, the largest first: those that take the most of the resource of which they take most."""
-        largest = [max(Fraction(p, w) for p, w in zip(part, self.wholes, strict=True)) for part in self.parts]
-        return sorted(range(len(self.parts)), key=lambda k: -largest[k])
-
-    def least(self, slots: Sequence[int]) -> int:
-        """The VMs that the parts of slots add up to, of the resource that they fill most."""
-        return max(-(-each // whole) for each, whole in zip(self.taken(slots), self.wholes, strict=True))
-
-    def taken(self, slots: Sequence[int]) -> Room:
-        """The units that slots take."""
-        rows = zip(*self.parts, strict=True)
-        return tuple(sum(part * count for part, count in zip(row, slots, strict=True)) for row in rows)
-
-    def weights(self, slots: Sequence[int]) -> Room:
-        """What a unit of each resource counts where slots ask for so many of each."""
-        if len(self.wholes) == 1:
-            return (1,)
-        taken, wholes = self.taken(slots), self.wholes
-        return taken[0] * wholes[1] * wholes[1], taken[1] * wholes[0] * wholes[0]
-
-
-def units_of(sizes: Sequence[Size]) -> Units:
-    """Write sizes in whole units."""
-    count = max((len(size) for size in sizes if not isinstance(size, int)), default=1)
-    rows = [
-        [Fraction(1, size) if isinstance(size, int) else size[resource] for size in sizes] for resource in range(count)
-    ]
-    kept = [
-        row
-        for place, row in enumerate(rows)
-        if not any(
-            all(a <= b for a, b in zip(row, other, strict=True)) and (row != other or there < place)
-            for there, other in enumerate(rows)
-            if there != place
-        )
-    ]
-    wholes = tuple(lcm(*(part.denominator for part in row)) for row in kept)
-    parts = [[int(part * whole) for part in row] for row, whole in zip(kept, wholes, strict=True)]
-    return Units(wholes, tuple(zip(*parts, strict=True)))
-
-
-def fitting_in(room: Room, part: Room) -> int:
-    """How many slots fit what is free of each resource."""
-    return min(free // each for free, each in zip(room, part, strict=True) if each)
-
-
-def without(room: Room, part: Room, count: int) -> Room:
-    """What so many slots leave free."""
-    return tuple(free - count * each for free, each in zip(room, part, strict=True))
-
-
-@dataclass(frozen=True)
-class Generated:
-    """Patterns, and a lower bound on the VMs that hold the slots; 0 where none is known."""
-
-    patterns: tuple[Counts, ...]
-    least: int
-
-
-def generated_patterns(sizes: Sequence[Size], slots: Sequence[int]) -> Generated:
-    """Those that the relaxed cutting-stock problem of these slots asks for, with VMs full of one size among them."""
-    import numpy as np
-    from scipy.optimize import linprog
-
-    count = len(sizes)
-    patterns: dict[Counts, None] = {
-        tuple(size if other == place else 0 for other in range(count)): None
-        for place, size in enumerate(units_of(sizes).alone)
-    }
-    for _ in range(ROUNDS):
-        columns = np.array(list(patterns), dtype=float).T
-        found = linprog(np.ones(len(patterns)), A_ub=-columns, b_ub=-np.array(slots, dtype=float), method="highs")
-        prices = np.maximum(-found.ineqlin.marginals, 0.0)
-        pattern, value, proven = dearest(sizes, prices.tolist())
-        if value <= 1.0 + ROUNDING:
-            least = ceil(float(found.fun) * (1.0 - FEASIBILITY)) if proven else 0
-            return Generated(tuple(patterns), least)
-        patterns[pattern] = None
-    return Generated(tuple(patterns), 0)
-
-
-def dearest(sizes: Sequence[Size], prices: Sequence[float]) -> tuple[Counts, float, bool]:
-    """The content of a VM that is worth most where a slot of each size has a price; and whether that is proven.
-
-    An integer knapsack of one or two resources, by depth first: sizes by what a whole VM of them is worth. What is left
-    of any resource is worth no more than of the size whose slots are worth most for what they take of it.
-    """
-    units = units_of(sizes)
-    wholes, parts = units.wholes, units.parts
-    order = sorted((k for k in range(len(sizes)) if prices[k] > 0.0), key=lambda k: -prices[k] * units.alone[k])
-    pattern, best, most, looked = [0] * len(sizes), (0,) * len(sizes), 0.0, 0
-    dear = [
-        [max((_worth(prices[k], parts[k][r]) for k in order[depth:]), default=0.0) for r in range(len(wholes))]
-        for depth in range(len(order) + 1)
-    ]
-
-    def look(depth: int, room: Room, worth: float) -> None:
-        nonlocal best, most, looked
-        looked += 1
-        if worth > most:
-            best, most = tuple(pattern), worth
-        if depth == len(order) or looked > MOST_GENERATED:
-            return
-        place = order[depth]
-        left = min(free * each if each < inf else inf for free, each in zip(room, dear[depth], strict=True))
-        if worth + left <= most * (1.0 + ROUNDING):
-            return
-        for count in range(fitting_in(room, parts[place]), -1, -1):
-            pattern[place] = count
-            look(depth + 1, without(room, parts[place], count), worth + count * prices[place])
-        pattern[place] = 0
-
-    look(0, wholes, 0.0)
-    return best, most, looked <= MOST_GENERATED
-
-
-def _worth(price: float, part: int) -> float:
-    return price / part if part else inf
-
+from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.formulas.pattern_generation import Room, Size, Units, fitting_in, generated_patterns, units_of, without
 
 MOST_PATTERNS = 5_000
 """With more patterns than these the integer program has those that are generated, and proves nothing."""
@@ -164,6 +28,7 @@ MOST_NODES = 2_000
 MOST_LOOKED_AT = 2_000
 """So many contents are looked at for the fullest VM."""
 
+Counts = tuple[int, ...]
 Fill = Callable[[Units, Sequence[int]], Counts]
 
 
@@ -180,15 +45,14 @@ class Packed:
         return sum(count for count, _ in self.patterns)
 
 
-def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0) -> Packed:
-    """The fewest VMs for ``slots[k]`` slots of the size ``sizes[k]``, as far as can be proven; or ``enough`` VMs."""
+def pack(sizes: Sequence[Size], slots: Sequence[int]) -> Packed:
+    """The fewest VMs for ``slots[k]`` slots of the size ``sizes[k]``, as far as can be proven."""
     units = units_of(sizes)
     lower = units.least(slots)
-    enough = max(lower, enough)
     found = Packed(_filled(units, slots, _largest_first), lower)
-    if found.vms > enough:
+    if found.vms > lower:
         found = min(found, Packed(_filled(units, slots, _fullest), lower), key=lambda each: each.vms)
-    if found.vms <= enough:
+    if found.vms == lower:
         return found
     patterns = maximal_patterns(sizes, MOST_PATTERNS)
     if patterns is not None:

@@ -1,20 +1,18 @@
-"""Profiles of job classes and prices of VM types: reading and checks."""
+"""Profiles of job classes, as any family that has ``map``, ``shuffle`` and ``reduce`` blocks reads and checks them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, Span, error, warning
-from mrdsl.core.units import HOUR, show
-from mrdsl.spec.columns import Columns, Reader, column, matching, parts_of
-from mrdsl.spec.schema import Block, Node, declarations
-from mrdsl.spec.spec import Spec
+from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
+from mrdsl.core.source import Span
+from mrdsl.core.units import show
+from mrdsl.spec.columns import column
+from mrdsl.spec.matching import Reader, matching
 
 if TYPE_CHECKING:
     from mrdsl.formulas.mapreduce import Profile
-
 
 _PAIRS = (
     ("map", "avg", "max"),
@@ -90,7 +88,7 @@ def far_above(what: str, average: float, longest: float, span: Span | None) -> D
         "max-far-above-avg",
         f"{what} is {_time(longest)}, {longest / average:.0f} times its average, {_time(average)}",
         span,
-        "compare their units; if both are right, no change is needed",
+        "compare their units; if both are right, nothing is to be done",
     )
 
 
@@ -145,7 +143,7 @@ def check_descriptions(classes: Sequence[Any]) -> Iterator[Diagnostic]:
             node = classes[index]
             yield error(
                 "coefficients-and-profile",
-                f"class {node.name} has coefficients and a {block} block: both define the same thing",
+                f"class {node.name} has coefficients and a {block} block: they say the same thing twice",
                 getattr(node, block).span or node.span,
                 f"keep the coefficients or the profile of {node.name}",
                 _coefficients(node),
@@ -172,7 +170,7 @@ def check_few_tasks(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                 f"class {node.name} has few {block} tasks: their work is no more than twice the longest of "
                 "them, and the upper estimate is looser than the paper's",
                 getattr(node, block).span_of("tasks"),
-                "no change is needed: the deadline is met, with a few slots more than strictly necessary",
+                "nothing to do: the deadline is kept, at a few slots more than strictly needed",
             )
 
 
@@ -224,57 +222,3 @@ def _span(node: Any, block: str, item: str) -> Span | None:
     inner = getattr(node, block)
     span: Span | None = inner.span_of(item)
     return span or node.span
-
-
-DEAREST = 500.0
-"""USD/h: above the dearest VM on sale, EC2's u7inh-32tb.480xlarge at about 407 USD/h on demand."""
-DEAREST_CORE = 5.0
-"""USD/h for each core: ten times the dearest of EC2's types, where cores are stated."""
-_PER_USD = {"JPY": 200.0, "INR": 100.0, "CNY": 10.0, "SEK": 12.0, "NOK": 12.0, "DKK": 8.0, "PLN": 5.0, "BRL": 7.0}
-"""Units of a currency for one USD, rounded up; 2 of any other."""
-_PRICES = ("on_demand.price", "reserved.price", "spot.price", "fee")
-
-
-def implausible_prices(spec: Spec) -> Iterator[Diagnostic]:
-    """Warn of prices of VM types that are above those of any VM on sale."""
-    units = _PER_USD.get(spec.currency, 2.0) if spec.currency != "USD" else 1.0
-    vms: Sequence[Any] = getattr(spec.facts, "vms", ())
-    known = _numbers_of(vms)
-    for path in _PRICES:
-        if path not in known:
-            continue
-        for index in matching(vms, lambda vm, path=path: _is_above(vm, path, units, "cores" in known)):  # type: ignore[misc]
-            node: Any = vms[index]
-            block, _, item = path.rpartition(".")
-            owner = getattr(node, block) if block else node
-            price = getattr(owner, item)
-            told = warning(
-                "implausible-price",
-                f"`{path}` of vm {node.name} is {show(price, 'price', spec.currency)}, above that of any VM on sale",
-                owner.span_of(item),
-                f"a number without a unit is per second: if it is per hour, write `{price:g} {spec.currency}/h`",
-            )
-            yield told if told.span is not None else replace(told, path=f"vms[{index}].{path}")
-
-
-def _is_above(vm: Reader, path: str, units: float, with_cores: bool) -> Any:
-    price = vm(path)
-    above = price > DEAREST * units / HOUR
-    return above | (price > DEAREST_CORE * units / HOUR * vm("cores")) if with_cores else above
-
-
-def _numbers_of(vms: Sequence[Any]) -> frozenset[str]:
-    """The paths of numbers that VM types declare; none if the family has no such types."""
-    part = next(iter(parts_of(vms)), ()) if len(vms) else ()
-    kind = part.node_type if isinstance(part, Columns) else type(part[0]) if len(part) else None
-    return frozenset() if kind is None else _quantities(kind, "")
-
-
-def _quantities(kind: type[Node], before: str) -> frozenset[str]:
-    found: set[str] = set()
-    for name, declared in declarations(kind).items():
-        if isinstance(declared, Block):
-            found |= frozenset() if declared.repeated else _quantities(declared.node, f"{before}{name}.")
-        elif declared.form == "quantity":
-            found.add(before + name)
-    return frozenset(found)

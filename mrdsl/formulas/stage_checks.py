@@ -7,12 +7,14 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Related, did_you_mean, error, warning
+from mrdsl.core.diagnostics import Diagnostic, Related, error, warning
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import show
 from mrdsl.formulas.profiles import far_above, is_far_above
 from mrdsl.formulas.stages import find_cycle, longest_path, parents_of
-from mrdsl.spec.blocks import Stage, any_stages, stages_of
-from mrdsl.spec.columns import Columns, Reader, matching, parts_of
+from mrdsl.spec.columns import Columns, parts_of
+from mrdsl.spec.matching import Reader, matching
+from mrdsl.spec.stages import Stage, any_stages, stages_of
 
 SHOWN = 12
 """How many stages of a cycle a message names."""
@@ -109,7 +111,7 @@ def check_few_tasks_of_stages(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                     f"class {classes[index].name} has little work: no more than twice the longest tasks of its "
                     f"critical path, {_arrow([stages[number].name for number in path])}; the upper estimate is looser",
                     classes[index].span,
-                    "no change is needed: the deadline is met, with a few slots more than strictly necessary",
+                    "nothing to do: the deadline is kept, at a few slots more than strictly needed",
                 ),
                 f"classes[{index}]",
             )
@@ -130,10 +132,10 @@ def no_upper_bound(node: Any, index: int) -> Diagnostic:
     return at_path(
         warning(
             "no-upper-bound",
-            f"the upper estimate of class {node.name} is requested, but is not a bound: its jobs lend each "
-            "other the slots that they leave at the end of a stage, and wait for them in the next",
+            f"the upper estimate of class {node.name} is promised, and is no bound: its jobs lend each other the slots "
+            "that they leave at the end of a stage, and wait for them in the next",
             node.span_of("guarantee"),
-            "write guarantee = average, or run one job at a time",
+            "take guarantee = average, which claims none, or let one job run at a time",
         ),
         f"classes[{index}].guarantee",
     )
@@ -166,7 +168,7 @@ def _beside_phases(classes: Sequence[Any]) -> Iterator[Diagnostic]:
                 yield at_path(
                     error(
                         "stages-and-profile",
-                        f"class {node.name} consists of stages and has a {block} block: both define the same thing",
+                        f"class {node.name} consists of stages and has a {block} block: they say the same thing twice",
                         getattr(node, block).span or node.span,
                         f"keep the stages or the {block} block of {node.name}; a map phase and a reduce phase after "
                         "it are two stages",
@@ -234,7 +236,7 @@ def _cycle(owner: str, stages: tuple[Stage, ...]) -> Iterator[Diagnostic]:
 def _unused(node: Any, kind: str, reason: str) -> Diagnostic:
     return warning(
         "unused",
-        f"the slots of class {node.name} contain `{kind}`, but {reason}",
+        f"the slots of class {node.name} say `{kind}`, and {reason}",
         node.slots.span_of(kind) or node.span,
         f"leave `{kind}` out",
     )

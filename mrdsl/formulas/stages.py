@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.spec.blocks import Stage, any_stages, stages_of
+from mrdsl.spec.stages import Stage, any_stages, stages_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,8 +11,10 @@ from math import isqrt
 
 import numpy as np
 
-from mrdsl.core.rounding import SAME_SUM, ceiling
-from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile, reduce_phase, smooth
+from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
+from mrdsl.formulas.single_job import reduce_phase, smooth
 
 
 @dataclass(frozen=True)

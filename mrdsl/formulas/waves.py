@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from mrdsl.core.rounding import ceiling
-from mrdsl.formulas.mapreduce import fewest_vms, reduce_phase, smooth
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.formulas.single_job import fewest_vms, reduce_phase, smooth
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,24 @@
-"""Whole slots for one job on the fewest VMs, and the efficient pairs of map and reduce slots."""
+"""Whole slots for one job on the fewest VMs: Theorem 4.1 of Malekimajd et al. 2015 in whole numbers.
+
+    minimise  a / c_M + b / c_R   subject to  A / a + B / b <= D - C,  a and b whole, within limits.
+
+For every a the fewest b is known, so that one search over a is enough. Where b may be a fraction, what a pair takes
+falls and then rises in a (``docs/families/capacity.md`` has the proof), so that the search goes down and up from the
+least and ends where even fractions take no less than the best pair so far: no pair that it leaves out is better. The
+kind of which a VM hosts fewer slots is searched, since it has fewer numbers to try.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import SAME_SUM, ceiling
-from mrdsl.formulas.estimates import SlotLimits
+from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.formulas.mapreduce import Coefficients, Floats, phase
+from mrdsl.formulas.sizing import SlotLimits
 
 STEPS = 100_000
 """So many numbers are looked at on each side. With c slots of the searched kind on a VM and v VMs for fractions, all
@@ -57,7 +65,7 @@ def whole_slots(
 ) -> tuple[Floats, Floats]:
     """Whole map and reduce slots of one job that meet its deadline on the fewest VMs; elementwise on arrays.
 
-    ``fractions`` are those of :func:`mrdsl.formulas.estimates.slots_per_job`, the least without wholeness, and
+    ``fractions`` are those of :func:`mrdsl.formulas.sizing.slots_per_job`, which are the least without wholeness, and
     ``limits`` whole numbers; where the most slots are a fraction, the next whole number does no more than that.
     Infinite where the fractions are. Of pairs that take the same VMs, the one with the fewest slots of the kind of
     which a VM hosts fewer, of map slots where it hosts as many of both.
@@ -133,51 +141,3 @@ def _step(
     best[0][active[better]] = tried[better]
     best[1][active[better]] = pair[better]
     return active, tried
-
-
-Pair = tuple[int, int]
-
-
-def efficient_pairs(
-    work: tuple[float, float], left: float, least: Pair, most: tuple[float, float], limit: int
-) -> list[Pair] | None:
-    """Find all such pairs, those of the fewest map slots first.
-
-    Args:
-        work: A and B of one job [s].
-        left: D - C, what the deadline leaves to both phases [s].
-        least: The fewest map and reduce slots.
-        most: The most map and reduce slots; infinite where nobody knows.
-        limit: The most pairs to find.
-
-    Returns:
-        The pairs; none if no slots keep the deadline, None if there are more than the limit.
-    """
-    found: list[Pair] = []
-    last = ceiling(most[0])
-    first = _beside(work[0], left, work[1], most[1], least[0], most[0])
-    while first <= last and first < inf:
-        second = _beside(work[1], left, work[0], min(first, most[0]), least[1], most[1])
-        if second == inf:
-            first += 1.0
-            continue
-        if len(found) == limit:
-            return None
-        found.append((int(first), int(second)))
-        fewer = second - 1.0
-        if fewer < least[1] or (work[1] > 0.0 and fewer <= 0.0):
-            break
-        first = max(_beside(work[0], left, work[1], fewer, least[0], most[0]), first + 1.0)
-    return found
-
-
-def _beside(work: float, left: float, other_work: float, other: float, least: float, most: float) -> float:
-    """The fewest slots of one kind beside so many of the other; infinite where none do.
-
-    Where the most slots are a fraction, the next whole number does no more than that.
-    """
-    time = left - (other_work / other if other_work else 0.0)
-    if time < -SAME_SUM * abs(left) or (work and time <= 0.0):
-        return inf
-    needed = max(work / time if work else 0.0, float(least))
-    return inf if needed > most * (1.0 + SAME_SUM) else float(ceiling(min(needed, most)))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.alike import Row, Shape
 from mrdsl.language.block_context import BlockContext

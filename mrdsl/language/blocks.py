@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
+from mrdsl.core.diagnostics import error
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.language import tree
-from mrdsl.language.block_context import (
-    BlockContext,
-    duplicate,
-    meant_item,
-    require,
-    stray_statement,
-    unknown_block,
-    unknown_item,
-)
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.block_mistakes import duplicate, meant_item, require, stray_statement, unknown_block, unknown_item
 from mrdsl.language.items import convert, plain_number
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.vocabulary import Vocabulary, vocabulary
@@ -258,14 +253,14 @@ def _source(declared: Block, block: tree.Block, context: BlockContext) -> Source
         if block.call is not None:
             raise context.scope.mistake(
                 "wrong-statement",
-                f"`{block.call.function}(...)` is not allowed here",
+                f"`{block.call.function}(...)` cannot stand here",
                 block.call,
                 "write `from` before it",
             )
         if declared.sources:
             raise context.scope.mistake(
                 "missing-source",
-                f"`{context.words}` has no data source",
+                f"`{context.words}` says nothing about where its data comes from",
                 block.words[0],
                 f'write `{context.words} from {declared.sources[0]}("file") {{ ... }}`',
             )
@@ -273,7 +268,7 @@ def _source(declared: Block, block: tree.Block, context: BlockContext) -> Source
     if not declared.sources:
         raise context.scope.mistake(
             "unexpected-source",
-            f"`{context.words}` cannot be read from a file",
+            f"`{context.words}` reads no file",
             block.words[0],
             f"write `{context.words} {{ ... }}`",
         )
@@ -292,7 +287,7 @@ def _reader(block: tree.Block, words: tuple[Any, ...], context: BlockContext) ->
     if block.call is None:
         last = words[-1]
         if last.type != "STRING":
-            raise context.scope.mistake("missing-file", "`from` requires a file name", last, 'write `from "file.csv"`')
+            raise context.scope.mistake("missing-file", "`from` names no file", last, 'write `from "file.csv"`')
         return "table", tree.word_text(last), last
     arguments = block.call.arguments
     if len(arguments) != 1 or not isinstance(arguments[0], tree.Text):

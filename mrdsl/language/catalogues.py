@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
 from mrdsl.exchange.catalogue import INTERRUPTIONS, PRICE, SPOT_PRICE, UNKNOWN_RATE
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.registry import CATALOGUES, SPOT_PRICES, Reader, named
@@ -23,7 +24,7 @@ from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import note_currency
 from mrdsl.language.generators import collect
 from mrdsl.language.items import convert
-from mrdsl.language.requirements import Attribute, Rows, kept_rows, split
+from mrdsl.language.row_requirements import Attribute, Rows, kept_rows, split
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.table_heads import NAME_COLUMN, attribute
 from mrdsl.language.tables import resolve_table
@@ -268,7 +269,7 @@ def _check_kept(listed: _Listed, rows: Sequence[int], context: BlockContext) -> 
     report.add(
         error(
             "unknown-interruptions",
-            f"{len(sold)} {what} sold on spot, and `{listed.file}` has no interruption rate: {which}",
+            f"{len(sold)} {what} sold on spot, and `{listed.file}` does not say how often a VM is taken back: {which}",
             listed.place(sold[0], INTERRUPTIONS),
             "write a rate for them in the braces, such as `spot { interruptions = 0.0007/h }`, which is 40 % a month, "
             "or `spot = no`",

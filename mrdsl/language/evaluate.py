@@ -9,12 +9,16 @@ from typing import Any
 from lark import Token
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Related, did_you_mean, is_printable, nearest, shortened
-from mrdsl.core.rounding import ceiling, floor
+from mrdsl.core.diagnostics import Related
+from mrdsl.core.printable import is_printable, shortened
+from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.core.units import NUMBER, Dimension
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.language import tree
-from mrdsl.language.scope import MistakeError, OutOfRangeError, Scope, Value, Word
-from mrdsl.spec.declared import DISTRIBUTIONS, LARGEST, LARGEST_REASON, LARGEST_WHOLE, LISTS, WHOLE_REASON, problem_of
+from mrdsl.language.random_values import OutOfRangeError
+from mrdsl.language.scope import MistakeError, Scope, Value, Word
+from mrdsl.spec.declared import LARGEST, LARGEST_REASON, LARGEST_WHOLE, WHOLE_REASON
+from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
 from mrdsl.spec.schema import Distribution
 
 FUNCTIONS = ("min", "max", "ceil", "floor", "round", "sum")
@@ -45,13 +49,13 @@ def evaluate(node: Any, scope: Scope) -> Value:
         case tree.Call():
             return _call(node, scope)
         case tree.List():
-            raise scope.mistake("wrong-value", "a list is not allowed here", node, "write a single value")
+            raise scope.mistake("wrong-value", "a list cannot stand here", node, "write a single value")
         case tree.Text(token):
             raise scope.mistake(
-                "wrong-value", f"the text {token} is not allowed here", node, "write a number with its unit"
+                "wrong-value", f"the text {token} cannot stand here", node, "write a number with its unit"
             )
         case _:
-            raise scope.mistake("wrong-value", "a range is not allowed here", node, "write a single value")
+            raise scope.mistake("wrong-value", "a range cannot stand here", node, "write a single value")
 
 
 def fixed_value(node: Any, scope: Scope, what: str) -> Value:
@@ -101,7 +105,7 @@ def _unknown_unit(token: Token, scope: Scope) -> MistakeError:
         return scope.mistake("unknown-unit", f"`{token}` is a param, not a unit", token, f"write `* {token}`")
     meant = units.OTHER_NAMES.get(str(token))
     hint = f"did you mean `{meant}`?" if meant else did_you_mean(token, units.UNITS, "")
-    return scope.mistake("unknown-unit", f"unknown unit `{token}`", token, hint)
+    return scope.mistake("unknown-unit", f"there is no unit `{token}`", token, hint)
 
 
 def _name(token: Token, node: Any, scope: Scope) -> Value:
@@ -120,7 +124,7 @@ def _name(token: Token, node: Any, scope: Scope) -> Value:
         raise _unknown_unit(token, scope)
     raise scope.mistake(
         "unknown-name",
-        f"unknown name `{token}`",
+        f"nothing is called `{token}`",
         node,
         did_you_mean(token, scope.parameter_names, "params: ") or f"define it: `param {token} = ...`",
     )
@@ -130,7 +134,7 @@ def _is_a_word(token: Token, word: Word, scope: Scope) -> MistakeError:
     near = nearest(word.text, [name for name in scope.parameter_names if name != token])
     return scope.mistake(
         "wrong-value",
-        f"the param `{token}` is the word `{shortened(word.text)}`, but a number is required here",
+        f"the param `{token}` is the word `{shortened(word.text)}`, and a number belongs here",
         token,
         f"did you mean `param {token} = {near}`?" if near else f"define it as a number: `param {token} = ...`",
         Related(f"`{token}` is defined here", word.span),
@@ -141,7 +145,7 @@ def _arithmetic(value: Value, node: Any, scope: Scope) -> Value:
     if isinstance(value.number, Distribution):
         raise scope.mistake(
             "random-in-expression",
-            f"`{value.number.name}(...)` cannot be part of an expression here",
+            f"`{value.number.name}(...)` cannot be calculated with here",
             node,
             "put the whole expression into the distribution's parameters",
         )
@@ -159,7 +163,7 @@ def _sum(parts: tuple[Any, ...], scope: Scope) -> Value:
                 f"cannot {verb} {units.describe(value.dimension)} "
                 f"{'to' if sign == '+' else 'from'} {units.describe(total.dimension)}",
                 operand,
-                "both sides of a sum must have the same dimension",
+                "both sides of a sum are of one kind",
             )
         total = Value(total.number + value.number if sign == "+" else total.number - value.number, total.dimension)
     return finite(total, parts[0], scope)
@@ -228,7 +232,7 @@ def _call(node: tree.Call, scope: Scope) -> Value:
     if name not in FUNCTIONS:
         raise scope.mistake(
             "unknown-function",
-            f"unknown function `{name}`",
+            f"there is no function `{name}`",
             node.function,
             did_you_mean(name, (*FUNCTIONS, *DISTRIBUTIONS), "functions: "),
         )
@@ -251,7 +255,7 @@ def _one_kind(name: str, values: list[Value], arguments: tuple[Any, ...], scope:
                 "wrong-unit",
                 f"`{name}` of {units.describe(values[0].dimension)} and {units.describe(value.dimension)}",
                 argument,
-                "all arguments must have the same dimension",
+                "all arguments are of one kind",
             )
 
 
@@ -318,7 +322,7 @@ def _random(node: tree.Call, name: str, scope: Scope) -> Value:
     except OutOfRangeError:
         raise scope.mistake(
             "distribution-out-of-range",
-            f"`{name}(...)` rarely falls within the item's limits",
+            f"`{name}(...)` hardly ever falls within the item's limits",
             node,
             "move its mean into the limits",
         ) from None
@@ -352,7 +356,7 @@ def _check_random(node: tree.Call, name: str, arguments: list[tuple[Any, Dimensi
     lists = [isinstance(number, tuple) for number, _ in arguments]
     if any(is_list != (name in LISTS) for is_list in lists):
         raise scope.mistake(
-            "wrong-arguments", f"the arguments of `{name}` do not match its form", node, RANDOM_EXAMPLES[name]
+            "wrong-arguments", f"the arguments of `{name}` are not of its form", node, RANDOM_EXAMPLES[name]
         )
     same = arguments[1:] if name == "mixture" else arguments
     for argument, (_, dimension) in zip(node.arguments[-len(same) :], same, strict=True):
@@ -361,7 +365,7 @@ def _check_random(node: tree.Call, name: str, arguments: list[tuple[Any, Dimensi
                 "wrong-unit",
                 f"`{name}` of {units.describe(same[0][1])} and {units.describe(dimension)}",
                 argument,
-                "its values must have the same dimension",
+                "its values are of one kind",
             )
     numbers = [number for number, _ in arguments]
     problem = problem_of(name, numbers)

@@ -14,7 +14,8 @@ from typing import Any
 from lark import Token
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.parsing import comments, parse
 
@@ -51,10 +52,8 @@ def format_text(text: str, file: str) -> tuple[str | None, tuple[Diagnostic, ...
         lines[0] = replace(lines[0], blank_before=False)
     made = "".join(f"{line}\n" for line in _align(lines))
     if not _says_the_same(document, notes, made, file):
-        hint = "this is a bug in mrdsl, not an error in the spec; the file is unchanged, please report it"
-        return None, (
-            error("internal", "the canonical form would change the meaning of the text", Span(file, 1, 1, 1, 1), hint),
-        )
+        hint = "this is a fault of mrdsl, not of the spec; the file stays as it is, please report it"
+        return None, (error("internal", "the canonical form would say something else", Span(file, 1, 1, 1, 1), hint),)
     return made, ()
 
 

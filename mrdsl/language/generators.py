@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mrdsl.core.diagnostics import Span, error
+from mrdsl.core.diagnostics import error
+from mrdsl.core.source import Span
 from mrdsl.language import tree
-from mrdsl.language.block_context import BlockContext, meant_item, require, stray_statement, unknown_block, unknown_item
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.block_mistakes import meant_item, require, stray_statement, unknown_block, unknown_item
 from mrdsl.language.items import convert
 from mrdsl.language.scope import MistakeError
 from mrdsl.language.vocabulary import vocabulary
@@ -133,7 +135,7 @@ def _collect_item(
         where = "in the table and in the block" if path in given else "twice"
         report.add(
             error(
-                "duplicate", f"`{key}` is defined {where}", context.scope.span(statement.words[0]), "keep one of them"
+                "duplicate", f"`{key}` is written {where}", context.scope.span(statement.words[0]), "keep one of them"
             )
         )
         return
@@ -167,7 +169,7 @@ def _collect_block(
         field_name, declared = words.singles[word]
         if field_name in written:
             context.scope.report.add(
-                error("duplicate", f"`{word}` is defined twice", context.scope.span(block.words[0]), "keep one of them")
+                error("duplicate", f"`{word}` is written twice", context.scope.span(block.words[0]), "keep one of them")
             )
             return
         written[field_name] = block

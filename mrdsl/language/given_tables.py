@@ -9,9 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.csv_text import cell_starts, csv_rows
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, did_you_mean, error, has_errors
+from mrdsl.core.csv_rows import cell_starts, csv_rows
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
 from mrdsl.core.guarded import scratch_folder
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.exchange.arrow import Arrow, as_csv, rows_of
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families import family as find_family
@@ -49,7 +51,7 @@ def blocks_of_rows(
     declared = _declared(problem, word)
     given = list(rows)
     if not all(isinstance(row, Mapping) and all(isinstance(head, str) for head in row) for row in given):
-        raise MrdslError([_unreadable("has a row that is not a dict of columns", 'write `{"name": "m5", "cores": 4}`')])
+        raise MrdslError([_unreadable("has a row that is no dict of columns", 'write `{"name": "m5", "cores": 4}`')])
     heads = list(dict.fromkeys(head for row in given for head in row))
     return _of_values(declared, word, heads, [[row.get(head) for head in heads] for row in given], braces, currency)
 
@@ -112,7 +114,7 @@ def _declared(problem: str, word: str) -> Block:
     family = find_family(problem)
     if family is None:
         hint = did_you_mean(problem, family_names(), "kinds: ")
-        raise MrdslError([error("unknown-problem", f"unknown problem kind `{problem}`", None, hint)])
+        raise MrdslError([error("unknown-problem", f"there is no problem kind `{problem}`", None, hint)])
     waiting: deque[type[Node]] = deque([family.facts])
     known: dict[str, Block] = {}
     while waiting:

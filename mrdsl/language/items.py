@@ -1,4 +1,4 @@
-"""Values of single items and of single quantities, checked against their declaration."""
+"""One item's value: from its syntax tree to what the facts dataclass holds, checked against its declaration."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import MrdslError, Related, did_you_mean, error, shortened
-from mrdsl.core.reading import FOLDER, MISSING, problem_of, reason, shown_name
+from mrdsl.core.diagnostics import Related
+from mrdsl.core.printable import shortened
+from mrdsl.core.regular_files import FOLDER, MISSING, problem_of, reason, shown_name
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, require_printable
-from mrdsl.language.parsing import parse_expression
-from mrdsl.language.scope import AUTO, MistakeError, Report, Scope, Value, Word
-from mrdsl.language.vocabulary import dash_range, lacking_unit
+from mrdsl.language.habits import dash_range, lacking_unit
+from mrdsl.language.scope import AUTO, MistakeError, Scope, Value, Word
 from mrdsl.spec.declared import LARGEST_WHOLE, acceptable, advice, near_whole, out_of_range, whole_mistake, within
 from mrdsl.spec.declared import limits as declared_limits
 from mrdsl.spec.schema import Distribution, Item, Range, Source
@@ -65,9 +66,9 @@ def outside_error(written: str, node: Any, scope: Scope) -> MistakeError:
     """The mistake of naming a file outside the spec's folder."""
     return scope.mistake(
         "file-outside",
-        f"`{shown_name(written)}` is outside the spec's folder",
+        f"`{shown_name(written)}` lies outside the spec's folder",
         node,
-        "move the file into the folder of the spec, or allow it with `--allow-outside`",
+        "move the file beside the spec, or allow it with `--allow-outside`",
     )
 
 
@@ -98,7 +99,7 @@ class Files:
                 "missing-file",
                 f"there is no file `{shown_name(written)}`",
                 node,
-                did_you_mean(path.name, near, "files there: ") or f"searched in {path.parent}",
+                did_you_mean(path.name, near, "files there: ") or f"looked in {path.parent}",
             )
         if problem:
             code = "missing-file" if problem == FOLDER else "unreadable-file"
@@ -111,7 +112,7 @@ class Files:
         try:
             return (self.folder / written).resolve()
         except (OSError, ValueError, RuntimeError) as failure:  # Path.resolve tells of a circle by RuntimeError
-            problem = "its symbolic links form a cycle" if isinstance(failure, RuntimeError) else reason(failure)
+            problem = "its links lead round in a circle" if isinstance(failure, RuntimeError) else reason(failure)
             message = f"`{shown_name(written)}` cannot be read: {problem}"
             raise scope.mistake("unreadable-file", message, node, "name a regular file") from None
 
@@ -161,7 +162,7 @@ def quantity_value(key: str, item: Item, node: Any, scope: Scope) -> Any:
 def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
     if isinstance(node, tree.Interval):
         raise scope.mistake(
-            "wrong-value", f"`{key}` must be one value, not a range", node, advice(item, scope.report.currency)
+            "wrong-value", f"`{key}` is one value, not a range", node, advice(item, scope.report.currency)
         )
     if isinstance(node, tree.Text | tree.List):
         what = "a text" if isinstance(node, tree.Text) else "a list"
@@ -176,7 +177,7 @@ def _fitting(key: str, item: Item, node: Any, scope: Scope) -> Value:
     if value.dimension != kind.dimension and not units.fits(value.dimension, kind.dimension):
         raise scope.mistake(
             "wrong-unit",
-            f"`{key}` must be {kind.noun}, but this is {units.describe(value.dimension)}",
+            f"`{key}` is {kind.noun}, but this is {units.describe(value.dimension)}",
             node,
             lacking_unit(key, item, node, value.dimension, currency) or advice(item, currency),
         )
@@ -304,7 +305,7 @@ def _word(key: str, node: Any, scope: Scope) -> str:
         require_printable(node.token, scope)
         return node.value
     raise scope.mistake(
-        "wrong-value", f"`{key}` is a name", node, f"write `{key} = name`; quote a name that is not an identifier"
+        "wrong-value", f"`{key}` is a name", node, f"write `{key} = name`; quote a name that is no identifier"
     )
 
 
@@ -323,50 +324,3 @@ def _list(key: str, item: Item, node: Any, scope: Scope) -> tuple[float, ...]:
             f"write `{key} = [...]`: {advice(item, scope.report.currency).removeprefix('write ')} each",
         )
     return tuple(quantity_value(key, item, part, scope) for part in node.items)
-
-
-_EXAMPLES = 'write it as in a spec: "15 min", "0.192 USD/h", "16 GiB", "85%"'
-_RANGE = ".."
-
-
-def quantity(text: str, *, currency: str = "") -> float:
-    """The number in SI units that a text means: ``quantity("0.192 USD/h")`` is 0.192 / 3600, money per second.
-
-    Seconds, bytes, joules, watts, plain counts and shares; money is in the currency that is written. ``currency``,
-    where given, is the only one allowed. Raises MrdslError where the text is not a quantity.
-    """
-    try:
-        value = evaluate(_tree(text), _scope(currency))
-    except MistakeError as mistake:
-        raise _alone(mistake) from None
-    if not isinstance(value.number, float):
-        raise MrdslError([error("random-value", f"`{shortened(text)}` is not a single number", None, _EXAMPLES)])
-    return value.number
-
-
-def item_from_text(key: str, item: Item, text: str, currency: str) -> Any:
-    """The value of ``key = text`` as a spec in that currency would have it. Raises MrdslError with the reason."""
-    try:
-        low, dots, high = text.partition(_RANGE)
-        node = tree.Interval(_tree(low), _tree(high)) if dots and item.form == "range" else _tree(text)
-        return convert(key, item, node, _scope(currency))
-    except MistakeError as mistake:
-        raise _alone(mistake) from None
-
-
-def _tree(text: str) -> Any:
-    node = parse_expression(text) if isinstance(text, str) else None
-    if node is None:
-        shown = f"`{shortened(text)}`" if isinstance(text, str) else f"{type(text).__name__}, not a text,"
-        raise MrdslError([error("wrong-value", f"{shown} is not a quantity", None, _EXAMPLES)])
-    return node
-
-
-def _scope(currency: str) -> Scope:
-    return Scope(tree.FileNames(("<text>",)), Report(currency=currency), lambda name: None)
-
-
-def _alone(mistake: MistakeError) -> MrdslError:
-    """The mistake without its place, which is that of the text alone."""
-    assert mistake.diagnostic is not None
-    return MrdslError([replace(mistake.diagnostic, span=None, related=())])

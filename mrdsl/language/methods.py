@@ -1,4 +1,4 @@
-"""Statements that appear once: ``solve with METHOD { options }``, problem, objective and seed."""
+"""``solve with METHOD { options }``."""
 
 from __future__ import annotations
 
@@ -7,28 +7,17 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl.contracts.family import Family
-from mrdsl.core.diagnostics import MrdslError, Related, did_you_mean, error
+from mrdsl.core.diagnostics import MrdslError, Related, error
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.blocks import ItemSpans
 from mrdsl.language.items import convert
 from mrdsl.language.scope import MistakeError, Scope
-from mrdsl.spec.declared import METHOD_OPTIONS as OPTIONS
+from mrdsl.language.single_statements import report_repeats
+from mrdsl.spec.options import METHOD_OPTIONS as OPTIONS
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE, Method
-
-
-def report_repeats(
-    found: Sequence[tree.Block | tree.Goal] | Sequence[tree.Assignment],
-    message: str,
-    hint: str,
-    scope: Scope,
-    first: str = "the first one is here",
-) -> None:
-    """Reports every statement after the first one, with the first one's place."""
-    for again in found[1:]:
-        related = Related(first, scope.span(found[0].words[0]))
-        scope.report.add(error("duplicate", message, scope.span(again.words[0]), hint, related))
 
 
 def options_of(method: str, family: str) -> Mapping[str, Item]:
@@ -57,7 +46,7 @@ def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockC
         scope.report.add(
             error(
                 "wrong-statement",
-                "`solve with` requires one method name",
+                "`solve with` names one method",
                 scope.span(block.words[0]),
                 "write `solve with highs { time_limit = 10 s }`; quote a name with a hyphen",
             )
@@ -69,7 +58,7 @@ def resolve_method(blocks: Sequence[tree.Block], family: Family, context: BlockC
         scope.report.add(
             error(
                 "unknown-solver",
-                f"`{written_name}` is not a solver name",
+                f"`{written_name}` is no name of a solver",
                 scope.span(block.words[2]),
                 METHOD_NAME_RULE,
             )
@@ -125,7 +114,7 @@ def _option(
         scope.report.add(
             error(
                 "duplicate",
-                f"`{key}` is defined twice",
+                f"`{key}` is written twice",
                 scope.span(statement.words[0]),
                 "keep one of them",
                 Related("first written here", scope.span(written[key])),

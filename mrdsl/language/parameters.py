@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Related, did_you_mean, error, is_printable, shortened
+from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.printable import is_printable, shortened
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.language import tree
 from mrdsl.language.evaluate import evaluate, require_printable
 from mrdsl.language.parsing import parse_expression
@@ -67,7 +69,7 @@ class Parameters:
             report.add(
                 error(
                     "reserved-name",
-                    f"the param `{name}` has the name of a unit",
+                    f"the param `{name}` bears the name of a unit",
                     self.scope.span(name_token),
                     f"rename it, such as `{name}_value`",
                 )
@@ -189,7 +191,7 @@ class Parameters:
         if not text or not is_printable(text):
             told = error(
                 "wrong-value",
-                f"the param `{name}` is a word, but the value given is "
+                f"the param `{name}` is a word, and the value given is "
                 + ("a number" if isinstance(given, Value) else "none"),
                 self.scope.span(self._nodes[name]),
                 f"write it like `-D {name}=word`",
@@ -210,7 +212,7 @@ class Parameters:
         if isinstance(given, str) and node is None:
             told = error(
                 "wrong-value",
-                f"`{shortened(given)}` is not a value for the param `{name}`",
+                f"`{shortened(given)}` is no value for the param `{name}`",
                 None,
                 f'write it like `-D {name}=1.1` or `-D {name}="15 min"`',
             )
@@ -223,7 +225,7 @@ class Parameters:
                 else evaluate(node, Scope(self.scope.files, inner, self.value, self._nodes.keys()))
             )
         except MistakeError as mistake:
-            text = mistake.diagnostic.message if mistake.diagnostic else "it uses an invalid param"
+            text = mistake.diagnostic.message if mistake.diagnostic else "it uses a broken param"
             hint = mistake.diagnostic.hint if mistake.diagnostic else ""
             told = error("wrong-value", f"the value given for the param `{name}`: {text}", None, hint)
             report.add(replace(told, path=_path(name)))
@@ -251,7 +253,7 @@ class Parameters:
         self.scope.report.add(
             error(
                 "param-cycle",
-                f"the param `{name}` is defined in terms of itself: {cycle}",
+                f"the param `{name}` is defined by itself: {cycle}",
                 self.scope.span(self._nodes[name]),
                 "break the cycle with a number",
             )

@@ -1,24 +1,21 @@
-"""Expressions over a plan's quantities: ``let``, objectives and ``subject to``, with dimensions checked."""
+"""Expressions over a plan's quantities, as comparisons, ``let`` and goals have them, with their dimensions checked."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
-from typing import Any, TypeGuard
+from typing import Any
 
 from mrdsl.contracts.family import Family, QuantityKind, kind_words
-from mrdsl.contracts.plan_expressions import LINEAR
 from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import Related, did_you_mean, nearest
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
 from mrdsl.language.evaluate import bound, finite, fixed_value, note_currency
-from mrdsl.language.formatting import inline_text, value_text
 from mrdsl.language.items import word_param
 from mrdsl.language.scope import MistakeError, Scope, Value
 from mrdsl.spec.columns import names_of
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, is_within, terms_of
-from mrdsl.spec.spec import Constraint, Goal, Let
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, is_within
 
 Built = tuple[Expression, Dimension]
 
@@ -77,9 +74,7 @@ class PlanExpressions:
                 return self._product(parts)
             case tree.Call(function, arguments, _) if str(function) in ("min", "max"):
                 return self._extreme(str(function), arguments)
-        raise self.scope.mistake(
-            "wrong-value", "a quantity of the plan is not allowed here", node, "use + - * / min max"
-        )
+        raise self.scope.mistake("wrong-value", "a quantity of the plan cannot stand here", node, "use + - * / min max")
 
     def _mentions_plan(self, node: Any) -> bool:
         match node:
@@ -129,7 +124,7 @@ class PlanExpressions:
         if len(arguments) != 1 or not isinstance(arguments[0], tree.Name | tree.Text):
             example = next(iter(members), "x")
             raise self.scope.mistake(
-                "wrong-arguments", f"`{name}` requires one name", node, f"write `{name}({example})`"
+                "wrong-arguments", f"`{name}` is meant of one name", node, f"write `{name}({example})`"
             )
         param = word_param(arguments[0], self.scope)
         argument = tree.word_text(arguments[0].token) if param is None else param.text
@@ -153,7 +148,7 @@ class PlanExpressions:
         return self._members[kind.name]
 
     def _sum(self, parts: tuple[Any, ...]) -> Built:
-        hint = "both sides of a sum must have the same dimension: multiply one by a price"
+        hint = "both sides of a sum are of one kind; a price brings one to the other"
         built, kind = self._of_one_kind(parts[::2], "cannot add {} to {}", hint)
         total = built[0]
         for sign, run in groupby(zip(parts[1::2], built[1:], strict=True), key=lambda each: str(each[0])):
@@ -219,7 +214,7 @@ class PlanExpressions:
 
     def _extreme(self, function: str, arguments: Sequence[Any]) -> Built:
         """The least or the greatest of quantities of one kind."""
-        hint = f"the arguments of `{function}` must have the same dimension"
+        hint = f"what `{function}` compares is of one kind"
         built, kind = self._of_one_kind(arguments, "cannot compare {} with {}", hint)
         return Operation(function, tuple(built)), kind
 
@@ -227,189 +222,3 @@ class PlanExpressions:
         return Constant(
             value, units.si_unit(dimension, self.scope.report.currency or units.DEFAULT_CURRENCY)
         ), dimension
-
-
-WORD = "let"
-
-
-def is_let(statement: Any) -> TypeGuard[tree.Assignment]:
-    """Whether a statement is ``let NAME = ...``."""
-    return isinstance(statement, tree.Assignment) and len(statement.words) == 2 and statement.words[0] == WORD
-
-
-class OwnQuantities:
-    """What ``let`` names, in the spec's order; ``builder`` knows them too, for comparisons and the goal.
-
-    Each may use those above it. One that is wrong is reported, and what uses it says nothing more.
-    """
-
-    def __init__(self, statements: Sequence[tree.Assignment], family: Family, facts: Any, scope: Scope) -> None:
-        self.scope = scope
-        self._own: dict[str, Built | None] = {}
-        self._below = dict.fromkeys(str(statement.words[1]) for statement in statements)
-        self._nodes: dict[str, tree.Assignment] = {}
-        self.builder = PlanExpressions(family, facts, scope, self._own, self._below)
-        for statement in statements:
-            try:
-                self._define(statement)
-            except MistakeError as mistake:
-                scope.report.add(mistake.diagnostic)
-
-    @property
-    def lets(self) -> tuple[Let, ...]:
-        """Those that are right."""
-        return tuple(
-            Let(name, built[0], _unit(built, self.scope), self.scope.span(self._nodes[name]))
-            for name, built in self._own.items()
-            if built is not None
-        )
-
-    def _define(self, statement: tree.Assignment) -> None:
-        token = statement.words[1]
-        name = str(token)
-        self._require_free(token)
-        self._nodes[name] = statement
-        try:
-            built = self.builder.build(statement.value)
-        except MistakeError:
-            self._own[name] = None
-            raise
-        if isinstance(built[0], Constant):
-            raise self.scope.mistake(
-                "wrong-statement",
-                f"`{name}` names no quantity of the plan",
-                statement.value,
-                f"write `param {name} = ...` for a number, or name a quantity: {_known(self.builder)}",
-            )
-        self._own[name] = built
-
-    def _require_free(self, token: Any) -> None:
-        name, scope = str(token), self.scope
-        if token.type == "STRING":
-            message = "the name of a user-defined quantity is not quoted"
-            raise scope.mistake("wrong-statement", message, token, "write `let total = ...`")
-        taken = next((said for said, names in self._taken() if name in names), "")
-        if taken:
-            hint = f"rename it, such as `my_{name}`"
-            raise scope.mistake("reserved-name", f"`let {name}` has the name of {taken}", token, hint)
-        if name in self._nodes:
-            first = Related("first defined here", scope.span(self._nodes[name].words[1]))
-            message = f"the quantity `{name}` is defined twice"
-            raise scope.mistake("duplicate", message, token, "give each its own name", first)
-
-    def _taken(self) -> Sequence[tuple[str, Any]]:
-        return (
-            ("a unit", units.UNITS),
-            ("a quantity that the plan has", self.builder.known),
-            ("a param", self.scope.parameter_names),
-        )
-
-
-def resolve_goal(block: tree.Block | tree.Goal, family: Family, own: OwnQuantities) -> Goal:
-    """The goal of ``minimize cost``, or of an expression over quantities of the plan and of one's own.
-
-    Raises MistakeError for any other.
-    """
-    scope, words = own.scope, [tree.word_text(word) for word in block.words]
-    known = [f"{goal.sense} {goal.quantity}" for goal in family.goals]
-    written = inline_text(block)
-    if written in known:
-        return Goal(words[0], words[1], scope.span(block))
-    node = _asked(block, words, family, own)
-    if node is not None and words[0] in LINEAR and any(each.other_goals for each in family.formulations):
-        return _own_goal(words[0], value_text(node), node, block, own)
-    asked = (f"{sense} {name}" for sense in LINEAR for name in (*own.builder.own, *own.builder.known))
-    alone = {name for name, kind in own.builder.known.items() if not kind.needs_argument}
-    free = {*own.builder.own, *alone} - {goal.quantity for goal in family.goals}
-    takes = any(each.other_goals for each in family.formulations)
-    others = [each for each in asked if takes and each.split()[1] in free]
-    raise scope.mistake(
-        "unknown-goal",
-        f"{kind_words(family.name)} problem cannot `{written}`",
-        block,
-        did_you_mean(written, known if nearest(written, known) else (*known, *others), "goals: "),
-    )
-
-
-def _asked(block: tree.Block | tree.Goal, words: Sequence[str], family: Family, own: OwnQuantities) -> Any:
-    """What a goal asks for: an expression, or a quantity that no goal of the family is about; None for neither."""
-    if isinstance(block, tree.Goal):
-        return block.value
-    if block.statements is not None or block.indexed is not None or block.more:
-        return None
-    if block.call is not None:
-        return block.call if len(words) == 1 else None
-    if len(words) != 2 or words[1] in {goal.quantity for goal in family.goals}:
-        return None
-    known = words[1] in own.builder.own or words[1] in own.builder.known
-    return tree.Name(block.words[1]) if known else None
-
-
-def _own_goal(sense: str, name: str, node: Any, block: tree.Block | tree.Goal, own: OwnQuantities) -> Goal:
-    built = own.builder.build(node)
-    if isinstance(built[0], Constant):
-        raise own.scope.mistake(
-            "wrong-statement", "this objective contains no quantity of the plan", node, _known(own.builder)
-        )
-    try:
-        terms_of(built[0])
-    except ValueError as reason:
-        hint = "an objective adds quantities that are multiplied by numbers"
-        raise own.scope.mistake("wrong-statement", f"this goal is not linear: {reason}", node, hint) from None
-    return Goal(sense, name, own.scope.span(block), built[0], _unit(built, own.scope))
-
-
-def _unit(built: Built, scope: Scope) -> str:
-    return units.si_unit(built[1], scope.report.currency or units.DEFAULT_CURRENCY)
-
-
-def _known(builder: PlanExpressions) -> str:
-    return ", ".join(builder.known) or "this family has none"
-
-
-def resolve_constraints(block: tree.Block, builder: PlanExpressions) -> tuple[Constraint, ...]:
-    """The constraints of one ``subject to`` block; wrong ones are reported and left out."""
-    constraints = []
-    for statement in block.statements or ():
-        try:
-            constraints.append(_constraint(statement, builder))
-        except MistakeError as mistake:
-            builder.scope.report.add(mistake.diagnostic)
-    return tuple(constraints)
-
-
-def _constraint(statement: Any, builder: PlanExpressions) -> Constraint:
-    scope = builder.scope
-    left_node, comparison, right_node = _sides(statement, scope)
-    left, left_dimension = builder.build(left_node)
-    right, right_dimension = builder.build(right_node)
-    if not (units.fits(left_dimension, right_dimension) or units.fits(right_dimension, left_dimension)):
-        raise scope.mistake(
-            "wrong-unit",
-            f"cannot compare {units.describe(left_dimension)} with {units.describe(right_dimension)}",
-            statement,
-            "both sides must have the same dimension",
-        )
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        raise scope.mistake(
-            "wrong-statement",
-            "this comparison contains no quantity of the plan",
-            statement,
-            did_you_mean("", (*builder.known, *builder.own), "quantities: "),
-        )
-    return Constraint(left, comparison, right, inline_text(statement), scope.span(statement))
-
-
-def _sides(statement: Any, scope: Scope) -> tuple[Any, str, Any]:
-    match statement:
-        case tree.Comparison(left, operator, right):
-            return left, "=" if operator == "==" else operator, right
-        case tree.Assignment((word,), value) if not isinstance(value, tree.Interval):
-            return tree.Name(word), "=", value
-        case _:
-            raise scope.mistake(
-                "wrong-statement",
-                "`subject to` holds comparisons",
-                tree.first_token(statement),
-                f"write `cost <= 100 {scope.report.currency or units.DEFAULT_CURRENCY}`",
-            )

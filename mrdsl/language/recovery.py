@@ -13,10 +13,11 @@ from typing import Any
 from lark import Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
+from mrdsl.core.diagnostics import Diagnostic, Related, error
+from mrdsl.core.source import Span
 from mrdsl.language import tree
 from mrdsl.language.grammar import MAX_NESTING, grammar
-from mrdsl.language.vocabulary import comma_in_number, money_sign, words_between
+from mrdsl.language.habits import comma_in_number, money_sign, words_between
 
 MAX_SYNTAX_ERRORS = 50
 _ITEM_STARTS = ("EQUAL", "LBRACE", "NAME", "STRING", "NUMBER")
@@ -52,7 +53,7 @@ _CHARACTER_HINTS = {
     "<": "write `<=`",
     ">": "write `>=`",
 }
-_NO_CHARACTER = "remove it; quote names that are not identifiers"
+_NO_CHARACTER = "remove it; names that are no identifiers stand in quotes"
 
 
 def parse_with_errors(text: str, file: str) -> tuple[tree.Document, tuple[Diagnostic, ...]]:
@@ -166,7 +167,7 @@ class _Recovery:
                     "syntax",
                     f"more than {MAX_SYNTAX_ERRORS} syntax errors: the rest was not read",
                     last,
-                    "correct these first, then check again",
+                    "mend these first, then check again",
                 )
             )
         while self.open_blocks:
@@ -261,7 +262,7 @@ class _Recovery:
             self.found.append(
                 error(
                     "unexpected-character",
-                    f"`{shown}` is not valid here",
+                    f"`{shown}` means nothing here",
                     Span(self.file, line, column, line, column + 1),
                     money_sign(self.text, position) or _CHARACTER_HINTS.get(character, _NO_CHARACTER),
                 )
@@ -330,7 +331,7 @@ class _Recovery:
         if wrong and start is not None:
             self._report("syntax", wrong, start, hint)
         else:
-            self._report("syntax", f"{shown} is not allowed here", token, f"expected {_listing(accepted)}")
+            self._report("syntax", f"{shown} cannot stand here", token, f"expected {_listing(accepted)}")
 
     def _report_unclosed(self, opener: Token, brace: Token, where: str) -> None:
         name = _short(Token("NAME", self.text[opener.start_pos : brace.start_pos].strip()))

@@ -9,7 +9,9 @@ from itertools import groupby
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Related, did_you_mean, error, shortened
+from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.printable import shortened
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.units import NUMBER
 from mrdsl.language import tree
 from mrdsl.language.block_context import BlockContext
@@ -316,7 +318,7 @@ def _from_source(
         return _from_reader(word, declared, header, statements, context)
     token = (*block.words, *block.more)[-1]
     if token.type != "STRING":
-        raise scope.mistake("missing-file", "`from` requires a file name", token, 'write `from "file.csv"`')
+        raise scope.mistake("missing-file", "`from` names no file", token, 'write `from "file.csv"`')
     written = tree.word_text(token)
     path = context.files.find(written, token, scope)
     from mrdsl.language.tables import resolve_table

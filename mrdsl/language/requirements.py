@@ -1,33 +1,19 @@
-"""Requirements on params and on rows of a table: ``require { ... }``."""
+"""``require { peak >= 0.5, peak <= 2 }``: comparisons of params that must hold, whoever gave the params."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import cached_property
+from collections.abc import Callable, Iterable
 from math import isclose
-from typing import TYPE_CHECKING, Any
-
-from lark import Token
+from typing import Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Related, did_you_mean, error
+from mrdsl.core.diagnostics import Related, error
 from mrdsl.language import tree
-from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import fixed_value
 from mrdsl.language.formatting import inline_text
-from mrdsl.language.items import convert, word_param
 from mrdsl.language.parameters import Parameters
 from mrdsl.language.scope import MistakeError, Scope, Value
-from mrdsl.spec.columns import optional_block
-from mrdsl.spec.schema import Item, Node
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 WORD = "require"
 _EQUAL_TO = 1e-9
@@ -81,7 +67,7 @@ def _check(statement: Any, parameters: Parameters, scope: Scope) -> None:
             "wrong-unit",
             f"cannot compare {units.describe(left.dimension)} with {units.describe(right.dimension)}",
             statement,
-            "both sides must have the same dimension",
+            "both sides are of one kind",
         )
     if _HOLDS[statement.operator](left.number, right.number):
         return
@@ -105,220 +91,3 @@ def _shown(value: Value, scope: Scope) -> str:
     if kind is None:
         return f"{value.number:g} (SI)"
     return units.show(float(value.number), kind, scope.report.currency or units.DEFAULT_CURRENCY)
-
-
-EQUAL = 1e-9
-MOST_TOLD = 3
-
-
-@dataclass(frozen=True)
-class Attribute:
-    """One column as requirements see it: how its cells are read as numbers of one dimension, NaN where a cell is empty,
-    and how as words, None where they are none."""
-
-    as_numbers: Callable[[], NDArray[np.float64]] | None = None
-    dimension: units.Dimension = units.NUMBER
-    as_words: Callable[[], Sequence[str]] | None = None
-
-    @cached_property
-    def numbers(self) -> NDArray[np.float64]:
-        assert self.as_numbers is not None
-        return self.as_numbers()
-
-    @cached_property
-    def words(self) -> Sequence[str]:
-        assert self.as_words is not None
-        return self.as_words()
-
-
-@dataclass(frozen=True)
-class Clause:
-    """One requirement: what it says, the attribute, the rows that meet it, and by how much the others fall short."""
-
-    text: str
-    name: str
-    attribute: Attribute
-    met: NDArray[np.bool_]
-    short: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of a table: what each is, their names, their attributes by dotted path, and the table's file."""
-
-    word: str
-    node_type: type[Node]
-    names: Sequence[str]
-    attributes: Mapping[str, Attribute]
-    file: str
-
-
-def split(statements: tuple[Any, ...]) -> tuple[tuple[tree.Block, ...], tuple[Any, ...]]:
-    """The blocks ``require { ... }`` among the statements of a table's braces, and the others."""
-    asked = tuple(s for s in statements if isinstance(s, tree.Block) and str(s.words[0]) == WORD)
-    return asked, tuple(s for s in statements if s not in asked) if asked else statements
-
-
-def asked_words(blocks: Sequence[tree.Block]) -> frozenset[str]:
-    """The words that requirements say something of at their top level."""
-    return frozenset(
-        str(token) for block in blocks for each in block.statements or () if (token := _subject(each)) is not None
-    )
-
-
-def kept_rows(blocks: Sequence[tree.Block], rows: Rows, context: BlockContext) -> NDArray[np.bool_]:
-    """The rows that meet all requirements; none, with the reason in the report, where one is wrong or none is left."""
-    import numpy as np
-
-    report = context.scope.report
-    before = len(report.found)
-    clauses = [clause for block in blocks for clause in _clauses(block, "", rows, context)]
-    if len(report.found) > before:
-        return np.zeros(len(rows.names), dtype=bool)
-    kept = np.ones(len(rows.names), dtype=bool)
-    for clause in clauses:
-        kept &= clause.met
-    if not kept.any():
-        report.add(_nothing_left(clauses, blocks[0], rows, context.scope))
-    return kept
-
-
-def _clauses(block: tree.Block, prefix: str, rows: Rows, context: BlockContext) -> Iterator[Clause]:
-    scope = context.scope
-    for statement in block.statements or ():
-        try:
-            if isinstance(statement, tree.Block) and statement.statements is not None:
-                yield from _clauses(statement, f"{prefix}{tree.word_text(statement.words[0])}.", rows, context)
-            else:
-                yield _clause(statement, prefix, rows, scope)
-        except MistakeError as mistake:
-            scope.report.add(mistake.diagnostic)
-
-
-def _subject(statement: Any) -> Token | None:
-    """The word that a statement says something of; None where it is none."""
-    match statement:
-        case tree.Assignment((word,), _) | tree.Comparison(tree.Name(word), _, _):
-            found: Token = word
-            return found
-    return None
-
-
-def _clause(statement: Any, prefix: str, rows: Rows, scope: Scope) -> Clause:
-    token = _subject(statement)
-    if token is None:
-        raise scope.mistake(
-            "wrong-statement",
-            "`require` contains conditions on rows",
-            tree.first_token(statement),
-            "write `cores >= 4`, with `<=`, `>=` or `==`, or `name = word`",
-        )
-    name = _attribute_name(prefix + tree.word_text(token), token, rows, scope)
-    attribute = rows.attributes[name]
-    if isinstance(statement, tree.Assignment) and _says_words(statement.value, scope):
-        return _of_words(statement, name, attribute, scope)
-    operator = "==" if isinstance(statement, tree.Assignment) else statement.operator
-    return _of_numbers(statement, operator, name, attribute, scope)
-
-
-def _attribute_name(written: str, token: Any, rows: Rows, scope: Scope) -> str:
-    """The attribute of that path; or the one whose last word it is, if one alone, or one alone is in every row's block.
-
-    Raises MistakeError.
-    """
-    if written in rows.attributes:
-        return written
-    ends = [path for path in rows.attributes if path.endswith(f".{written}")]
-    always = [path for path in ends if not optional_block(rows.node_type, path)]
-    if len(ends) == 1 or len(always) == 1:
-        return (ends if len(ends) == 1 else always)[0]
-    if ends:
-        block, _, last = ends[0].rpartition(".")
-        raise scope.mistake(
-            "ambiguous-name",
-            f"`{written}` may be {' or '.join(f'`{path}`' for path in ends)}",
-            token,
-            f"write `{block.replace('.', ' { ')} {{ {last} ... }}`",
-        )
-    raise scope.mistake(
-        "unknown-column",
-        f"`{rows.file}` has no column `{written}`",
-        token,
-        did_you_mean(written, rows.attributes, "columns: "),
-    )
-
-
-def _says_words(node: Any, scope: Scope) -> bool:
-    if isinstance(node, tree.Name) and node.token in scope.parameter_names:
-        return word_param(node, scope) is not None
-    return isinstance(node, tree.Name | tree.Text | tree.List)
-
-
-def _of_words(statement: tree.Assignment, name: str, attribute: Attribute, scope: Scope) -> Clause:
-    """``emr = yes``, ``name = ["m5.*", "r5.*"]``."""
-    import numpy as np
-
-    if attribute.as_words is None:
-        raise scope.mistake(
-            "wrong-value", f"`{name}` is a number", statement.value, f"write `{name} >= 4`, with its unit"
-        )
-    wanted = convert(name, Item("names", ""), statement.value, scope)
-    met = np.array([any(fnmatchcase(word, each) for each in wanted) for word in attribute.words], dtype=bool)
-    return Clause(inline_text(statement), name, attribute, met, np.where(met, 0.0, 1.0))
-
-
-def _of_numbers(statement: Any, operator: str, name: str, attribute: Attribute, scope: Scope) -> Clause:
-    import numpy as np
-
-    node = statement.value if isinstance(statement, tree.Assignment) else statement.right
-    value = fixed_value(node, scope, "a requirement")
-    if attribute.as_numbers is None:
-        raise scope.mistake("wrong-value", f"`{name}` holds words", node, f"write `{name} = word`")
-    there = attribute.numbers
-    if not units.fits(value.dimension, attribute.dimension):
-        raise scope.mistake(
-            "wrong-unit",
-            f"`{name}` is {units.describe(attribute.dimension)}, but `{inline_text(statement)}` compares it with "
-            f"{units.describe(value.dimension)}",
-            node,
-            "both sides must have the same dimension",
-        )
-    wanted, room = value.number, EQUAL * abs(value.number)
-    with np.errstate(invalid="ignore"):
-        below, above = there >= wanted - room, there <= wanted + room
-    met = {"<=": above, ">=": below, "==": above & below}[operator]
-    largest = np.maximum(np.abs(there), abs(wanted))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        short = np.where(met, 0.0, np.nan_to_num(np.abs(there - wanted) / largest, nan=1.0))
-    return Clause(inline_text(statement), name, attribute, met, short)
-
-
-def _nothing_left(clauses: Sequence[Clause], block: tree.Block, rows: Rows, scope: Scope) -> Any:
-    """No row meets everything: the row that misses the fewest, by the least, and what it has instead."""
-    import numpy as np
-
-    missed = np.sum([~clause.met for clause in clauses], axis=0)
-    short = np.sum([clause.short for clause in clauses], axis=0)
-    best = int(np.lexsort((short, missed))[0])
-    failing = [clause for clause in clauses if not clause.met[best]]
-    told = ", ".join(
-        f"its `{clause.name}` is {_shown_clause(clause, best, scope)} (`{clause.text}`)"
-        for clause in failing[:MOST_TOLD]
-    )
-    return error(
-        "nothing-left",
-        f"no {rows.word} of `{rows.file}` meets all that is required; nearest is {rows.names[best]}: {told}",
-        scope.span(block.words[0]),
-        "require less, or add rows to the table",
-    )
-
-
-def _shown_clause(clause: Clause, row: int, scope: Scope) -> str:
-    attribute = clause.attribute
-    if attribute.as_words is not None:
-        return f"`{attribute.words[row]}`" if attribute.words[row] else "empty"
-    number = float(attribute.numbers[row])
-    if number != number:
-        return "empty"
-    kind = next((k.name for k in units.KINDS.values() if k.dimension == attribute.dimension), "number")
-    return units.show(number, kind, scope.report.currency or units.DEFAULT_CURRENCY)

@@ -1,66 +1,17 @@
-"""Scope of an expression: names, random values, and where errors are reported."""
+"""What an expression may refer to, and where its mistakes go."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from hashlib import blake2s
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
+from mrdsl.core.diagnostics import Diagnostic, Related, error
+from mrdsl.core.source import Span
 from mrdsl.core.units import Dimension
 from mrdsl.language import tree
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
-MAX_ROUNDS = 1000
-
-
-class OutOfRangeError(Exception):
-    """A distribution rarely falls within the item's limits."""
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Draws ``count`` values for one item; ``accept`` says which values the item allows."""
-
-    seed: int
-    place: str
-    count: int
-
-    def draw(
-        self,
-        name: str,
-        parameters: tuple[Any, ...],
-        turn: int,
-        accept: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
-    ) -> NDArray[np.float64]:
-        """The values of one call; normal and mixture are drawn again where the item does not allow them.
-
-        Raises OutOfRangeError where a thousand rounds do not give enough acceptable values.
-        """
-        import numpy as np
-
-        from mrdsl.simulation.sampling import sample
-
-        key = blake2s(f"{self.seed}/{self.place}/{turn}".encode(), digest_size=16).digest()
-        stream = np.random.RandomState(np.frombuffer(key, dtype="<u4").tolist())
-        values = sample(stream, name, parameters, self.count)
-        if name not in ("normal", "mixture"):
-            return values
-        for _ in range(MAX_ROUNDS):
-            wrong = ~accept(values)
-            if name == "mixture":
-                wrong |= values <= 0.0
-            if not wrong.any():
-                return values
-            values[wrong] = sample(stream, name, parameters, int(wrong.sum()))
-        raise OutOfRangeError
-
+from mrdsl.language.random_values import Draws
 
 AUTO = "auto"
 """The word that may be given in place of a number that mrdsl can work out, and a number in place of it."""

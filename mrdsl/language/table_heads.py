@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Span, did_you_mean, error, nearest
+from mrdsl.core.diagnostics import error
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.exchange.cells import RawTable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.evaluate import evaluate
@@ -87,7 +89,7 @@ def column_of(
         report.add(
             error(
                 "unknown-column",
-                f"unknown attribute `{written}`",
+                f"there is no attribute `{written}`",
                 span,
                 did_you_mean(written, [NAME_COLUMN, *all_paths(node_type)], "attributes: "),
             )

@@ -15,12 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mrdsl.core import units
-from mrdsl.core.diagnostics import Span, did_you_mean, error, is_printable
+from mrdsl.core.diagnostics import error
+from mrdsl.core.printable import is_printable
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.generators import collect
 from mrdsl.language.items import limits, shown
-from mrdsl.language.requirements import Attribute, Rows, asked_words, kept_rows, split
+from mrdsl.language.row_requirements import Attribute, Rows, asked_words, kept_rows, split
 from mrdsl.language.table_heads import NAME_COLUMN, Column, column_of, paths_of
 from mrdsl.language.tree import Block as BlockTree
 from mrdsl.spec.columns import Columns, optional_block
@@ -236,7 +239,7 @@ def _check_names(
             context.scope.report.add(
                 error(
                     "duplicate",
-                    f"`{word} {name}` is defined in two rows, {raw.line(first[name])} and {raw.line(row)}",
+                    f"`{word} {name}` stands in two rows, {raw.line(first[name])} and {raw.line(row)}",
                     raw.span(row),
                     "give each its own name",
                 )

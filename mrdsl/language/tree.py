@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lark import Token
 
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 
 if TYPE_CHECKING:
     from mrdsl.language.alike import Row

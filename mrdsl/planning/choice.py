@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mrdsl.contracts.family import Family, Formulation, kind_words
-from mrdsl.contracts.plan_expressions import is_own
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.contracts.own_goals import is_own
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.log import INFO, log
 from mrdsl.core.result import Limits, Result, Termination
-from mrdsl.core.watching import INFO, log
+from mrdsl.core.source import Span
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.method_options import options_given

@@ -17,7 +17,7 @@ from mrdsl.planning.solve_spec import compile_model, solve
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
-    from mrdsl.language.loading import Updater
+    from mrdsl.language.updating import Updater
 
 
 class CompiledModel:
@@ -92,8 +92,8 @@ class CompiledModel:
         Raises:
             MrdslError: ``no-plan`` if no variable of the model has a value.
         """
+        from mrdsl.planning.answers import decoded
         from mrdsl.planning.choice import asked
-        from mrdsl.planning.results import decoded
         from mrdsl.planning.solve_spec import finish
         from mrdsl.solving.checked_answer import answer_in
 
@@ -106,7 +106,7 @@ class CompiledModel:
         return {**self.__dict__, "_model": None, "_updater": None}
 
     def _reader(self) -> Updater:
-        from mrdsl.language.loading import Updater
+        from mrdsl.language.updating import Updater
 
         if self._updater is None:
             spec = self._spec

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mrdsl.contracts.family import ADMIT, GIVE, PLACE, RENT, RUN, Family, Operated, Setting, kind_words
+from mrdsl.contracts.family import Family, kind_words
+from mrdsl.contracts.operated import ADMIT, GIVE, PLACE, RENT, RUN, Operated, Setting
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Result, Table
 from mrdsl.families.diagnosis import find_family

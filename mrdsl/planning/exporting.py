@@ -12,8 +12,9 @@ from math import inf
 from pathlib import PurePath
 
 from mrdsl.contracts.family import Export, Family, kind_words
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error, nearest
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Plan, plain
+from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.core.version import __version__
 from mrdsl.exchange.registry import TARGETS, Target, names
 from mrdsl.exchange.targets.deployment import Deployment, Exported, Origin, TargetError, Wishes

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from threading import Event
 from typing import TypeVar
 
-from mrdsl.core.watching import Progress, stopped_by, watched
+from mrdsl.core.stopping import stopped_by
+from mrdsl.core.watching import Progress, watched
 
 T = TypeVar("T")
 

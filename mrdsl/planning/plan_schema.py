@@ -9,11 +9,14 @@ from enum import Enum
 from typing import Any, Union, get_args, get_origin
 
 from mrdsl.contracts.family import Family
-from mrdsl.core.diagnostics import Severity, Span
+from mrdsl.core.diagnostics import Severity
 from mrdsl.core.result import SolutionStatus, Termination
+from mrdsl.core.source import Span
 from mrdsl.families import family, family_names
-from mrdsl.planning.saved_specs import FORMAT, PLAIN
-from mrdsl.spec.encoding import COLUMNS, IS, PARTS, hints_of, saved_fields
+from mrdsl.planning.migrations import FORMAT
+from mrdsl.planning.saved_specs import PLAIN
+from mrdsl.spec.decoding import hints_of
+from mrdsl.spec.encoding import COLUMNS, IS, PARTS, saved_fields
 from mrdsl.spec.schema import PERCENTILES, Item, Node, Source, declarations
 
 Schema = dict[str, Any]

@@ -12,22 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, Span, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, Related, Severity, error
 from mrdsl.core.result import Amount, Plan, Result, SolutionStatus, Termination
+from mrdsl.core.source import Span
 from mrdsl.families.diagnosis import find_family
-from mrdsl.planning.results import period_of
-from mrdsl.planning.saved_specs import (
-    SavedFile,
-    finder,
-    malformed,
-    migrated,
-    parsed,
-    saved_files,
-    spec_document,
-    spec_of,
-)
+from mrdsl.planning.data_files import SavedFile, saved_files
+from mrdsl.planning.ended_results import period_of
+from mrdsl.planning.migrations import migrated
+from mrdsl.planning.saved_specs import finder, malformed, parsed, spec_document, spec_of
 from mrdsl.reporting.document import result_document, to_json
-from mrdsl.spec.encoding import IS, Decoder, MalformedError
+from mrdsl.spec.decoding import Decoder, MalformedError
+from mrdsl.spec.encoding import IS
 from mrdsl.spec.spec import Spec
 
 UNSEALED = ("fingerprint", "seconds")

@@ -1,23 +1,19 @@
-"""Simulations of a spec or of its plan, and the evidence that a saved plan keeps of them."""
+"""From a spec to a simulation: where the family plans, the plan is made first, and then run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from mrdsl.contracts.family import Family, kind_words
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.result import Limits, Outcome, Result, finite
+from mrdsl.core.finiteness import finite
+from mrdsl.core.result import Limits, Result
 from mrdsl.core.version import __version__
 from mrdsl.families.diagnosis import diagnose, find_family
-from mrdsl.planning.results import labelled
+from mrdsl.planning.ended_results import labelled
 from mrdsl.planning.solve_spec import solve
-from mrdsl.simulation.kept import Verdict
-from mrdsl.simulation.observed import Simulated
-from mrdsl.simulation.settings import TOLD_OF_RUNS, Settings, WhatIf
-from mrdsl.simulation.verdicts import doubt_about
-from mrdsl.spec.declared import SIMULATION, require_options
+from mrdsl.simulation.settings import TOLD_OF_RUNS, Settings
+from mrdsl.spec.options import SIMULATION, require_options
 from mrdsl.spec.spec import Spec
 
 
@@ -101,77 +97,3 @@ def _run(spec: Spec, family: Family, solved: Result, settings: Settings) -> Resu
     plan, diagnostics = family.simulate_plan(spec, solved.plan, settings)
     of_plan = (each for each in solved.diagnostics if each.code not in TOLD_OF_RUNS)
     return finite(replace(solved, plan=plan, seed=settings.seed, diagnostics=(*of_plan, *diagnostics)))
-
-
-def evidence_of(plan: Any) -> Simulated | None:
-    """How a plan was run; None where it was not."""
-    simulated = getattr(plan, "simulated", None)
-    return simulated if isinstance(simulated, Simulated) else None
-
-
-def doubts(plan: Any) -> Iterator[tuple[str, str]]:
-    """Where verdicts of a plan do not follow from the numbers beside them, and why."""
-    simulated = evidence_of(plan)
-    for path, verdict in _verdicts(plan, "state"):
-        doubt = doubt_about(verdict)
-        if not doubt and (simulated is None or verdict.runs > simulated.runs):
-            doubt = "rests on more runs than there were"
-        if doubt:
-            yield path, doubt
-
-
-def _verdicts(value: Any, path: str) -> Iterator[tuple[str, Verdict]]:
-    if isinstance(value, Verdict):
-        yield path, value
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from _verdicts(getattr(value, field.name), f"{path}.{field.name}")
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _verdicts(item, f"{path}.{key}")
-    elif isinstance(value, list | tuple) and value and not isinstance(value[0], int | float | str):
-        for index, item in enumerate(value):
-            yield from _verdicts(item, f"{path}[{index}]")
-
-
-def said_of(plan: Any) -> str:
-    """In a word, what runs say of all promises together; nothing where there are none."""
-    outcomes = set(plan.outcomes().values())
-    worst = next((one for one in (Outcome.BROKEN, Outcome.UNDECIDED, Outcome.KEPT) if one in outcomes), None)
-    return "" if worst is None else str(worst)
-
-
-def seen_again(result: Result[Any], processes: int = 1) -> Result[Any]:
-    """The result with what the same runs of its plan show now: of its own search, and of a simulation of it.
-
-    Raises MrdslError where its plan was not run, or is itself what a simulation saw.
-    """
-
-    simulated = evidence_of(result.plan)
-    family = find_family(result.spec)
-    shown = family.shown_again(result.spec, result.plan, processes) if family.shown_again is not None else None
-    if shown is not None:
-        result = replace(result, plan=shown)
-        if simulated is None:
-            return result
-    if simulated is None:
-        require_runs_of_plans(result.spec, "--again")
-        hint = "`mrdsl simulate plan.json -o run.json` or `mrdsl solve SPEC --validate -o run.json` makes such a file"
-        raise MrdslError([error("wrong-option", "the plan was not run, so there is nothing to see again", None, hint)])
-    jobs = simulated.jobs_per_user if simulated.warm_up > 0.0 or simulated.jobs_per_user > 1 else None
-    settings = Settings(simulated.runs, simulated.seed, jobs, processes, _what_if(simulated.what_if))
-    spec = replace(result.spec, seed=simulated.seed)
-    again = observe(spec, result, settings)
-    assert again is not None
-    return again
-
-
-def _what_if(said: Mapping[str, Any]) -> WhatIf:
-    """Raises MrdslError where it is none: whoever wrote the file may have written anything."""
-    try:
-        slow = said.get("stragglers")
-        pair = None if slow is None else (float(slow["share"]), float(slow["factor"]))
-        return WhatIf(said.get("slowstart"), pair, said.get("lose"), said.get("burst"))
-    except (LookupError, TypeError, ValueError):
-        hint = "simulate the plan again"
-        raise MrdslError([error("malformed-plan", "`simulation.what_if` is none", None, hint)]) from None

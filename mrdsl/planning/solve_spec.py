@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from mrdsl.contracts.family import ArrayForm, Family, Formulation, Needs
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors
+from mrdsl.core.log import DEBUG, INFO, log
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
-from mrdsl.core.watching import DEBUG, INFO, ending, log, of_the_goal, stopped_by
+from mrdsl.core.stopping import ending, stopped_by
+from mrdsl.core.watching import of_the_goal
 from mrdsl.families.diagnosis import diagnose, find_family
 from mrdsl.planning.choice import Choice, asked, choose, for_model, formulation_named, second_choice, with_bound_of
-from mrdsl.planning.claims import unproven, verified
-from mrdsl.planning.results import ended, goal_of
-from mrdsl.planning.starts import last_kept
+from mrdsl.planning.ended_results import ended, goal_of
+from mrdsl.planning.last_plans import last_kept
+from mrdsl.planning.verification import unproven, verified
 from mrdsl.solving import registry
 from mrdsl.solving.declaration import SolverFile
 from mrdsl.solving.installed import require
 from mrdsl.solving.interruption import is_kept
-from mrdsl.spec.declared import LIMITS, require_options
+from mrdsl.spec.options import LIMITS, require_options
 from mrdsl.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -228,13 +230,13 @@ class _Run:
         draft = Draft(self.spec, self.relax, seed, limits, self.began)
         if self.choice.solver.foreign_file is None:
             return run_steps(steps, draft)
-        from mrdsl.planning.results import run_foreign
+        from mrdsl.planning.plugin_results import run_foreign
 
         end = None if limits.time is None else self.began + limits.time
         return run_foreign(self.choice.solver, self.family, partial(run_steps, steps, draft), end)
 
     def _solve_part(self, model: Any, limits: Limits | None = None) -> Any:
-        from mrdsl.planning.results import doubts_of
+        from mrdsl.planning.answers import doubts_of
         from mrdsl.solving.checked_answer import solve_model
 
         assert self.choice.solver is not None, "a formulation that needs no solver asks for none"
@@ -276,7 +278,7 @@ class _Run:
         form = self._array_form(chosen, needs)
         if form is not None:
             return self._in_arrays(chosen, form, choice.solver, started)
-        from mrdsl.planning.results import doubts_of, plan_in
+        from mrdsl.planning.answers import doubts_of, plan_in
         from mrdsl.solving.checked_answer import solve_model
 
         model = _build(self.spec, chosen, self.relax) if self.model is None else self.model
@@ -290,7 +292,7 @@ class _Run:
 
     def _refined(self, chosen: Formulation, result: Result) -> Result:
         """The result with what the model leaves out done to its plan, in what is left of the time."""
-        from mrdsl.planning.results import refined
+        from mrdsl.planning.answers import refined
 
         started, limits = time.perf_counter(), self.choice.limits
         if limits.time is not None:
@@ -308,7 +310,7 @@ class _Run:
         return None if solver is None or solver.pyomo is not None else chosen.arrays(self.spec, self.relax)
 
     def _in_arrays(self, chosen: Formulation, form: ArrayForm, solver: SolverFile, started: float) -> Result:
-        from mrdsl.planning.results import doubts_of, result_of
+        from mrdsl.planning.answers import doubts_of, result_of
         from mrdsl.solving.array_answer import solve_arrays
 
         built = time.perf_counter()
@@ -342,7 +344,7 @@ class _Run:
 
     def _compared(self, chosen: Formulation, answer: Answer, known: Result | None = None) -> Answer:
         """The answer, held against what the family knows of the spec, unless it is to a model of the caller's."""
-        from mrdsl.planning.claims import compared, method_of
+        from mrdsl.planning.known_bounds import compared, method_of
 
         claims = answer.bound is not None or answer.termination is Termination.INFEASIBLE
         if known is None and claims and self.model is None:
@@ -359,7 +361,7 @@ class _Run:
 
     def _or_known(self, chosen: Formulation, result: Result) -> Result:
         """The result, or what the family knows without a solver where that is better; a named solver keeps its plan."""
-        from mrdsl.planning.claims import better_of, method_of, not_the_best
+        from mrdsl.planning.known_bounds import better_of, method_of, not_the_best
 
         solver, limits, maximize = self.choice.solver, self.choice.limits, self._maximizes()
         if self.known is None or solver is None:
@@ -377,7 +379,7 @@ class _Run:
         solver = self.choice.solver
         if solver is None or not solver.is_pipeline or solver.foreign_file is None:
             return verified(self.spec, self.family, result, self.relax)
-        from mrdsl.planning.results import held_to_the_spec
+        from mrdsl.planning.plugin_results import held_to_the_spec
 
         return held_to_the_spec(
             solver, self.family, result, partial(verified, self.spec, self.family, relax=self.relax)

@@ -1,99 +1,23 @@
-"""Verification of saved plans against their own spec: what is recomputed, and what is taken on trust."""
+"""A saved plan held against its own spec: whoever wrote the file, what is used of it has been checked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from mrdsl.contracts.family import Family
-from mrdsl.core import budgets
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, has_errors, warning
-from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.core.result import Amount, Limits, Result, SolutionStatus, Table, plain, unfinite
+from mrdsl.core.finiteness import unfinite
+from mrdsl.core.result import Amount, Result, Table, plain
 from mrdsl.families.diagnosis import diagnose, find_family
-from mrdsl.planning.claims import unproven, violations
-from mrdsl.planning.results import amounts, goal_of
-from mrdsl.planning.saved_plans import Saved, read_saved
-from mrdsl.planning.saved_specs import CHANGED, MISSING, SAME, UNKNOWN
-from mrdsl.planning.simulate_spec import doubts, evidence_of, said_of, seen_again
+from mrdsl.planning.data_files import CHANGED, MISSING, SAME, UNKNOWN
+from mrdsl.planning.ended_results import amounts, goal_of
+from mrdsl.planning.evidence import doubts, evidence_of, said_of, seen_again
+from mrdsl.planning.saved_plans import Saved
+from mrdsl.planning.trust import Trust, trust_in
+from mrdsl.planning.verification import unproven, violations
 from mrdsl.reporting.diagnostics import as_document
 from mrdsl.solving.agreement import AGREE, TOLERANCE, contradicts
-
-SECONDS = 2.0
-"""How long a method may look for a bound of its own."""
-
-
-@dataclass(frozen=True)
-class Trust:
-    """What a file claims: ``taken`` are the claims that nothing here confirms, in words.
-
-    ``method``: what found a bound anew, "" if nothing did; ``bound`` is that bound. ``better`` is the value of a plan
-    that the claimed bound says cannot be, None without one.
-    """
-
-    taken: tuple[str, ...]
-    method: str = ""
-    bound: float | None = None
-    better: float | None = None
-
-
-def trust_in(result: Result, family: Family, again: bool = False) -> Trust:
-    """Work out again what is cheap, and name the rest.
-
-    Args:
-        result: What a saved file says, its plan checked.
-        family: The family of its spec.
-        again: True if its runs were made once more, and showed the same.
-    """
-    found = _found_anew(result, family) if result.bound is not None and result.plan is not None else Trust(())
-    confirmed = result.bound is None or (found.bound is not None and not _is_beyond(result.bound, found.bound, result))
-    taken = [] if confirmed else ["the bound", "the gap"]
-    if result.solution is SolutionStatus.OPTIMAL and not confirmed:
-        taken.append("that the plan is the best")
-    if result.plan is None:
-        taken.append("that there is no plan")
-    taken.append("how the solve ended")
-    if evidence_of(result.plan) is not None and not again:
-        taken.append("what runs showed")
-    if result.plan is not None:
-        taken += result.plan.on_trust
-    return Trust(tuple(taken), found.method, found.bound, found.better)
-
-
-def _found_anew(result: Result, family: Family) -> Trust:
-    """Look for a plan and a bound by the family's own methods, of the same wholeness as the plan."""
-    from mrdsl.planning.claims import method_of
-
-    for formulation in family.formulations:  # the first that knows a plan like this one
-        if formulation.known is None:
-            continue
-        try:
-            known = formulation.known(result.spec, result.relaxed, Limits(time=SECONDS))
-        except MrdslError:  # a comparison that the method does not know
-            continue
-        if known is None or known.plan is None or _wholeness(known.plan) != _wholeness(result.plan):
-            continue
-        if has_errors(tuple(violations(result.spec, family, known.plan, result.relaxed))) or family.measure is None:
-            continue
-        value = family.measure(result.spec, known.plan)
-        better = None
-        if value is not None and contradicts(result.bound or 0.0, value, result.sense == "maximize", result.size):
-            better = float(value)
-        return Trust((), method_of(formulation), known.bound, better)
-    return Trust(())
-
-
-def _wholeness(plan: object) -> object:
-    return getattr(plan, "wholeness", None)
-
-
-def _is_beyond(claimed: float, proven: float, result: Result) -> bool:
-    """Return True if a claimed bound is tighter than one that was proven."""
-    slack = TOLERANCE * max(abs(claimed), abs(proven), result.size)
-    return claimed < proven - slack if result.sense == "maximize" else claimed > proven + slack
-
 
 _MISFITS = (LookupError, ValueError, TypeError, ArithmeticError, AttributeError, AssertionError)
 """What happens where the parts of a plan do not fit together: arrays of other lengths, names of nobody."""
@@ -321,23 +245,3 @@ def document(verified: Verified, saved: Saved) -> dict[str, Any]:
         "files": [{"path": path, "state": state} for path, state in verified.files],
         "diagnostics": [as_document(d) for d in verified.found],
     }
-
-
-def read_file(file: str | Path) -> Saved:
-    """A saved plan as it was written; nothing of it is believed yet. Raises MrdslError."""
-    try:
-        text = read_bytes(file, budgets.PLAN_BYTES).decode("utf-8-sig")
-    except (UnreadableError, UnicodeDecodeError) as problem:
-        reason = str(problem) if isinstance(problem, UnreadableError) else "it is no UTF-8 text"
-        raise MrdslError([error("unreadable-file", f"`{file}` cannot be read: {reason}")]) from None
-    return read_saved(text, str(file))
-
-
-def open_plan(file: str | Path) -> Verified:
-    """A saved plan, held against the spec in it. Raises MrdslError where the file is none."""
-    return verify(read_file(file))
-
-
-def open_text(text: str, name: str) -> Verified:
-    """A saved plan that is a text; ``name`` stands for its file in messages. Raises MrdslError where it is none."""
-    return verify(read_saved(text, name))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mrdsl.core.rounding import SAME_SUM
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.profiling.running import Running
 
 HOUR = 3_600_000

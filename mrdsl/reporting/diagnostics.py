@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Severity, Span, json_printable, printable
-from mrdsl.core.reading import problem_of
+from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core.printable import json_printable, printable
+from mrdsl.core.regular_files import problem_of
+from mrdsl.core.source import Span
 
 FORMAT = 1
 MAX_LINE = 160

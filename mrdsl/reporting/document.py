@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, has_errors, json_printable
+from mrdsl.core.diagnostics import Diagnostic, has_errors
+from mrdsl.core.printable import json_printable
 from mrdsl.core.result import Result, Termination, plain
 from mrdsl.core.version import __version__
 from mrdsl.reporting.diagnostics import as_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mrdsl.core.diagnostics import printable
+from mrdsl.core.printable import printable
 from mrdsl.core.result import Table
 from mrdsl.reporting.report import Listing, Part, Report
 from mrdsl.reporting.text import cell_text

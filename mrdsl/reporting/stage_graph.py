@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mrdsl.core.charts import Graph, GraphNode
 from mrdsl.formulas.stages import longest_path, parents_of
-from mrdsl.spec.blocks import Stage
+from mrdsl.spec.stages import Stage
 
 DRAWN = 400
 """How many stages are drawn."""

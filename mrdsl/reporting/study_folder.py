@@ -15,8 +15,8 @@ from typing import Any
 
 from mrdsl.core import budgets
 from mrdsl.core.csv_text import csv_text
-from mrdsl.core.diagnostics import json_printable
-from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.printable import json_printable
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Table, plain
 from mrdsl.core.version import __version__
 from mrdsl.core.writer import LOCK, refusals_of, write_text

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from mrdsl.core.diagnostics import printable, shortened
+from mrdsl.core.printable import printable, shortened
 from mrdsl.core.result import Result, SolutionStatus, Table
 from mrdsl.reporting.text import TITLE, cell_text, status_text
 

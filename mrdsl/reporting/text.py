@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mrdsl.core.diagnostics import printable, shortened
+from mrdsl.core.printable import printable, shortened
 from mrdsl.core.result import Objective, Result, SolutionStatus, Table, Termination
-from mrdsl.core.rounding import PROVEN, SAME_SUM
+from mrdsl.core.tolerances import PROVEN, SAME_SUM
 from mrdsl.core.units import show
 
 _STOPS = {

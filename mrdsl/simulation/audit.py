@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 
-from mrdsl.core.rounding import begun, floor
+from mrdsl.core.whole_numbers import begun, floor
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.log import Entry
 from mrdsl.simulation.machines import MachineType

@@ -19,9 +19,9 @@ from mrdsl.simulation.engine.scenario import Recorded as RecordedArrivals
 from mrdsl.simulation.engine.world import Faults, JobKind, Speculation, Stage
 from mrdsl.simulation.settings import WhatIf
 from mrdsl.simulation.task_times import read_times
-from mrdsl.spec.blocks import Losses, Simulation
 from mrdsl.spec.schema import Source
 from mrdsl.spec.simulated import Run, Stragglers
+from mrdsl.spec.simulated_plan import Losses, Simulation
 
 MAP, REDUCE = 0, 1
 R = TypeVar("R", bound=Run)

@@ -20,8 +20,9 @@ from mrdsl.simulation.planned import asked_for
 from mrdsl.simulation.promises import Promised
 from mrdsl.simulation.sampling import stream_again
 from mrdsl.simulation.settings import Settings
-from mrdsl.spec.simulated import Spread, Stragglers
+from mrdsl.spec.simulated import Stragglers
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.spread import Spread
 
 Floats = NDArray[np.float64]
 RANKED = 99

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mrdsl.core.rounding import begun
+from mrdsl.core.whole_numbers import begun
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, Span, error, note, warning
+from mrdsl.core.diagnostics import Diagnostic, error, note, warning
+from mrdsl.core.source import Span
 from mrdsl.simulation.described import MAP, REDUCE, class_of, faults_of, submitters_of
 from mrdsl.simulation.engine.scenario import LossRule, QueueRule, Scenario, Seen, load_of
 from mrdsl.simulation.engine.world import Machines
@@ -15,7 +16,7 @@ from mrdsl.simulation.observed import Observed, observed_classes, observed_of
 from mrdsl.simulation.promises import Promised, promised, told_of
 from mrdsl.simulation.repeats import check_repeats
 from mrdsl.simulation.settings import Settings, WhatIf
-from mrdsl.spec.blocks import Simulation
+from mrdsl.spec.simulated_plan import Simulation
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mrdsl.core.rounding import begun
+from mrdsl.core.whole_numbers import begun
 from mrdsl.formulas.distributions import quantile
 from mrdsl.simulation.sampling import series
 from mrdsl.spec.schema import Distribution

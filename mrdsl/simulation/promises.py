@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mrdsl.core.diagnostics import Diagnostic, Span, warning
+from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.result import Outcome
+from mrdsl.core.source import Span
 from mrdsl.core.units import show
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.verdicts import judge_mean, judge_share

@@ -24,7 +24,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any, Protocol
 
-from mrdsl.core.rounding import floor
+from mrdsl.core.whole_numbers import floor
 from mrdsl.simulation.fleet import MAP, REDUCE, Bill, Cohort, Piece, charge, refund
 from mrdsl.simulation.jobs import Job
 from mrdsl.simulation.lateness import Lateness

@@ -9,7 +9,7 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.simulation.kept import Kept
 
 BATCHES = 20

@@ -14,7 +14,7 @@ from math import ceil, inf, isfinite, log, sqrt
 import numpy as np
 
 from mrdsl.core.result import Outcome
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.statistics import CONFIDENCE, few, share_bounds, units_of, within
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from mrdsl.contracts.family import Needs
 from mrdsl.core.answer import Answer, Reply
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import WORST, Array, LinearProgram
 from mrdsl.core.result import CUT_SHORT, Limits, SolutionStatus, Termination
+from mrdsl.core.source import Span
 from mrdsl.solving import registry
 from mrdsl.solving.claims import Point, answer_of
 from mrdsl.solving.declaration import SolverFile

@@ -11,10 +11,11 @@ import pyomo.core as pyo
 from mrdsl.contracts.family import Needs
 from mrdsl.core import watching
 from mrdsl.core.answer import Answer, Reply
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import Array, LinearProgram, Names
 from mrdsl.core.result import Limits, SolutionStatus, Termination
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.source import Span
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import flat, registry
 from mrdsl.solving.array_answer import checked_point, refuse_what_it_cannot, refused_point, with_gap
 from mrdsl.solving.arrays import fill_the_unused, linear_program, load_values, scaled_goal

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mrdsl.core.answer import Answer, Reply
-from mrdsl.core.diagnostics import Diagnostic, Span, error
+from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.linear_program import Array
 from mrdsl.core.result import Limits, SolutionStatus, Termination, relative_gap
+from mrdsl.core.source import Span
 from mrdsl.solving.agreement import AGREE, contradicts, drawn_back
 
 CRASHED = "it crashed"

@@ -14,9 +14,10 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.source import Span
 from mrdsl.exchange.registry import MODELS
-from mrdsl.spec.declared import LIMITS
+from mrdsl.spec.options import LIMITS
 
 FORMATS = tuple(one.name for one in MODELS if one.linear)
 KINDS_OF_MODEL = ("LP", "MILP", "NLP", "MINLP")

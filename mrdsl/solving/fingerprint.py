@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mrdsl.core.diagnostics import MrdslError, Span, error
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.linear_program import LinearProgram
+from mrdsl.core.source import Span
 
 
 def fingerprint(program: LinearProgram, columns: Sequence[str]) -> str:

@@ -16,8 +16,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from mrdsl.core.diagnostics import MrdslError, Span, error
-from mrdsl.core.reading import make_importable
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.source import Span
+from mrdsl.core.trusted import make_importable
 from mrdsl.solving.declaration import Command, SolverFile, ThroughPyomo, Worker
 from mrdsl.solving.processes import end, start
 

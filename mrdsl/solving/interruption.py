@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from mrdsl.core.watching import is_stopped
+from mrdsl.core.stopping import is_stopped
 
 _KEPT: ContextVar[bool] = ContextVar("_KEPT", default=False)
 

@@ -11,7 +11,7 @@ from typing import Any
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.result import Limits
 from mrdsl.solving.declaration import SolverFile
-from mrdsl.spec.declared import LIMIT_OF_OPTION, LIMITS, METHOD_OPTIONS
+from mrdsl.spec.options import LIMIT_OF_OPTION, LIMITS, METHOD_OPTIONS
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import Method
 from mrdsl.spec.validation import item_mistake

@@ -7,7 +7,8 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.watching import GLANCE, counted, is_stoppable, is_stopped, is_watched, tell, work
+from mrdsl.core.stopping import GLANCE, is_stoppable, is_stopped
+from mrdsl.core.watching import counted, is_watched, tell, work
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
 

@@ -17,7 +17,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import WORST, Array, LinearProgram
 from mrdsl.core.result import CUT_SHORT, Limits, Termination
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.solving import registry
 from mrdsl.solving.backends.program import solve_with_command
 from mrdsl.solving.declaration import SolverFile

@@ -11,8 +11,8 @@ from mrdsl.core.lazy import function_named
 from mrdsl.solving.declaration import SolverFile
 
 if TYPE_CHECKING:
-    from mrdsl.core.diagnostics import Span
     from mrdsl.core.plugins import Plugin
+    from mrdsl.core.source import Span
 
 
 def loaded(solver: SolverFile, reference: str) -> tuple[Callable[..., Any], Plugin | None]:
@@ -23,7 +23,7 @@ def loaded(solver: SolverFile, reference: str) -> tuple[Callable[..., Any], Plug
     if solver.foreign_file is None:
         return function_named(reference), None
     from mrdsl.core.plugins import Plugin, plugin_of
-    from mrdsl.core.reading import leaving_no_bytecode, make_importable
+    from mrdsl.core.trusted import leaving_no_bytecode, make_importable
 
     declared, where = named_at(solver, reference), f"when `{reference}` was loaded"
     with Plugin(solver.shown, ()).blamed(where, declared):
@@ -88,7 +88,7 @@ def _step(
 
 def named_at(solver: SolverFile, reference: str) -> Span | None:
     """The line of a solver file that names a function; None where no file declares the solver."""
-    from mrdsl.core.diagnostics import Span
+    from mrdsl.core.source import Span
 
     try:
         lines = Path(solver.source).read_text(encoding="utf-8").splitlines()

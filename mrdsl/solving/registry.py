@@ -4,7 +4,7 @@ The solvers that come with mrdsl keep their names. Any other name is looked up a
 first wins: those in ``MRDSL_SOLVERS`` (separated like ``PATH``; ``--solvers`` puts one in front), then the user's
 configuration folder; last come the entry points of the group ``mrdsl.solvers`` (each a mapping as a TOML file would
 give it, or the path of one). A spec's own folder is never searched. What a file may be is in
-:mod:`mrdsl.core.reading`.
+:mod:`mrdsl.core.trusted`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mrdsl.core.diagnostics import MrdslError, Span, error
-from mrdsl.core.plugins import entry_points_of, load, named_folders
-from mrdsl.core.reading import read_trusted
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.entry_points import entry_points_of, load, named_folders
 from mrdsl.core.resources import resource
+from mrdsl.core.source import Span
+from mrdsl.core.trusted import read_trusted
 from mrdsl.solving.declaration import ENTRY_POINT, SHIPPED, SolverFile, declare
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
 

@@ -29,7 +29,8 @@ from typing import Any
 from mrdsl.core.answer import Reply
 from mrdsl.core.guarded import forget_group, guarded, nameless_file, watch_group
 from mrdsl.core.result import Termination
-from mrdsl.core.watching import GLANCE, is_stoppable, is_stopped, is_watched, tell, work
+from mrdsl.core.stopping import GLANCE, is_stoppable, is_stopped
+from mrdsl.core.watching import is_watched, tell, work
 from mrdsl.solving.claims import CRASHED
 from mrdsl.solving.interruption import is_kept
 from mrdsl.solving.processes import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 from mrdsl.spec.columns import Columns, column, names_of
 from mrdsl.spec.schema import Block, Item, Node, Range, declarations
 

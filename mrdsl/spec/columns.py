@@ -1,24 +1,25 @@
-"""Repeated blocks held as columns, and checks that apply to one block or to all blocks of a column at once."""
+"""Repeated blocks held as columns: what a table or a generator gives, at any length.
+
+``Columns`` is a read-only sequence of nodes that builds a node only when it is asked for one;
+:func:`column` reads one attribute of all nodes as an array, from columns or from a plain tuple.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from itertools import accumulate, chain
-from math import nan
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 from mrdsl.spec.schema import Block, Item, Node, Range, declarations
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
 
 N = TypeVar("N", bound=Node)
 
@@ -299,76 +300,3 @@ def _reader(path: str) -> Callable[[Any], Any]:
         return node
 
     return read
-
-
-Condition = Callable[["Reader"], Any]
-MANY = 400
-"""So many plain nodes are read into arrays: numpy takes a tenth of a second to load."""
-
-
-class Reader(ABC):
-    """What a condition reads of a node, or of all nodes at once."""
-
-    @abstractmethod
-    def __call__(self, path: str, missing: float = nan) -> Any:
-        """The number behind a dotted path; ``missing`` where it, or a block on the way, was left out."""
-
-    @abstractmethod
-    def word(self, path: str, missing: str = "") -> Any:
-        """The word behind a dotted path."""
-
-    def has(self, path: str) -> Any:
-        """Whether the number behind a dotted path was given."""
-        value = self(path)
-        return value == value  # false for NaN only
-
-    def lacks(self, path: str) -> Any:
-        """Whether the number behind a dotted path was left out."""
-        value = self(path)
-        return value != value
-
-
-class _OfNode(Reader):
-    def __init__(self, node: Any) -> None:
-        self.node = node
-
-    def __call__(self, path: str, missing: float = nan) -> Any:
-        value = self._read(path)
-        return missing if value is None else value
-
-    def word(self, path: str, missing: str = "") -> Any:
-        return self._read(path) or missing
-
-    def _read(self, path: str) -> Any:
-        try:
-            return attrgetter(path)(self.node)
-        except AttributeError:
-            *parents, _ = path.split(".")
-            node = self.node
-            for parent in parents:
-                node = getattr(node, parent)
-                if node is None:
-                    return None
-            raise
-
-
-class _OfMany(Reader):
-    def __init__(self, nodes: Sequence[Any]) -> None:
-        self.nodes = nodes
-
-    def __call__(self, path: str, missing: float = nan) -> Any:
-        return column(self.nodes, path, missing)
-
-    def word(self, path: str, missing: str = "") -> Any:
-        return words(self.nodes, path, missing)
-
-
-def matching(nodes: Sequence[Any], condition: Condition) -> Iterator[int]:
-    """The indices of the nodes for which the condition holds, in order."""
-    before = 0
-    for part in parts_of(nodes):
-        if isinstance(part, Columns) or len(part) >= MANY:
-            yield from (before + int(index) for index in condition(_OfMany(part)).nonzero()[0])
-        else:
-            yield from (before + index for index, node in enumerate(part) if condition(_OfNode(node)))
-        before += len(part)

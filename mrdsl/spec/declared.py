@@ -1,16 +1,12 @@
-"""Limits of declared items, distributions and options: one reading for texts, tables and Python."""
+"""What a declared item accepts: one reading of its limits, for texts, for tables and for specs built in Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from math import ceil, isclose, isfinite
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from mrdsl.core import budgets, units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core import units
 from mrdsl.spec.schema import Item
 
 WHOLE_TOLERANCE = 1e-9
@@ -71,7 +67,7 @@ def number_mistake(key: str, item: Item, number: float, currency: str = units.DE
     if not isfinite(number):
         return Mistake(
             "number-too-large" if number == number else "not-a-number",
-            f"`{key}` is {number}, but must be finite",
+            f"`{key}` is {number}, which nothing can be planned with",
             "write a finite number",
         )
     if abs(number) > LARGEST:
@@ -156,120 +152,3 @@ def advice(item: Item, currency: str = "") -> str:
 def _in_si(item: Item, currency: str) -> str:
     unit = units.KINDS[item.kind].si.format(currency=currency)
     return f" in {unit}" if unit else ""
-
-
-DISTRIBUTIONS = {"uniform": 2, "uniform_int": 2, "normal": 2, "exponential": 1, "poisson": 1, "choice": 1, "mixture": 3}
-"""Function names that give a random value, with the number of their parameters."""
-
-LISTS = ("choice", "mixture")
-"""Those whose parameters are lists."""
-
-LARGEST_MEAN = 1e15
-"""The largest mean of a number of events: beyond it the count no longer fits a whole number that is exact."""
-
-
-def problem_of(name: str, numbers: list[Any]) -> str:
-    """What is wrong with a distribution's parameters, in words; "" if nothing. Lists are tuples."""
-    match name:
-        case "uniform" | "uniform_int":
-            if numbers[0] > numbers[1]:
-                return "the lower end is above the upper end"
-            if name == "uniform_int" and any(number != int(number) for number in numbers):
-                return "both ends are whole numbers"
-            if name == "uniform_int" and max(map(abs, numbers)) > LARGEST_MEAN:
-                return "an end is too large for a whole number"
-            if numbers[1] - numbers[0] > 1.7e308:
-                return "its ends are too far apart"
-        case "normal":
-            return "the standard deviation is negative" if numbers[1] < 0 else ""
-        case "exponential":
-            return "the mean is not positive" if numbers[0] <= 0 else ""
-        case "poisson":
-            if numbers[0] > LARGEST_MEAN:
-                return "the mean is too large to draw a whole number"
-            return "the mean is negative" if numbers[0] < 0 else ""
-        case "mixture":
-            return _problem_of_mixture(*numbers)
-    return ""
-
-
-def _problem_of_mixture(weights: tuple[float, ...], means: tuple[float, ...], deviations: tuple[float, ...]) -> str:
-    if len({len(weights), len(means), len(deviations)}) != 1:
-        return "weights, means and deviations are lists of one length"
-    if min(weights) < 0 or sum(weights) <= 0:
-        return "weights are at least 0 and not all 0"
-    if not isfinite(sum(weights)):
-        return "the weights are too large to be added up"
-    if min(deviations) < 0:
-        return "a standard deviation is negative"
-    if all(mean <= 0 and deviation == 0 for mean, deviation in zip(means, deviations, strict=True)):
-        return "no component can give a positive value"
-    return ""
-
-
-SEED = Item("quantity", "seed of all random values", at_least=0.0, at_most=2.0**32 - 1, whole=True)
-
-METHOD_OPTIONS = MappingProxyType(
-    {
-        "time_limit": Item("quantity", "when to stop", "time", default=None, above=0.0),
-        "gap": Item("quantity", "relative gap at which to stop", "share", default=None, at_least=0.0),
-        "node_limit": Item("quantity", "how many nodes to search", default=None, at_least=0.0, whole=True),
-        "threads": Item(
-            "quantity", "how many threads to use", default=None, at_least=1.0, at_most=budgets.THREADS, whole=True
-        ),
-        "seed": Item("quantity", "the solver's own seed", default=None, at_least=0.0, whole=True),
-        "formulation": Item("name", "which formulation to solve", default=None),
-        "relax": Item("choice", "whether whole numbers may be fractions", default=None, choices=("yes", "no")),
-    }
-)
-LIMIT_OF_OPTION = MappingProxyType(
-    {"time_limit": "time", "gap": "gap", "node_limit": "nodes", "threads": "threads", "seed": "seed"}
-)
-"""The option of ``solve with`` behind each field of :class:`mrdsl.core.result.Limits`."""
-
-LIMITS = MappingProxyType(
-    {
-        **{limit: METHOD_OPTIONS[option] for option, limit in LIMIT_OF_OPTION.items()},
-        # No time at all is a limit that a caller may reach, not one that a spec states.
-        "time": replace(METHOD_OPTIONS["time_limit"], above=None, at_least=0.0),
-    }
-)
-"""The fields of :class:`mrdsl.core.result.Limits`."""
-
-SIMULATION = MappingProxyType(
-    {
-        "runs": Item("quantity", "independent runs", at_least=1.0, at_most=budgets.RUNS, whole=True),
-        "jobs": Item(
-            "quantity", "completed jobs per user in each run", at_least=2.0, at_most=budgets.SIMULATED_JOBS, whole=True
-        ),
-        "processes": Item(
-            "quantity", "processes that runs are shared among", at_least=1.0, at_most=budgets.THREADS, whole=True
-        ),
-        "seed": SEED,
-        "slowstart": Item(
-            "quantity", "part of the map tasks after which reduces may start", "share", at_least=0.0, at_most=1.0
-        ),
-        "stragglers": Item("quantity", "part of the attempts that take long", "share", at_least=0.0, at_most=1.0),
-        "factor": Item("quantity", "how many times as long they take", at_least=1.0),
-        "lose": Item("quantity", "machines of every class that go after the warm-up", at_least=0.0, whole=True),
-        "burst": Item("quantity", "jobs that come with each arrival", at_least=1.0, whole=True),
-    }
-)
-
-
-def option_mistakes(declared: Mapping[str, Item], given: Mapping[str, Any], prefix: str = "") -> Iterator[Diagnostic]:
-    """What is wrong with numbers given in Python; None is left to the default. ``prefix`` begins each path."""
-    for key, item in declared.items():
-        value = given.get(key)
-        if value is None or item.form != "quantity":
-            continue
-        mistake = python_number_mistake(key, item, value)
-        if mistake is not None:
-            yield replace(error(mistake.code, mistake.message, None, mistake.hint), path=prefix + key)
-
-
-def require_options(declared: Mapping[str, Item], given: Mapping[str, Any], prefix: str = "") -> None:
-    """Raises MrdslError with :func:`option_mistakes`, if there are any."""
-    mistakes = tuple(option_mistakes(declared, given, prefix))
-    if mistakes:
-        raise MrdslError(mistakes)

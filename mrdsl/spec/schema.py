@@ -22,7 +22,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 
 ITEM_KEY = "mrdsl"
 

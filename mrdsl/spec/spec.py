@@ -1,4 +1,4 @@
-"""The Spec: the value that the language produces and an embedding program builds."""
+"""The Spec: what the language side hands on, and what an embedding program builds by hand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from mrdsl.core import saving
-from mrdsl.core.diagnostics import Diagnostic, Span
-from mrdsl.spec import validation
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, quantities_in
+from mrdsl.core.diagnostics import Diagnostic
+from mrdsl.core.source import Span
+from mrdsl.spec import written
+from mrdsl.spec.expression import Expression, PlanQuantity, quantities_in
 from mrdsl.spec.schema import is_marked_valid
 
 
@@ -134,7 +135,7 @@ class Spec:
     def __post_init__(self) -> None:
         """Reads the quantities that are given as texts (``price="0.192 USD/h"``), in the spec's currency."""
         if not self.text and not is_marked_valid(self.facts):
-            object.__setattr__(self, "facts", validation.with_values(self.facts, self.currency))
+            object.__setattr__(self, "facts", written.with_values(self.facts, self.currency))
 
     def to_json(self) -> str:
         """The spec as JSON, with the files of data that it names. Raises MrdslError for what is no valid spec."""
@@ -179,55 +180,3 @@ def asked_where(spec: Spec) -> Iterator[tuple[str, Span | None, PlanQuantity]]:
         yield from ((f"lets[{index}]", let.span, quantity) for quantity in quantities_in(let.expression))
     if spec.goal is not None and spec.goal.expression is not None:
         yield from (("goal", spec.goal.span, quantity) for quantity in quantities_in(spec.goal.expression))
-
-
-_MIRRORED = {"<=": ">=", ">=": "<=", "=": "="}
-
-
-@dataclass(frozen=True)
-class Bound:
-    """``quantity(name) comparison value``, in SI; ``name`` is "" where the quantity has no argument."""
-
-    quantity: str
-    name: str
-    comparison: str
-    value: float
-    span: Span | None = field(default=None, compare=False, repr=False)
-
-
-def pieces(constraint: Constraint) -> Iterator[tuple[Expression, Expression, str]]:
-    """``max(a, b) <= c`` as ``a <= c`` and ``b <= c``, ``min(a, b) >= c`` alike, and the same with sides swapped."""
-    left, right, comparison = constraint.left, constraint.right, constraint.comparison
-    lefts = _operands(left, {"<=": "max", ">=": "min"}.get(comparison, ""))
-    rights = _operands(right, {"<=": "min", ">=": "max"}.get(comparison, ""))
-    yield from ((a, b, comparison) for a in lefts for b in rights)
-
-
-def bounds_in(constraint: Constraint) -> list[Bound | None]:
-    """Each of the :func:`pieces` as a bound of one quantity by a number; None where it compares anything else."""
-    return [_bound(*piece, constraint.span) for piece in pieces(constraint)]
-
-
-def tightest(spec: Spec) -> dict[tuple[str, str], Bound]:
-    """What holds each quantity furthest below a number, by its name and argument: the first of those that are alike."""
-    found: dict[tuple[str, str], Bound] = {}
-    for bound in (each for constraint in spec.constraints for each in bounds_in(constraint)):
-        if bound is not None and bound.comparison == "<=":
-            known = found.setdefault((bound.quantity, bound.name), bound)
-            if bound.value < known.value:
-                found[bound.quantity, bound.name] = bound
-    return found
-
-
-def _bound(left: Expression, right: Expression, comparison: str, span: Span | None) -> Bound | None:
-    if isinstance(left, Constant):
-        left, right, comparison = right, left, _MIRRORED[comparison]
-    if isinstance(left, PlanQuantity) and isinstance(right, Constant):
-        return Bound(left.name, left.argument, comparison, right.value, span)
-    return None
-
-
-def _operands(expression: Expression, operator: str) -> tuple[Expression, ...]:
-    if isinstance(expression, Operation) and expression.operator == operator:
-        return expression.operands
-    return (expression,)

@@ -1,4 +1,7 @@
-"""Validation of facts that were built in Python, including quantities given as texts."""
+"""The schema, held against facts that were built in Python: what the reading of a text refuses, with the same codes.
+
+A text has lines and columns; here a path says where: ``classes[1].slots.map``, as Python would write it.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mrdsl.core import saving, units
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, is_printable
+from mrdsl.core import units
+from mrdsl.core.diagnostics import Diagnostic, error
+from mrdsl.core.printable import is_printable
 from mrdsl.spec.columns import Columns, names_of, parts_of
-from mrdsl.spec.declared import (
-    DISTRIBUTIONS,
-    LARGEST,
-    LISTS,
-    Mistake,
-    acceptable,
-    described,
-    number_mistake,
-    problem_of,
-    python_number_mistake,
-)
+from mrdsl.spec.declared import LARGEST, Mistake, acceptable, described, number_mistake, python_number_mistake
+from mrdsl.spec.distributions import DISTRIBUTIONS, LISTS, problem_of
 from mrdsl.spec.schema import (
     Block,
     Distribution,
@@ -31,55 +26,7 @@ from mrdsl.spec.schema import (
     is_marked_valid,
     mark_valid,
 )
-
-_FORMS = frozenset({"quantity", "range", "distribution", "list"})
-
-
-def with_values(facts: Any, currency: str) -> Any:
-    """The facts with the values of all texts that stand where a quantity belongs; the same facts without any."""
-    if not isinstance(facts, Node):
-        return facts
-    changes: dict[str, Any] = {}
-    for name, declared in declarations(type(facts)).items():
-        was = getattr(facts, name, None)
-        now = _block(was, currency) if isinstance(declared, Block) else _item(name, declared, was, currency)
-        if now is not was:
-            changes[name] = now
-    return replace(facts, **changes) if changes else facts
-
-
-def mistake_in(key: str, item: Item, text: str, currency: str) -> Mistake | None:
-    """Why a text is no value of the item; None where it is not read as one."""
-    if item.form not in _FORMS:
-        return None
-    try:
-        saving.of_quantities()(key, item, text, currency)
-    except MrdslError as failure:
-        first = failure.diagnostics[0]
-        return Mistake(first.code, first.message, first.hint)
-    return None
-
-
-def _block(value: Any, currency: str) -> Any:
-    if isinstance(value, Node):
-        return with_values(value, currency)
-    if isinstance(value, Columns) or not isinstance(value, tuple | list):
-        return value
-    nodes = [with_values(node, currency) for node in value]
-    return type(value)(nodes) if any(a is not b for a, b in zip(nodes, value, strict=True)) else value
-
-
-def _item(name: str, item: Item, value: Any, currency: str) -> Any:
-    if item.form == "list" and isinstance(value, Sequence) and any(isinstance(each, str) for each in value):
-        one = replace(item, form="quantity")
-        return tuple(_item(name, one, each, currency) for each in value) if not isinstance(value, str) else value
-    if not isinstance(value, str) or item.form not in _FORMS or item.form == "list":
-        return value
-    try:
-        return saving.of_quantities()(name.rstrip("_"), item, value, currency)
-    except MrdslError:
-        return value
-
+from mrdsl.spec.written import mistake_in
 
 MAX_REPORTED = 50
 
@@ -259,7 +206,7 @@ def _distribution_mistake(key: str, item: Item, value: Distribution) -> Mistake 
     lists = value.name in LISTS
     for parameter in value.parameters:
         if isinstance(parameter, tuple) != lists or parameter == ():
-            return Mistake("wrong-arguments", f"`{key}`: the parameters of `{value.name}` do not match its form", hint)
+            return Mistake("wrong-arguments", f"`{key}`: the parameters of `{value.name}` are not of its form", hint)
         for number in parameter if lists else (parameter,):
             mistake = python_number_mistake(key, Item("quantity", "", item.kind), number)
             if mistake is not None:

@@ -9,7 +9,8 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import Any, Protocol
 
-from mrdsl.core.diagnostics import MrdslError, error, shortened
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.core.printable import shortened
 from mrdsl.solving.processes import signals_deferred
 from mrdsl.solving.worker import Worker
 

@@ -1,4 +1,4 @@
-"""docs/reference/api.md is made from the code: ``python -m tests.api.test_api_page`` prints it anew."""
+"""docs/api.md is made from the code: ``python -m tests.api.test_api_page`` prints it anew."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import mrdsl
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 HEAD = """# The API
 
 All public names of `mrdsl`, made from the code. Numbers are SI: seconds, bytes, joules, watts, the spec's currency.

@@ -38,17 +38,18 @@ OTHER_COMMANDS = {
         "mrdsl.simulation.engine",
         "mrdsl.simulation.settings",
         "mrdsl.simulation.statistics",
+        "mrdsl.contracts.operated",
     ),
     *("mrdsl.core.writer", "mrdsl.reporting.document", "mrdsl.reporting.terminal", "rich", "jinja2"),
 }
 NEVER = DRAWN | OTHER_COMMANDS
 SOLVING = {
-    *("mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "tomllib"),
-    "mrdsl.cli.progress",
+    *("mrdsl.planning", "mrdsl.solving", "mrdsl.core.result", "mrdsl.core.output_names", "tomllib"),
+    *("mrdsl.core.watching", "mrdsl.cli.progress"),
 }
 FORMATS = {"mrdsl.exchange.registry", "mrdsl.exchange.entries"}
 ARRAYS = {"numpy", "scipy", "networkx", "pyomo", "highspy"}
-MODELS = {"scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.worker"}
+MODELS = {"scipy", "networkx", "pyomo", "highspy", "mrdsl.solving.worker", "mrdsl.solving.request", "mrdsl.core.answer"}
 PYOMO = {"networkx", "pyomo"}
 PACKAGES = {"importlib.metadata", "email"}
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mrdsl.cli import cli
 from mrdsl.cli.boundary import run
-from mrdsl.cli.outputs import take_every_character
+from mrdsl.cli.printing import take_every_character
 
 TITLE = "夜間 «é» 😀"
 SPEC = f"""problem capacity "{TITLE}"

@@ -91,7 +91,7 @@ def test_no_command_prints_the_help_line_by_line(monkeypatch: pytest.MonkeyPatch
 def test_names_beside_a_model_are_kept_too(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
     Path("m.lp.names.json").write_text("precious", encoding="utf-8")
     assert mrdsl(monkeypatch, "compile", "q.mrspec", "-o", "m.lp") == 2
-    assert "`m.lp.names.json` already exists" in capsys.readouterr().err
+    assert "`m.lp.names.json` is there already" in capsys.readouterr().err
     assert not Path("m.lp").exists()
 
 

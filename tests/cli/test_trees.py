@@ -14,8 +14,8 @@ import pytest
 import mrdsl
 from mrdsl.cli import COMMANDS
 from mrdsl.core.resources import resource
+from mrdsl.planning.model_files import write_model
 from mrdsl.planning.solve_spec import build_model
-from mrdsl.planning.solver_files import write_model
 from tests.solving.outside import run_outside
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from tests.command_lines import run_python
 CALL = """
 import sys, time
 from mrdsl.core import plugins
-from mrdsl.core.watching import ending
+from mrdsl.core.stopping import ending
 
 plugins.PATIENCE = 0.05
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.core.lazy import ByName
+from mrdsl.core.by_name import ByName
 from mrdsl.core.resources import resource
 
 MODELS = Path(str(resource("models")))

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mrdsl.core.csv_text import CsvError, cell_starts, csv_rows
+from mrdsl.core.csv_rows import CsvError, cell_starts, csv_rows
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
 from mrdsl.exchange.demand import Wanted, read_demand
 from mrdsl.exchange.jobs import read_jobs
 from mrdsl.language.loading import load_file
 from mrdsl.spec.schema import Source
-from mrdsl.sweeping.study.study import tables_in
+from mrdsl.sweeping.study.shown import tables_in
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = st.text(st.sampled_from('ab1 ,"\n\t;'), max_size=6)
@@ -130,5 +130,5 @@ def test_a_quote_in_the_table_of_a_study_is_refused(tmp_path: Path) -> None:
 
 def test_no_other_module_reads_csv_by_itself() -> None:
     others = [path for path in (ROOT / "mrdsl").rglob("*.py") if "csv.reader(" in path.read_text(encoding="utf-8")]
-    assert [path.name for path in others] == ["csv_text.py"]
+    assert [path.name for path in others] == ["csv_rows.py"]
     assert not [path for path in (ROOT / "mrdsl").rglob("*.py") if "DictReader" in path.read_text(encoding="utf-8")]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mrdsl.core import plugins as module
-from mrdsl.core.plugins import entry_points_of
+from mrdsl.core import entry_points as module
+from mrdsl.core.entry_points import entry_points_of
 
 GROUP = "mrdsl.test_of_entry_points"
 DECLARED = f"[{GROUP}]\nmine = somewhere:thing\n"

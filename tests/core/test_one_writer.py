@@ -23,11 +23,11 @@ SCRATCH = {
     "core/guarded.py": "a folder for temporary files, and a pipe that leads nowhere",
     "core/guard.py": "the end of a killed command's temporary folder",
     "language/given_tables.py": "a table from Python in a temporary folder",
-    "language/grammar.py": "the folder of the parser's tables",
+    "language/parser_cache.py": "the folder of the parser's tables",
     "core/resources.py": "the data of a zipped package, in a temporary folder",
-    "planning/saved_specs.py": "the data that a saved plan brings along, in a temporary folder",
+    "planning/data_files.py": "the data that a saved plan brings along, in a temporary folder",
     "cli/boundary.py": "the null device, where a standard stream is closed",
-    "cli/outputs.py": "the null device, where a reader has left",
+    "cli/printing.py": "the null device, where a reader has left",
 }
 CALLS = {
     "write_text",
@@ -92,10 +92,10 @@ def test_studies_write_over_nothing_by_themselves(tmp_path: Path) -> None:
         assert "force=True" not in path.read_text(encoding="utf-8"), path
     table = Table("a", ("x",), [(1,)])
     written(tmp_path, "a", table)
-    with pytest.raises(MrdslError, match="already exists"):
+    with pytest.raises(MrdslError, match="is there already"):
         written(tmp_path, "a", table)
     with overwriting(True):
         written(tmp_path, "a", Table("a", ("x",), [(2,)]))
     assert (tmp_path / "a.csv").read_text(encoding="utf-8") == "x\n2\n"
-    with overwriting(False), pytest.raises(MrdslError, match="already exists"):
+    with overwriting(False), pytest.raises(MrdslError, match="is there already"):
         written(tmp_path, "a", table)

@@ -13,8 +13,10 @@ import pytest
 
 from mrdsl.core.charts import BarChart
 from mrdsl.core.csv_text import csv_text
-from mrdsl.core.diagnostics import Related, Span, error, is_printable, json_printable, printable
+from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.printable import is_printable, json_printable, printable
 from mrdsl.core.result import Table
+from mrdsl.core.source import Span
 from mrdsl.language.loading import load_text
 from mrdsl.reporting.charts import svg
 from mrdsl.reporting.diagnostics import as_github, as_json, as_text

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mrdsl.core.rounding import begun, ceiling, floor
+from mrdsl.core.whole_numbers import begun, ceiling, floor
 
 
 @pytest.mark.parametrize(

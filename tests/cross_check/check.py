@@ -14,7 +14,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
 from mrdsl.families import family as family_named
 from mrdsl.families.hybrid.plan import HybridPlan
-from mrdsl.planning.results import goal_of
+from mrdsl.planning.ended_results import goal_of
 from mrdsl.solving import registry
 from mrdsl.solving.claims import CRASHED
 from mrdsl.spec.spec import Spec

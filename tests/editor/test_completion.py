@@ -8,7 +8,7 @@ from mrdsl.editor.assist import hover, rename
 from mrdsl.editor.completion import complete
 from mrdsl.editor.written import Written
 from mrdsl.families import family
-from mrdsl.language.block_context import TOP_LEVEL_WORDS
+from mrdsl.language.block_mistakes import TOP_LEVEL_WORDS
 from mrdsl.solving import registry
 
 HEAD = """problem joint "two classes"

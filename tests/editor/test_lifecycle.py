@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrdsl.editor.server import Messages
+from mrdsl.editor.messages import Messages
 
 NOT_INITIALIZED, INVALID_REQUEST = -32002, -32600
 METHODS = ["initialize", "shutdown", "exit", "textDocument/hover", "initialized", "$/cancelRequest"]

@@ -1,6 +1,6 @@
 """What every registered reader and writer keeps, whoever wrote it; and that the registry is the only list.
 
-``python -m tests.exchange.test_contract`` writes the tables of docs/reference/file-formats.md.
+``python -m tests.exchange.test_contract`` writes the tables of docs/formats.md.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from mrdsl.solving.arrays import linear_program
 ROOT = Path(__file__).resolve().parents[2]
 ids = [f"{reader.name} {reader.reads}" for reader in READERS]
 every_reader = pytest.mark.parametrize("reader", READERS, ids=ids)
-PAGE = ROOT / "docs" / "reference" / "file-formats.md"
+PAGE = ROOT / "docs" / "formats.md"
 HEAD = "| read as | format | endings | what it is |"
 ROWS = [{"run": 1, "cost": 0.1, "message": 'a, "b"\n'}, {"run": 2, "seconds": 3.5}]
 
@@ -236,7 +236,7 @@ def test_commands_take_their_lists_from_the_registry() -> None:
 
 
 def as_markdown() -> str:
-    """The tables of docs/reference/file-formats.md."""
+    """The tables of docs/formats.md."""
     parts = [HEAD, "|---|---|---|---|"]
     parts += [f"| {one.reads} | `{one.name}` | {_code(one.endings)} | {one.doc} |" for one in (*READERS, *LOGS)]
     parts += ["", "| written from | format | endings | what it is |", "|---|---|---|---|"]

@@ -9,8 +9,9 @@ import pytest
 
 import mrdsl
 from mrdsl.explaining.infeasibility import explain
-from mrdsl.explaining.promises import Oracle, given_up, lines_of, moved
-from mrdsl.explaining.why import as_diagnostic, as_tables
+from mrdsl.explaining.oracle import Oracle
+from mrdsl.explaining.promises import given_up, lines_of, moved
+from mrdsl.explaining.wording import as_diagnostic, as_tables
 from mrdsl.families import family
 from mrdsl.spec.spec import Spec
 

@@ -13,9 +13,10 @@ import pytest
 
 import mrdsl
 from mrdsl.explaining.infeasibility import explain
-from mrdsl.explaining.promises import Oracle, OutOfTimeError, irreducible, lines_of, moved
+from mrdsl.explaining.oracle import Oracle, OutOfTimeError, irreducible
+from mrdsl.explaining.promises import lines_of, moved
 from mrdsl.explaining.repair import TOLERANCE, Search
-from mrdsl.explaining.why import as_diagnostic, as_tables
+from mrdsl.explaining.wording import as_diagnostic, as_tables
 from mrdsl.families import family
 from mrdsl.spec.spec import Spec
 from tests.explaining.test_infeasibility import GAMMA_A, GAMMA_B, spec_with

@@ -16,7 +16,7 @@ from mrdsl.core.charts import BarChart, IntervalChart, LineChart
 from mrdsl.core.result import Result, Table
 from mrdsl.core.watching import Progress, watched
 from mrdsl.explaining.report import report
-from mrdsl.explaining.sensitivity import FACTORS, How, curves
+from mrdsl.explaining.what_if import FACTORS, How, curves
 from mrdsl.families import SHIPPED
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.planning.solve_spec import solve

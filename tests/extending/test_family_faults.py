@@ -13,8 +13,8 @@ import mrdsl
 from mrdsl.contracts.family import ArrayForm
 from mrdsl.contracts.guarded_family import guarded_family
 from mrdsl.core import plugins
-from mrdsl.core.linear_program import ProgramRows
 from mrdsl.core.plugins import Plugin
+from mrdsl.core.program_rows import ProgramRows
 from mrdsl.extending.checking import check_plugin, named
 from mrdsl.extending.kits import kit, write
 from tests.command_lines import run_here

@@ -117,7 +117,7 @@ def test_exports_have_names_of_their_own() -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_family_has_its_places(name: str) -> None:
     assert (ROOT / "models" / name / "reference.mrspec").is_file()
-    page = ROOT / "docs" / "concepts" / "families" / f"{name}.md"
+    page = ROOT / "docs" / "families" / f"{name}.md"
     assert page.is_file(), f"write {page.relative_to(ROOT)}"
     assert f"problem {name}" in page.read_text(encoding="utf-8")
     assert list((ROOT / "tests" / "families" / name).glob("test_*.py"))

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from mrdsl.spec.blocks import Stage
+from mrdsl.spec.stages import Stage
 
 
 def random_stages(rng: np.random.Generator, most: int = 8) -> tuple[Stage, ...]:

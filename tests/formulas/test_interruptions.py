@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.families.capacity.instance import mix_of
-from mrdsl.formulas import workloads
+from mrdsl.families.capacity.mix import mix_of
+from mrdsl.formulas import interruptions
 from mrdsl.simulation.engine.scenario import run_once
 from mrdsl.simulation.planned import Held, scenario_of
 from mrdsl.simulation.settings import Settings
-from mrdsl.spec.blocks import Simulation, Spot
+from mrdsl.spec.machines import Spot
+from mrdsl.spec.simulated_plan import Simulation
 
 REFERENCE = Path(__file__).resolve().parents[2] / "models" / "capacity" / "reference.mrspec"
 HOUR = 3600.0
@@ -25,13 +26,13 @@ def test_the_age_of_a_running_task_is_that_of_a_renewal_process() -> None:
     ends = times.cumsum()
     at = random.uniform(0.0, ends[-1], 400_000)
     ages = at - np.concatenate([[0.0], ends])[np.searchsorted(ends, at)]
-    assert workloads.age(np.array([30.0]), np.array([40.0]))[0] == pytest.approx(ages.mean(), rel=0.01)
+    assert interruptions.age(np.array([30.0]), np.array([40.0]))[0] == pytest.approx(ages.mean(), rel=0.01)
 
 
 def test_spread_is_at_most_what_times_between_nothing_and_the_longest_can_have() -> None:
     """Bhatia and Davis: (longest - avg) avg, reached by times of 0 and of the longest alone."""
     avg, longest = np.array([1.0, 5.0, 10.0]), np.array([100.0, 9.0, 10.0])
-    assert workloads.spread(avg, longest).tolist() == pytest.approx([99.0, 16.0 / 3.0, 0.0])
+    assert interruptions.spread(avg, longest).tolist() == pytest.approx([99.0, 16.0 / 3.0, 0.0])
 
 
 def lost_of_reference(rate: float, service: str) -> np.ndarray:

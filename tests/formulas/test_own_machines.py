@@ -8,7 +8,7 @@ from math import ceil, inf
 import numpy as np
 import pytest
 
-from mrdsl.formulas.knapsack import cheapest_mixes, costs_alone, worth_mixing
+from mrdsl.formulas.own_machines import cheapest_mixes, costs_alone, worth_mixing
 
 
 def dealt(gamma: np.ndarray, prices: np.ndarray, jobs: int) -> float:

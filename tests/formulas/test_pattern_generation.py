@@ -9,7 +9,8 @@ import pytest
 from scipy.optimize import linprog
 
 from mrdsl.formulas import packing
-from mrdsl.formulas.packing import dearest, generated_patterns, maximal_patterns, pack
+from mrdsl.formulas.packing import maximal_patterns, pack
+from mrdsl.formulas.pattern_generation import dearest, generated_patterns
 from tests.formulas.packings import fewest, holds
 
 

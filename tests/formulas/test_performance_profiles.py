@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from mrdsl.formulas.distributions import performance_ratios, share_within, steps
+from mrdsl.formulas.performance_profiles import performance_ratios, share_within, steps
 
 TIMES = {"A": [1.0, 4.0, None], "B": [2.0, 2.0, 3.0], "C": [None, 8.0, 6.0]}
 """The best are 1, 2 and 3 seconds."""

@@ -5,18 +5,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.formulas import mapreduce
-from mrdsl.formulas.mapreduce import Profile, scaled
+from mrdsl.formulas import propositions
+from mrdsl.formulas.mapreduce import Profile
+from mrdsl.formulas.scaling import scaled
 
 
 def test_equal_tasks_in_whole_waves_meet_both_bounds_of_a_phase():
     # 12 tasks of 5 s on 4 slots run in 3 waves; the upper bound leaves (1 - 1/k) of one task.
-    assert mapreduce.phase_lower(12, 5.0, 4) == 15.0
-    assert mapreduce.phase_upper(12, 5.0, 5.0, 4) == pytest.approx(15.0 + 5.0 * (1 - 1 / 4))
+    assert propositions.phase_lower(12, 5.0, 4) == 15.0
+    assert propositions.phase_upper(12, 5.0, 5.0, 4) == pytest.approx(15.0 + 5.0 * (1 - 1 / 4))
 
 
 def test_one_slot_leaves_no_room():
-    assert mapreduce.phase_lower(7, 3.0, 1) == mapreduce.phase_upper(7, 3.0, 9.0, 1) == 21.0
+    assert propositions.phase_lower(7, 3.0, 1) == propositions.phase_upper(7, 3.0, 9.0, 1) == 21.0
 
 
 @settings(derandomize=True, max_examples=100)
@@ -30,19 +31,19 @@ def test_one_slot_leaves_no_room():
 )
 def test_proposition_2_3_is_the_smaller_of_its_branches(tasks, avg, spread, share, other, slots):
     longest = avg * spread
-    upper = mapreduce.two_jobs_upper(tasks, avg, longest, share, other, slots)
-    alone = mapreduce.phase_upper(tasks, avg, longest, share * slots)
+    upper = propositions.two_jobs_upper(tasks, avg, longest, share, other, slots)
+    alone = propositions.phase_upper(tasks, avg, longest, share * slots)
     together = (other + tasks * avg - longest) / slots + longest
     assert upper == pytest.approx(min(float(alone), together))
 
 
 def test_a_whole_cluster_for_one_job_of_one_class():
-    assert mapreduce.class_lower(30, 4.0, 1, 1.0, 10) == mapreduce.phase_lower(30, 4.0, 10)
-    assert mapreduce.class_upper(30, 4.0, 6.0, 1, 1.0, 10) == pytest.approx((120 - 12) / 10 + 12)
+    assert propositions.class_lower(30, 4.0, 1, 1.0, 10) == propositions.phase_lower(30, 4.0, 10)
+    assert propositions.class_upper(30, 4.0, 6.0, 1, 1.0, 10) == pytest.approx((120 - 12) / 10 + 12)
 
 
 def test_few_tasks_keep_the_work_of_the_lower_bound():
-    assert mapreduce.class_upper(1, 4.0, 4.0, 2, 0.5, 10) == pytest.approx(4.0 * 2 / 5 + 8.0)
+    assert propositions.class_upper(1, 4.0, 4.0, 2, 0.5, 10) == pytest.approx(4.0 * 2 / 5 + 8.0)
 
 
 def test_profiles_grow_with_the_data():

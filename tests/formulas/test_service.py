@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.formulas.workloads import mean_response, rate_per_vm
+from mrdsl.formulas.service import mean_response, rate_per_vm
 from tests.formulas.queues import erlang_c, fifo_wait, multi_server_wait
 
 

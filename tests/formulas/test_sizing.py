@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mrdsl.formulas import estimates
+from mrdsl.formulas import sizing
 from mrdsl.formulas.mapreduce import Coefficients
 
 INF = math.inf
@@ -22,8 +22,8 @@ def one(*values: float) -> tuple[np.ndarray, ...]:
 def slots(
     work: tuple[float, float, float], deadline: float, per_vm: tuple[float, float], tasks: tuple[float, float]
 ) -> tuple[float, float]:
-    limits = estimates.limits_of_tasks(*one(*tasks))
-    found = estimates.slots_per_job(Coefficients(*one(*work)), *one(deadline, *per_vm), limits)
+    limits = sizing.limits_of_tasks(*one(*tasks))
+    found = sizing.slots_per_job(Coefficients(*one(*work)), *one(deadline, *per_vm), limits)
     return float(found[0][0]), float(found[1][0])
 
 
@@ -111,10 +111,10 @@ def test_where_a_limit_binds(work: tuple[float, float, float], deadline: float, 
 def test_every_class_by_itself() -> None:
     rng = np.random.default_rng(7)
     cases = [drawn(rng) for _ in range(200)]
-    together = estimates.slots_per_job(
+    together = sizing.slots_per_job(
         Coefficients(*(np.array([c[0][k] for c in cases]) for k in range(3))),
         np.array([c[1] for c in cases]),
         *(np.array([c[2][k] for c in cases]) for k in range(2)),
-        estimates.limits_of_tasks(*(np.array([c[3][k] for c in cases]) for k in range(2))),
+        sizing.limits_of_tasks(*(np.array([c[3][k] for c in cases]) for k in range(2))),
     )
     assert list(zip(*(part.tolist() for part in together), strict=True)) == [slots(*case) for case in cases]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mrdsl.formulas.whole_slots import efficient_pairs
+from mrdsl.formulas.slot_pairs import efficient_pairs
 from tests.formulas.test_whole_slots import Case, drawn, found
 
 BOX = 60

@@ -8,8 +8,9 @@ import pytest
 from mrdsl.families.capacity.facts import JobClass
 from mrdsl.formulas.estimates import estimates_of, slot_limits
 from mrdsl.formulas.stages import Parents, find_cycle, in_order, longest_path, stage_work, width
-from mrdsl.spec.blocks import MapPhase, Slots, Stage
+from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.schema import Range
+from mrdsl.spec.stages import Stage
 from tests.formulas.random_stages import numbers, random_stages
 
 

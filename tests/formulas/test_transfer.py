@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mrdsl.formulas.workloads import placement_time, reduce_share, shuffle_time
+from mrdsl.formulas.transfer import placement_time, reduce_share, shuffle_time
 
 
 def test_word_count_by_hand() -> None:

@@ -9,7 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mrdsl.formulas.packing import Size, dearest, generated_patterns, pack
+from mrdsl.formulas.packing import pack
+from mrdsl.formulas.pattern_generation import Size, dearest, generated_patterns
 
 Vector = tuple[Fraction, Fraction]
 

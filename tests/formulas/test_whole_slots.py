@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from mrdsl.formulas import estimates
+from mrdsl.formulas import sizing
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.formulas.whole_slots import whole_slots
 
@@ -18,8 +18,8 @@ def found(cases: list[Case]) -> list[tuple[float, float]]:
     work = Coefficients(*(np.array([case[0][k] for case in cases]) for k in range(3)))
     deadline = np.array([case[1] for case in cases])
     per_vm = np.array([case[2][0] for case in cases]), np.array([case[2][1] for case in cases])
-    limits = estimates.limits_of_tasks(*(np.array([case[3][k] for case in cases]) for k in range(2)))
-    fractions = estimates.slots_per_job(work, deadline, *per_vm, limits)
+    limits = sizing.limits_of_tasks(*(np.array([case[3][k] for case in cases]) for k in range(2)))
+    fractions = sizing.slots_per_job(work, deadline, *per_vm, limits)
     pair = whole_slots(work, deadline, per_vm, limits, fractions)
     return list(zip(pair[0].tolist(), pair[1].tolist(), strict=True))
 

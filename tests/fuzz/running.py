@@ -75,7 +75,7 @@ def faults(arguments: list[str], outputs: tuple[str, ...] = ()) -> list[str]:
         try:
             json.loads(said, parse_constant=lambda name: found.append(f"{name} in JSON"))
         except ValueError:
-            found.append(f"this is not JSON: {said[:200]!r}")
+            found.append(f"this is no JSON: {said[:200]!r}")
     after = seen(Path())
     changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
     if set(changed) - set(outputs):

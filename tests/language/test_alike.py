@@ -15,7 +15,7 @@ from mrdsl.language import loading, parsing, tree
 from mrdsl.language.alike import MOST_SHAPES, Finder
 from mrdsl.language.loading import Loaded, load_text
 from mrdsl.language.parsing import parse, parse_in_rows
-from mrdsl.spec import columns
+from mrdsl.spec import matching
 from mrdsl.spec.schema import Node, declarations
 from tests.language.test_fast_parser import places
 
@@ -101,14 +101,14 @@ def one_by_one(text: str, patch: pytest.MonkeyPatch, **options: Any) -> Loaded:
     """The text as it is read where nothing is looked for that is written alike, each node checked by itself."""
     with patch.context() as changed:
         changed.setattr(loading, "parse_in_rows", parse)
-        changed.setattr(columns, "MANY", 10**9)
+        changed.setattr(matching, "MANY", 10**9)
         return load_text(text, **options)
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(parsing, "LEAST_ALIKE", 0)
-    monkeypatch.setattr(columns, "MANY", 2)
+    monkeypatch.setattr(matching, "MANY", 2)
     return monkeypatch
 
 

@@ -10,8 +10,9 @@ import pytest
 from lark import Lark, Token
 
 from mrdsl.language import parsing
+from mrdsl.language.fast_parser import UnparsedError
 from mrdsl.language.grammar import MAX_NESTING, grammar
-from mrdsl.language.parsing import UnparsedError, fast_parser, parse, parse_expression
+from mrdsl.language.parsing import fast_parser, parse, parse_expression
 from mrdsl.language.recovery import parse_with_errors
 
 MODELS = sorted((Path(__file__).parents[2] / "models").rglob("*.mrspec"))

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 import mrdsl
-from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity, terms_of
+from mrdsl.spec.expression import Constant, Expression, Operation, PlanQuantity
+from mrdsl.spec.linear import terms_of
 
 HEAD = """\
 problem capacity

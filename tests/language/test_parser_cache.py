@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from mrdsl.core.resources import resource_text
-from mrdsl.language import grammar as cache
-from mrdsl.language import parsing
+from mrdsl.language import parser_cache, parsing
 from mrdsl.language.grammar import _OPTIONS, grammar
 from mrdsl.language.parsing import fast_parser, parse
 
-NAME = cache.name_of(cache._key(resource_text("grammar/mrspec.lark"), _OPTIONS))
+NAME = parser_cache.name_of(parser_cache._key(resource_text("grammar/mrspec.lark"), _OPTIONS))
 TEXT = 'problem capacity "a"\nclass c[1..3] { deadline = max(1 s, 2 min) / 2 # why\n jobs = 1 .. 2 }\n'
 
 
@@ -38,7 +37,7 @@ def tree() -> Any:
 def test_kept_tables_give_the_same_trees(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = tree()
     assert [path.name for path in folder.iterdir()] == [NAME]
-    monkeypatch.setattr(cache, "_write", lambda *_: pytest.fail("built again"))
+    monkeypatch.setattr(parser_cache, "_write", lambda *_: pytest.fail("built again"))
     assert tree() == built
     assert parsing.parse("x = = 1", "text")[1]
 
@@ -80,11 +79,11 @@ def test_a_file_that_others_can_write_or_own_is_not_read(folder: Path, monkeypat
     tree()
     kept = folder / NAME
     kept.chmod(0o666)
-    assert cache._read(kept, kept.read_text().split()[0]) is None
+    assert parser_cache._read(kept, kept.read_text().split()[0]) is None
     kept.chmod(0o600)
-    assert cache._read(kept, kept.read_text().split()[0]) is not None
+    assert parser_cache._read(kept, kept.read_text().split()[0]) is not None
     monkeypatch.setattr(os, "geteuid", lambda: kept.stat().st_uid + 1)
-    assert cache._read(kept, kept.read_text().split()[0]) is None
+    assert parser_cache._read(kept, kept.read_text().split()[0]) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff\n{}", b"x y\n{", b"[]"])
@@ -105,11 +104,11 @@ def test_without_a_folder_the_tables_are_built(tmp_path: Path, monkeypatch: pyte
 
 def test_other_installations_keep_theirs_and_old_ones_go(folder: Path) -> None:
     tree()
-    for number in range(cache.KEPT + 3):
-        other = folder / cache.name_of(f"{number:016d}")
+    for number in range(parser_cache.KEPT + 3):
+        other = folder / parser_cache.name_of(f"{number:016d}")
         other.write_text("another grammar's")
         os.utime(other, ns=(number, number))
     (folder / NAME).write_bytes(b"damaged")
     tree()
-    newest = [cache.name_of(f"{number:016d}") for number in range(4, cache.KEPT + 3)]
+    newest = [parser_cache.name_of(f"{number:016d}") for number in range(4, parser_cache.KEPT + 3)]
     assert {path.name for path in folder.iterdir()} == {NAME, *newest}

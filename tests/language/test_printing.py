@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mrdsl
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 from mrdsl.families import SHIPPED, family
 from mrdsl.language.block_context import BlockContext
 from mrdsl.language.blocks import resolve_block

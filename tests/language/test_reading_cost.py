@@ -92,15 +92,15 @@ def test_a_thousand_mistakes_are_enough() -> None:
 
 
 def test_a_file_is_read_once_however_often_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrdsl.language import resolving
+    from mrdsl.language import imports
 
     for i in range(16):
         (tmp_path / f"{i}.mrspec").write_text(f'import "{i + 1}.mrspec"\nimport "{i + 1}.mrspec"\nparam p{i} = {i}\n')
     (tmp_path / "16.mrspec").write_text("param last = 16\n")
     (tmp_path / "main.mrspec").write_text(HEAD + 'import "0.mrspec"\nclass a {\n' + CLASS + "}\n")
     read: list[str] = []
-    real = resolving.read_document
-    monkeypatch.setattr(resolving, "read_document", lambda path: (read.append(path.name), real(path))[1])
+    real = imports.read_document
+    monkeypatch.setattr(imports, "read_document", lambda path: (read.append(path.name), real(path))[1])
     loaded = load_file(tmp_path / "main.mrspec")
     assert loaded.spec is not None
     assert loaded.spec.parameters["last"] == 16.0
@@ -182,7 +182,7 @@ def test_an_import_that_may_not_be_read_is_unreadable(tmp_path: Path) -> None:
 
 
 def test_an_import_that_the_system_refuses_is_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrdsl.core.reading import UnreadableError
+    from mrdsl.core.regular_files import UnreadableError
 
     def refused(*_: Any) -> bytes:
         raise UnreadableError("permission denied")

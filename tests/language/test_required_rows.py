@@ -87,7 +87,7 @@ REST = "emr = [yes, no], network >= 0 bit/s"
         ("cores = many", "wrong-value", "`cores` is a number"),
         ("name >= 4", "wrong-value", "`name` holds words"),
         ("emr >= 4", "not-a-number", "`yes` is not a number"),
-        ("4 <= cores", "wrong-statement", "`require` contains conditions on rows"),
+        ("4 <= cores", "wrong-statement", "`require` says what a row must have"),
         ("cores >= uniform(1, 2)", "random-value", "cannot be random"),
         (
             "cores >= 4, memory >= 1 TiB",
@@ -108,7 +108,7 @@ def test_what_is_wrong_is_told(require: str, code: str, said: str) -> None:
 def test_a_column_that_nobody_asks_for_is_a_mistake_as_ever() -> None:
     found = loaded("cores >= 4, emr = yes").diagnostics
     assert [each.code for each in found] == ["unknown-column"]
-    assert found[0].message == "unknown attribute `network`"
+    assert found[0].message == "there is no attribute `network`"
 
 
 def test_rows_of_classes_may_be_required_too() -> None:

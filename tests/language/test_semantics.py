@@ -1,4 +1,4 @@
-"""The numbered sections of docs/reference/semantics.md and the principles of the language, one test each at least."""
+"""The numbered sections of docs/semantics.md and the principles of the language, one test each at least."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import pytest
 from mrdsl.core import units
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.language.evaluate import evaluate
-from mrdsl.language.loading import Loaded, Updater, load_file, load_text
+from mrdsl.language.loading import Loaded, load_file, load_text
 from mrdsl.language.parsing import parse_expression
 from mrdsl.language.scope import Report, Scope
 from mrdsl.language.tree import FileNames
+from mrdsl.language.updating import Updater
 from mrdsl.reporting.diagnostics import as_json, as_text
 from mrdsl.spec.columns import Columns, column
 from mrdsl.spec.expression import Constant, Operation, PlanQuantity

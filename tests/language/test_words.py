@@ -8,7 +8,8 @@ import pytest
 
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.language.loading import Updater, load_text
+from mrdsl.language.loading import load_text
+from mrdsl.language.updating import Updater
 from mrdsl.spec.spec import Spec
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

@@ -8,7 +8,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Limits, Plan, Result, SolutionStatus, Termination
-from mrdsl.planning.claims import better_of, not_the_best
+from mrdsl.planning.known_bounds import better_of, not_the_best
 
 SPEC = """problem capacity "x"
 vm m5 {{ on_demand {{ price = 0.192 USD/h }}, reserved {{ price = 0.121 USD/h, available = 40 }} }}

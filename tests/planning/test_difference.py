@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mrdsl
-from mrdsl.contracts.family import GIVE, PLACE, RENT, SET, Setting
+from mrdsl.contracts.operated import GIVE, PLACE, RENT, SET, Setting
 from mrdsl.core.resources import resource
 from mrdsl.families import family
 from mrdsl.planning.difference import MORE_AND_LESS, Change

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mrdsl.core.diagnostics import MrdslError, Span
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.source import Span
 from mrdsl.exchange.models.naming import LONGEST, legal_names
-from mrdsl.planning.solver_files import write_model
+from mrdsl.planning.model_files import write_model
 from mrdsl.solving.checked_answer import solve_model
 from tests.solving.outside import SOLVERS, run_outside
 

@@ -17,9 +17,10 @@ import pytest
 
 import mrdsl
 from mrdsl.core.resources import resource
-from mrdsl.planning import saved_specs
+from mrdsl.planning import migrations
+from mrdsl.planning.opening import read_file
 from mrdsl.planning.saved_plans import fingerprint, read_saved
-from mrdsl.planning.verified_plans import read_file, verify
+from mrdsl.planning.verified_plans import verify
 from tests.command_lines import run_here
 
 MODELS = Path(str(resource("models")))
@@ -297,8 +298,8 @@ def test_a_plan_of_an_older_version_is_read(monkeypatch: pytest.MonkeyPatch) -> 
         kept = {key: value for key, value in document.items() if key != "found"}
         return {**kept, "solution": document["found"], "title": f"{document['title']} ({document['problem']})"}
 
-    monkeypatch.setattr(saved_specs, "FORMAT", saved_specs.FORMAT + 1)
-    monkeypatch.setattr(saved_specs, "MIGRATIONS", {saved_specs.FORMAT - 1: renamed})
+    monkeypatch.setattr(migrations, "FORMAT", migrations.FORMAT + 1)
+    monkeypatch.setattr(migrations, "MIGRATIONS", {migrations.FORMAT - 1: renamed})
     back = mrdsl.Result.from_json(today)
     assert (back.title, back.solution) == ("Nightly (capacity)", "optimal")
     assert verify(read_saved(today)).found == ()

@@ -9,7 +9,7 @@ import pytest
 import mrdsl
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.result import Termination
-from mrdsl.families.capacity import formulations
+from mrdsl.families.capacity import choice
 from mrdsl.families.capacity.methods import direct
 
 TEXT = """problem capacity "two types"
@@ -32,7 +32,7 @@ def failing(draft: Draft) -> Draft:
 
 @pytest.fixture
 def without_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formulations, "LARGE", 0)
+    monkeypatch.setattr(choice, "LARGE", 0)
     monkeypatch.setattr(direct, "packed", failing)
 
 

@@ -10,8 +10,9 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import SolutionStatus, Termination
+from mrdsl.planning.model_files import write_model
+from mrdsl.planning.solution_files import Proof, read_solution
 from mrdsl.planning.solve_spec import build_model
-from mrdsl.planning.solver_files import Proof, read_solution, write_model
 from tests.solving.outside import SOLVERS, run_outside
 
 REFERENCE = resource("models") / "capacity" / "reference.mrspec"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mrdsl
-from mrdsl.core import watching
+from mrdsl.core import stopping
 from mrdsl.core.result import SolutionStatus, Termination
 
 SPECS = {
@@ -86,10 +86,10 @@ def test_no_interrupt_comes_out_of_a_verification(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("at", ["verified", "refined", "known"])
 def test_ctrl_c_while_a_plan_is_settled_does_not_lose_it(at: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mrdsl.planning import results, solve_spec
+    from mrdsl.planning import answers, solve_spec
     from mrdsl.solving.interruption import kept
 
-    home: Any = {"verified": solve_spec, "refined": results, "known": solve_spec._Run}[at]
+    home: Any = {"verified": solve_spec, "refined": answers, "known": solve_spec._Run}[at]
     name = {"known": "_known"}.get(at, at)
     real, calls = getattr(home, name), []
 
@@ -119,7 +119,7 @@ def test_a_cancelled_task_raises_nothing_into_its_loop(looks: int, monkeypatch: 
     async def run() -> str:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: strangers.append(context))
-        real, left = watching.Event.is_set, [looks]
+        real, left = stopping.Event.is_set, [looks]
 
         def is_set(event: Event) -> bool:
             left[0] -= 1
@@ -127,7 +127,7 @@ def test_a_cancelled_task_raises_nothing_into_its_loop(looks: int, monkeypatch: 
                 loop.call_soon_threadsafe(task.cancel)
             return real(event) or left[0] < 0
 
-        monkeypatch.setattr(watching, "is_stopped", lambda: watching._STOP.get() is not None and is_set(Event()))
+        monkeypatch.setattr(stopping, "is_stopped", lambda: stopping._STOP.get() is not None and is_set(Event()))
         task = asyncio.create_task(mrdsl.asolve(mrdsl.load(SPECS["joint"])))
         try:
             await task

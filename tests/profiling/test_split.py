@@ -120,7 +120,7 @@ def test_the_real_trace_is_split() -> None:
     """Of 59 jobs those submitted in the last fifth of the time are predicted; the page has their table."""
     result = api.profile([DATA / "hadoop/rumen/mr2011/folder-input-trace.json.gz"], by="tasks").split(0.8)
     assert len(result.jobs) + result.unknown + result.learned == 59
-    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "profile-logs.md").read_text()
+    page = (Path(__file__).resolve().parents[2] / "docs" / "profile.md").read_text()
     for each in result.jobs:
         assert f"| {each.name[-5:]} | {each.tasks[0]} | {each.tasks[1]} |" in page
         assert f"| {each.forecast.average:.1f} |" in page

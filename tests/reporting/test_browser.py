@@ -10,7 +10,7 @@ import pytest
 
 from mrdsl.core.result import Result, Table
 from mrdsl.explaining.report import report
-from mrdsl.explaining.sensitivity import How
+from mrdsl.explaining.what_if import How
 from mrdsl.families import SHIPPED
 from mrdsl.language.loading import load_file
 from mrdsl.reporting.page import page

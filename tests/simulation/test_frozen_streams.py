@@ -16,8 +16,8 @@ import pytest
 
 from mrdsl import loads
 from mrdsl.families.joint.demand import expected_demand
-from mrdsl.formulas.workloads import DAYS, typical_demand
-from mrdsl.language.scope import Draws
+from mrdsl.formulas.typical_days import DAYS, typical_demand
+from mrdsl.language.random_values import Draws
 from mrdsl.simulation.sampling import draws, stream, stream_again
 from mrdsl.spec.schema import Distribution
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.core.diagnostics import MrdslError, Span
+from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Outcome
+from mrdsl.core.source import Span
 from mrdsl.families.capacity.simulate import held_of
 from mrdsl.simulation.observed import observed_of, outcomes_of
 from mrdsl.simulation.promises import HARDLY_ANY, Promised, promised

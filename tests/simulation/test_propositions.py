@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mrdsl.formulas import mapreduce
+from mrdsl.formulas import propositions
 from mrdsl.simulation.queues import FewestRunning, OldestFirst, Queue
 from tests.simulation.known_jobs import Known
 from tests.simulation.known_jobs import run as on_engine
@@ -40,8 +40,8 @@ def test_a_single_phase_is_within_proposition_2_1():
         slots, tasks = random.randint(1, 12), random.randint(1, 60)
         times = random_times(random, tasks)
         run([Queue(FewestRunning())], slots, [job := job_of(times)])
-        assert mapreduce.phase_lower(tasks, times.mean(), slots) <= job.ended * SLACK
-        assert job.ended <= mapreduce.phase_upper(tasks, times.mean(), times.max(), slots) * SLACK
+        assert propositions.phase_lower(tasks, times.mean(), slots) <= job.ended * SLACK
+        assert job.ended <= propositions.phase_upper(tasks, times.mean(), times.max(), slots) * SLACK
 
 
 def two_jobs(random, skewed=True):
@@ -72,13 +72,13 @@ def test_two_jobs_are_within_propositions_2_2_and_2_3():
         work = [mine.sum() for mine in times]
         share = [mine / sum(slots) for mine in slots]
         ends = [job.ended for job in jobs]
-        first, last = mapreduce.two_jobs_lower(work[0], share[0], work[1], sum(slots))
+        first, last = propositions.two_jobs_lower(work[0], share[0], work[1], sum(slots))
         assert last <= max(ends) * SLACK
         if fills_its_share(runs, int(np.argmax(ends)), slots[np.argmax(ends)], min(ends)):
             first_bounds += 1
             assert first <= min(ends) * SLACK
         for i in (0, 1):
-            upper = mapreduce.two_jobs_upper(
+            upper = propositions.two_jobs_upper(
                 len(times[i]), times[i].mean(), times[i].max(), share[i], work[1 - i], sum(slots)
             )
             assert ends[i] <= upper * SLACK
@@ -88,7 +88,7 @@ def test_two_jobs_are_within_propositions_2_2_and_2_3():
 def test_proposition_2_2_fails_where_a_job_cannot_fill_its_share():
     # One task of 1000 s beside 1000 tasks of 1 s, 5 slots each: the short ones take the other four slots too.
     jobs, _ = run_two((5, 5), [np.array([1000.0]), np.full(1000, 1.0)])
-    first, last = mapreduce.two_jobs_lower(1000.0, 0.5, 1000.0, 10)
+    first, last = propositions.two_jobs_lower(1000.0, 0.5, 1000.0, 10)
     assert jobs[1].ended == pytest.approx(112.0)
     assert min(jobs[0].ended, jobs[1].ended) < first == 200.0
     assert last <= 1000.0
@@ -114,8 +114,8 @@ def test_classes_are_within_propositions_2_4_and_2_5():
         run(queues, total, [job for job, _ in jobs])
         for job, times in jobs:
             share, took = queues[job.queue].limit / total, job.ended - job.started
-            assert mapreduce.class_lower(len(times), times.mean(), 1, share, total) <= took * SLACK
-            upper = mapreduce.class_upper(len(times), times.mean(), longest[job.queue], 1, share, total)
+            assert propositions.class_lower(len(times), times.mean(), 1, share, total) <= took * SLACK
+            upper = propositions.class_upper(len(times), times.mean(), longest[job.queue], 1, share, total)
             assert took <= upper * SLACK
 
 
@@ -126,7 +126,7 @@ def test_the_worst_case_of_proposition_2_5_comes_close_to_its_bound():
     times = np.array([longest] + [1.0] * 60 + [longest])
     job = job_of(times, at=1.0)
     run([Queue(OldestFirst())], slots, [before, job])
-    upper = mapreduce.class_upper(len(times), times.mean(), longest, 1, 1.0, slots)
+    upper = propositions.class_upper(len(times), times.mean(), longest, 1, 1.0, slots)
     assert 0.75 * upper < job.ended - job.started <= upper
 
 
@@ -135,4 +135,4 @@ def test_proposition_2_4_fails_where_jobs_leave_part_of_their_share():
     jobs = [job_of([1.0] * 40), job_of([10.0] * 2)]
     run([Queue(FewestRunning())], 6, jobs)
     assert jobs[0].ended == pytest.approx(10.0)
-    assert jobs[0].ended < mapreduce.class_lower(40, 1.0, 2, 1.0, 6)
+    assert jobs[0].ended < propositions.class_lower(40, 1.0, 2, 1.0, 6)

@@ -1,4 +1,4 @@
-"""Slow attempts take their multiple in all that they do: rule 26 of docs/reference/semantics.md.
+"""Slow attempts take their multiple in all that they do: rule 26 of docs/semantics.md.
 
 Where every attempt is slow, time itself is stretched: each family that runs the engine must show exactly the factor.
 """
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mrdsl
-from mrdsl.families.capacity.methods.calibration import Cell, Trials, quantile
+from mrdsl.families.capacity.methods.trials import Cell, Trials, quantile
 from mrdsl.simulation.described import class_of
 from mrdsl.simulation.engine.draws import StreamDraws, TaskTimes
 from mrdsl.simulation.engine.samplers import Exponential, Spread, mean_attempt, slowdown
@@ -22,8 +22,8 @@ from mrdsl.simulation.engine.world import Faults, JobKind, Machines, Speculation
 from mrdsl.simulation.planned import Held
 from mrdsl.simulation.sampling import stream
 from mrdsl.simulation.settings import WhatIf
-from mrdsl.spec.blocks import Simulation
 from mrdsl.spec.simulated import Stragglers
+from mrdsl.spec.simulated_plan import Simulation
 
 PHASES = """map { tasks = 3, avg = 10 s, max = 10 s }
   shuffle { avg = 10 s, max = 10 s, first_avg = 7 s, first_max = 7 s }

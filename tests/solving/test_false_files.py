@@ -13,8 +13,9 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Result, SolutionStatus, Termination
+from mrdsl.planning.model_files import write_model
+from mrdsl.planning.solution_files import Proof, read_solution
 from mrdsl.planning.solve_spec import build_model
-from mrdsl.planning.solver_files import Proof, read_solution, write_model
 from mrdsl.spec.spec import Spec
 from tests.solving.outside import _program, run_outside
 

@@ -14,8 +14,8 @@ import pytest
 import mrdsl
 from mrdsl.core.resources import resource
 from mrdsl.families import SHIPPED, family
+from mrdsl.planning.model_files import write_model
 from mrdsl.planning.solve_spec import build_model
-from mrdsl.planning.solver_files import write_model
 from mrdsl.solving.arrays import linear_program
 from tests.solving.outside import run_outside
 

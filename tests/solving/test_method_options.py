@@ -17,7 +17,7 @@ from mrdsl.language.methods import OPTIONS, options_of
 from mrdsl.language.printing import print_spec
 from mrdsl.planning.choice import choose
 from mrdsl.solving import registry
-from mrdsl.spec.declared import LIMIT_OF_OPTION, LIMITS, METHOD_OPTIONS
+from mrdsl.spec.options import LIMIT_OF_OPTION, LIMITS, METHOD_OPTIONS
 from mrdsl.spec.schema import Item
 
 QUICKSTART = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")

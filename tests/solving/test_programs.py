@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mrdsl.core.answer import Reply
-from mrdsl.core.linear_program import ProgramRows
+from mrdsl.core.program_rows import ProgramRows
 from mrdsl.core.result import Limits, Termination
 from mrdsl.solving.backends import highs
 from mrdsl.solving.declaration import Worker

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.core.result import Plan, Result, SolutionStatus, Termination, finite, lacking, unfinite
+from mrdsl.core.finiteness import finite, unfinite
+from mrdsl.core.result import Plan, Result, SolutionStatus, Termination, lacking
 from tests.spec.test_validation import RIGHT
 
 

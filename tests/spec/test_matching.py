@@ -7,7 +7,7 @@ import pytest
 
 from mrdsl.spec import Columns, Joined
 from mrdsl.spec.blocks import ShufflePhase
-from mrdsl.spec.columns import Reader, matching
+from mrdsl.spec.matching import Reader, matching
 from tests.command_lines import run_python
 
 VALUES = {

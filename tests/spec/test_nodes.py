@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mrdsl.core.diagnostics import Span
+from mrdsl.core.source import Span
 from mrdsl.families import family, family_names
 from mrdsl.spec.schema import Block, Node, declarations, quantity
 

@@ -15,11 +15,12 @@ from mrdsl.families import family
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
 from mrdsl.families.schedule.facts import Spot
 from mrdsl.spec import Columns, Goal, Method
-from mrdsl.spec.blocks import Coefficients, MapPhase, OnDemand, Reserved, Slots, Stage
-from mrdsl.spec.blocks import Spot as SpotVms
+from mrdsl.spec.blocks import Coefficients, MapPhase, OnDemand, Reserved, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.machines import Spot as SpotVms
 from mrdsl.spec.schema import Distribution, Range, declarations
 from mrdsl.spec.spec import Constraint, Spec
+from mrdsl.spec.stages import Stage
 from mrdsl.spec.validation import validate
 
 MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*/*.mrspec"))

@@ -145,7 +145,7 @@ def test_a_spec_of_texts_is_the_spec_of_the_text() -> None:
 @pytest.mark.parametrize(
     ("field", "text", "code", "said"),
     [
-        ("deadline", "15 USD", "wrong-unit", "must be a time"),
+        ("deadline", "15 USD", "wrong-unit", "is a time"),
         ("deadline", "15 mins", "unknown-unit", "mins"),
         ("deadline", "-15 min", "out-of-range", "must be above"),
         ("penalty", "6 EUR", "mixed-currencies", "counts in USD"),

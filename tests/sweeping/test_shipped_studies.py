@@ -13,7 +13,7 @@ from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Table
 from mrdsl.reporting.study_report import study_report
-from mrdsl.sweeping.cells import Axis
+from mrdsl.sweeping.axes import Axis
 from mrdsl.sweeping.study.declaration import Study
 from mrdsl.sweeping.study.planned import planned
 from mrdsl.sweeping.study.reader import read_study

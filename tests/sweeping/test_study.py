@@ -23,7 +23,8 @@ from mrdsl.core.watching import Progress, watched
 from mrdsl.reporting.text import print_tables
 from mrdsl.sweeping import executors
 from mrdsl.sweeping.study.runs import COLUMNS
-from mrdsl.sweeping.study.study import Studied, Way, run_study_file, tables_in
+from mrdsl.sweeping.study.shown import tables_in
+from mrdsl.sweeping.study.study import Studied, Way, run_study_file
 from tests.sweeping.cluster import Cluster
 from tests.sweeping.counted import install
 from tests.sweeping.test_study_file import WITH_PARAMS

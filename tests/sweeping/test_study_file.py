@@ -51,7 +51,7 @@ MISTAKES = {
     "[[runs]]\nspecs = 'a'\nseeds = [4294967296]": (
         '3:9 `seeds` is a list; write `seeds = "1..10"` or `seeds = [1, 2, 7]`, whole numbers below 2^32'
     ),
-    "[[runs]]\nspecs = 'a'\nlimits.time = '10 parsecs'": '3:15 unknown unit `parsecs`; write `time = "10 s"`',
+    "[[runs]]\nspecs = 'a'\nlimits.time = '10 parsecs'": '3:15 there is no unit `parsecs`; write `time = "10 s"`',
     "[[runs]]\nspecs = 'a'\nlimits = [{ time = 1 }, { gap = -1 }]": (
         '3:33 `gap` is -100%, but must be at least 0%; write `gap = "0.1%"`'
     ),
@@ -130,8 +130,8 @@ MISTAKES = {
     ),
     "": '1:1 nothing is to be run; write `[[runs]]`, and under it `specs = ["night.mrspec"]`',
     "a = ": (
-        "1:5 this is no TOML: invalid value; strings stand in quotes, runs under `[[runs]]`: "
-        "docs/reference/study-file.md has a whole file"
+        "1:5 this is no TOML: invalid value; strings stand in quotes, runs under `[[runs]]`: docs/studies.md has a "
+        "whole file"
     ),
 }
 

@@ -8,7 +8,9 @@ import pytest
 
 from mrdsl.core.charts import BarChart, LineChart
 from mrdsl.sweeping.study.declaration import Pivot, Profile
-from mrdsl.sweeping.study.tables import INSTANCE, Row, contradictions, pivoted, profiled
+from mrdsl.sweeping.study.profiles import profiled
+from mrdsl.sweeping.study.rows import INSTANCE, Row
+from mrdsl.sweeping.study.tables import contradictions, pivoted
 
 
 def row(instance: int, method: str, value: float | None, **more: Any) -> Row:

@@ -17,9 +17,11 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.sweeping import executors
-from mrdsl.sweeping.cells import Axis, Setting, cells, parse_axis, parse_seeds
+from mrdsl.sweeping.axes import Axis, parse_axis, parse_seeds
+from mrdsl.sweeping.cells import Setting, cells
 from mrdsl.sweeping.journal import journal_of
-from mrdsl.sweeping.sweep import check_ending, sweep, write_table
+from mrdsl.sweeping.sweep import sweep
+from mrdsl.sweeping.table import check_ending, write_table
 from tests.command_lines import run_here
 from tests.sweeping.cluster import Cluster
 
@@ -198,7 +200,7 @@ def test_a_journal_without_runs_is_no_leave_to_write_over_a_table(spec: Path, tm
         sweep(setting, axes, (), output, workers=1, progress=interrupt_after(0))
     assert len(journal_of(output).read_text(encoding="utf-8").splitlines()) == 1
     output.write_text("precious,table\n1,2\n", encoding="utf-8")
-    with pytest.raises(MrdslError, match="already exists"):
+    with pytest.raises(MrdslError, match="is there already"):
         sweep(setting, axes, (), output, workers=1)
     assert output.read_text(encoding="utf-8") == "precious,table\n1,2\n"
 

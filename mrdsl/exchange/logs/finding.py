@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mrdsl.core.reading import kind_of, reason
+from mrdsl.core.regular_files import kind_of, reason
 from mrdsl.exchange.logs.telling import Telling
 
 STANDARD_INPUT = "-"

@@ -9,7 +9,7 @@ from pathlib import Path
 from sys import intern
 from xml.etree import ElementTree
 
-from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.exchange.logs.telling import Telling
 
 LARGEST = 32 * 2**20

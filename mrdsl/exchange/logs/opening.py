@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from mrdsl.core.reading import kind_of
+from mrdsl.core.regular_files import kind_of
 from mrdsl.exchange.logs.ahead import ahead
 from mrdsl.exchange.logs.expanding import Piece, UnreadableLogError, expander
 

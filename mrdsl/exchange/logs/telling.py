@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from mrdsl.core.diagnostics import Diagnostic, Severity, Span
+from mrdsl.core.diagnostics import Diagnostic, Severity
+from mrdsl.core.source import Span
 
 SHOWN = 3
 SHOWN_FILES = 20

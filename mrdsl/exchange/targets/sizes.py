@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor
 
-from mrdsl.core.rounding import ceiling
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.exchange.targets.deployment import Deployment, Share, TargetError, Tasks, Workload
 
 MIB = 2**20

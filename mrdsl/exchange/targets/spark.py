@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.exchange.queue_tree import ROOT
 from mrdsl.exchange.targets.deployment import Deployment, Exported, TargetError, Wishes, Workload
 from mrdsl.exchange.targets.sizes import SYSTEM_CORES, SYSTEM_MEMORY, Size, kinds_of, sizes_of

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, note, warning
-from mrdsl.core.rounding import SAME_SUM
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, JobClass, is_common, is_fifo, sizes_of
 from mrdsl.families.bounds.stages import kinds_of_slots, of_phases_alone, promised_without_bound
 from mrdsl.formulas.profiles import check_few_tasks, check_profiles
@@ -57,7 +57,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
     if not minimizes_slots(spec):
         return
     from mrdsl.families.bounds.estimates import estimates_of, guaranteed
-    from mrdsl.formulas.estimates import earliest
+    from mrdsl.formulas.sizing import earliest
 
     estimates = estimates_of(spec.facts)
     profile = estimates.profile

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import SAME_SUM, ceiling, floor
+from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, has_own_slots, is_common, is_fifo, sizes_of
-from mrdsl.formulas import mapreduce, wave_estimates
+from mrdsl.formulas import mapreduce, scaling, wave_estimates
 from mrdsl.formulas.estimates import LEAST_LENT, is_even, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients, Floats, Profile
 from mrdsl.formulas.profiles import profile_of
 from mrdsl.formulas.wave_estimates import WaveTimes
-from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import Columns, column, parts_of, words
+from mrdsl.spec.stages import any_stages, stages_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def estimates_of(facts: BoundsFacts) -> Estimates:
     keeps slots of its own that would do too, for jobs of exactly the average work; (2) leaves room for those of more.
     """
     classes, growth = facts.classes, growth_of(facts)
-    profile = mapreduce.scaled(profile_of(classes), growth) if (growth != 1.0).any() else profile_of(classes)
+    profile = scaling.scaled(profile_of(classes), growth) if (growth != 1.0).any() else profile_of(classes)
     times = wave_estimates.midpoints(
         profile,
         column(classes, "map.min"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots, Stage, stage_blocks
+from mrdsl.spec.blocks import YES_OR_NO, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Source, block, blocks, choice, quantity
 from mrdsl.spec.simulated import (
     SCHEDULERS,
@@ -19,6 +19,7 @@ from mrdsl.spec.simulated import (
     samples_item,
     submissions_item,
 )
+from mrdsl.spec.stages import Stage, stage_blocks
 
 GUARANTEES = ("average", "upper", "lower", "waves", "fractional_waves")
 SIZINGS = ("least_slots", "fixed_reduce")

@@ -17,14 +17,12 @@ from mrdsl.families.bounds.estimates import (
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.two_jobs import two_jobs_of
-from mrdsl.formulas import wave_estimates
-from mrdsl.formulas.estimates import fixed_reduce as fixed_reduce_slots
-from mrdsl.formulas.estimates import least_slots as fewest_slots
+from mrdsl.formulas import sizing, wave_estimates
 from mrdsl.formulas.estimates import stage_counts
 from mrdsl.formulas.mapreduce import Floats
-from mrdsl.spec.blocks import dags_of
 from mrdsl.spec.columns import column, names_of, words
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import dags_of
 
 
 def plan_of(spec: Spec) -> BoundsPlan:
@@ -56,7 +54,7 @@ def plan_on(spec: Spec, estimates: Estimates, map_slots: Floats, reduce_slots: F
 
 def least_slots(facts: BoundsFacts, estimates: Estimates) -> tuple[Floats, Floats]:
     """The slots of one job of every class that meet its deadline by the guaranteed estimate, as ``sizing`` says."""
-    size = fixed_reduce_slots if facts.sizing == "fixed_reduce" else fewest_slots
+    size = sizing.fixed_reduce if facts.sizing == "fixed_reduce" else sizing.least_slots
     profile = estimates.profile
     deadline = column(facts.classes, "deadline")
     smooth = size(guaranteed(facts, estimates), deadline, profile.map_tasks, profile.reduce_tasks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import GIVE, Operated, Setting
+from mrdsl.contracts.operated import GIVE, Operated, Setting
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.spec.spec import Spec
 

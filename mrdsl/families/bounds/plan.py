@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import Outcome, Plan, Table, Trace, lacking, plain
-from mrdsl.core.rounding import ceiling
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.bounds.two_jobs import TwoJobs
 from mrdsl.formulas.estimates import kinds_of
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.blocks import Stage
+from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Bar, Graph

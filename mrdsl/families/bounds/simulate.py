@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
-from mrdsl.core.rounding import ceiling, floor
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.source import Span
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.bounds.checks import minimizes_slots
 from mrdsl.families.bounds.estimates import growth_of, shares_of, slots_that_run
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass, is_common, is_fifo
@@ -25,8 +26,9 @@ from mrdsl.simulation.repeats import check_repeats
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
 from mrdsl.spec.columns import column
+from mrdsl.spec.comparisons import tightest
 from mrdsl.spec.simulated import Run
-from mrdsl.spec.spec import Spec, tightest
+from mrdsl.spec.spec import Spec
 
 
 def simulate_plan(spec: Spec, plan: BoundsPlan, settings: Settings) -> tuple[BoundsPlan, tuple[Diagnostic, ...]]:
@@ -123,7 +125,7 @@ def scenario_of(spec: Spec, plan: BoundsPlan, settings: Settings) -> Scenario:
 
 
 def _grown(node: JobClass, growth: float) -> JobClass:
-    """A class whose phases are those of its data: what ``mapreduce.scaled`` does to its profile."""
+    """A class whose phases are those of its data: what ``formulas.scaling`` does to its profile."""
     if growth == 1.0 or node.map is None:
         return node
     grown = replace(node, map=replace(node.map, tasks=max(1, int(ceiling(node.map.tasks * growth)))))

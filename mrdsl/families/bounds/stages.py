@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from mrdsl.core.diagnostics import Diagnostic, error, warning
 from mrdsl.families.bounds.facts import BoundsFacts, has_own_slots
 from mrdsl.formulas.stage_checks import at_path, no_upper_bound
-from mrdsl.spec.blocks import Slots, any_stages, stages_of
+from mrdsl.spec.blocks import Slots
+from mrdsl.spec.stages import any_stages, stages_of
 
 
 def kinds_of_slots(facts: BoundsFacts, slots: Slots) -> Iterator[Diagnostic]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mrdsl.core.result import Table, lacking
-from mrdsl.core.rounding import SAME_SUM
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster, is_fifo
-from mrdsl.formulas import mapreduce
+from mrdsl.formulas import propositions
 from mrdsl.formulas.mapreduce import Floats, Profile
-from mrdsl.spec.blocks import any_stages
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.stages import any_stages
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def two_jobs_of(facts: BoundsFacts, profile: Profile, slots: Floats) -> TwoJobs 
         return None
     total = float(slots.sum())
     share, work = slots / total, profile.map_tasks * profile.map_avg
-    first, last = mapreduce.two_jobs_lower(work[0], share[0], work[1], total)
-    upper = mapreduce.two_jobs_upper(profile.map_tasks, profile.map_avg, profile.map_max, share, work[::-1], total)
+    first, last = propositions.two_jobs_lower(work[0], share[0], work[1], total)
+    upper = propositions.two_jobs_upper(profile.map_tasks, profile.map_avg, profile.map_max, share, work[::-1], total)
     fills = bool((profile.map_tasks >= slots * (1.0 - SAME_SUM)).all())
     names = [str(name) for name in names_of(classes)]
     bounds = dict(zip(names, np.asarray(upper).tolist(), strict=True))

@@ -8,7 +8,8 @@ import numpy as np
 
 from mrdsl.checking.work import Floats
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster
 from mrdsl.families.bounds.plan import BoundsPlan
 from mrdsl.families.bounds.verify_range import upper_is_bound

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.checking.work import Floats
-from mrdsl.core.rounding import ROUNDING, SAME_SUM
+from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.families.bounds.facts import BoundsFacts, Cluster
 from mrdsl.families.bounds.verify_times import Jobs, shares_of
-from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import Columns, column, parts_of
+from mrdsl.spec.stages import any_stages, stages_of
 
 LEAST = 2.0
 """A job that lends slots needs so many of each kind: with fewer it has none at times."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from mrdsl.checking import work
 from mrdsl.checking.work import PHASES, Described, Floats, Work
-from mrdsl.core.rounding import ceiling
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.bounds.facts import BoundsFacts
-from mrdsl.spec.blocks import Stage, any_stages, stages_of
 from mrdsl.spec.columns import column, words
+from mrdsl.spec.stages import Stage, any_stages, stages_of
 
 
 @dataclass(frozen=True)

@@ -8,23 +8,15 @@ from dataclasses import dataclass
 from mrdsl.core.units import HOUR
 from mrdsl.spec.blocks import (
     GUARANTEES,
-    ONE,
     Coefficients,
-    Container,
     MapPhase,
     OnDemand,
-    OnType,
     ReducePhase,
     Reserved,
     ShufflePhase,
-    Simulation,
     Slots,
-    Spot,
-    Stage,
-    on_type_blocks,
-    simulation_block,
-    stage_blocks,
 )
+from mrdsl.spec.machines import ONE, Container, OnType, Spot, on_type_blocks
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, quantity, references, value_range
 from mrdsl.spec.simulated import (
     Recorded,
@@ -36,6 +28,8 @@ from mrdsl.spec.simulated import (
     submissions_item,
     think_item,
 )
+from mrdsl.spec.simulated_plan import Simulation, simulation_block
+from mrdsl.spec.stages import Stage, stage_blocks
 
 WAYS = ("on_demand", "reserved", "spot")
 """How a VM may be bought."""

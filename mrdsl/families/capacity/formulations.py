@@ -1,14 +1,8 @@
-"""Formulations of capacity, and the solver or heuristic that a spec is solved by."""
+"""Formulations of capacity that refuse promises about runs, or plan in fractions, before they build."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from mrdsl.families.capacity.constraints import class_bounds_of, is_about_runs, quotas_in, refuse_promises, serves
-from mrdsl.families.capacity.facts import MACHINES, NO
-from mrdsl.families.capacity.forms import as_planned, is_plain, wholeness_of
-from mrdsl.families.capacity.market import market_of
-from mrdsl.families.capacity.pairs import has_vectors
 
 if TYPE_CHECKING:
     from pyomo.environ import ConcreteModel
@@ -17,74 +11,74 @@ if TYPE_CHECKING:
     from mrdsl.core.result import Limits, Result
     from mrdsl.spec.spec import Spec
 
-LARGE = 2_000
-"""From this number of classes, ``direct`` is far faster than a solver, and within one in a million of the optimum."""
-LARGE_OF_A_CATALOGUE = 250
-"""The same for pairs of classes and lanes if a spec has many VM types, or classes share no VMs.
-
-Whole VMs of many sizes, or of each class, are hard to prove.
-"""
-
-
-def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
-    """Build the Pyomo model of ``P2``."""
-    from mrdsl.families.capacity.models.linear import build
-
-    refuse_promises(spec, "P2")
-    return build(spec, relax)
-
 
 def compile_p2(spec: Spec, relax: bool) -> ConcreteModel:
-    """Build the Pyomo model of ``P2`` with what VMs hold if slots are whole."""
+    """The Pyomo model of ``P2`` with what VMs hold, where slots are whole."""
     from mrdsl.families.capacity.models.linear import build
     from mrdsl.families.capacity.models.patterns import ALL
+    from mrdsl.families.capacity.promises import refuse_promises
 
     refuse_promises(spec, "P2")
     return build(spec, relax, ALL)
 
 
-def arrays_p2(spec: Spec, relax: bool) -> ArrayForm | None:
-    """Write ``P2`` in arrays; None if it has more than the plain form."""
-    from mrdsl.families.capacity.models import arrays
-
-    refuse_promises(spec, "P2")
-    return (arrays.plain_arrays if is_plain(spec.facts) else arrays.mixed_arrays)(spec, relax)
-
-
 def pack(spec: Spec, relax: bool, limits: Limits, result: Result, solve: SolveModel | None) -> Result:
-    """Pack the whole slots of a result of ``P2`` on VMs."""
+    """The result of ``P2`` with its whole slots packed on VMs."""
     from mrdsl.families.capacity.packed_plans import with_packing
 
     return result if relax else with_packing(spec, result, limits, solve)
 
 
+def build_p2(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P2``."""
+    from mrdsl.families.capacity.models.linear import build
+    from mrdsl.families.capacity.promises import refuse_promises
+
+    refuse_promises(spec, "P2")
+    return build(spec, relax)
+
+
+def arrays_p2(spec: Spec, relax: bool) -> ArrayForm | None:
+    """``P2`` in arrays, None where it has more than the plain form."""
+    from mrdsl.families.capacity.models import mixed_arrays, plain_arrays
+    from mrdsl.families.capacity.promises import refuse_promises
+    from mrdsl.families.capacity.shape import is_plain
+
+    refuse_promises(spec, "P2")
+    return plain_arrays.arrays(spec, relax) if is_plain(spec.facts) else mixed_arrays.arrays(spec, relax)
+
+
 def direct_in_fractions(spec: Spec, relax: bool, limits: Limits) -> Result | None:
-    """Solve a spec by ``direct`` with slots in fractions, as P0, P1 and P0-cone have them."""
-    from mrdsl.families.capacity.methods.direct import direct
+    """The same of slots in fractions, whatever holds where the spec does not say."""
+    from mrdsl.families.capacity.facts import NO
+    from mrdsl.families.capacity.methods.direct import direct as answer
+    from mrdsl.families.capacity.wholeness import as_planned
 
-    return direct(as_planned(spec, NO), relax, limits)
+    return answer(as_planned(spec, NO), relax, limits)
 
 
-def choose(spec: Spec, relax: bool, formulation: str | None) -> str:
-    """Choose the solver of a spec.
+def build_p1(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P1``."""
+    from mrdsl.families.capacity.models.nonlinear import build_p1 as answer
+    from mrdsl.families.capacity.promises import refuse_promises
 
-    ``calibrated`` serves constraints about runs, HiGHS P2, SCIP the nonlinear forms; ``direct`` what it solves exactly
-    (the relaxation) or far faster. With several VM types, or VMs that classes do not share, classes times lanes count.
-    """
-    if formulation is not None:
-        return "highs" if formulation.lower() == "p2" else "scip"
-    if is_about_runs(spec):
-        return "calibrated"
-    if wholeness_of(spec.facts) == MACHINES:
-        many = len(spec.facts.classes) * len(market_of(spec.facts).lanes) >= LARGE_OF_A_CATALOGUE
-        return "direct" if (many or relax) and serves(spec) else "highs"
-    if not is_plain(spec.facts):
-        from mrdsl.families.capacity.lanes import lanes_to_solve
+    refuse_promises(spec, "P1")
+    return answer(spec, relax)
 
-        lanes, pruned = lanes_to_solve(spec)
-        few = len(spec.facts.classes) * lanes < (LARGE_OF_A_CATALOGUE if pruned else LARGE)
-        exact = relax and not has_vectors(spec.facts)
-        return "highs" if quotas_in(class_bounds_of(spec).others)[1] or (few and not exact) else "direct"
-    if class_bounds_of(spec).others:
-        return "highs"
-    return "direct" if relax or len(spec.facts.classes) >= LARGE else "highs"
+
+def build_p0(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P0``."""
+    from mrdsl.families.capacity.models.nonlinear import build_p0 as answer
+    from mrdsl.families.capacity.promises import refuse_promises
+
+    refuse_promises(spec, "P0")
+    return answer(spec, relax)
+
+
+def build_p0_cone(spec: Spec, relax: bool) -> ConcreteModel:
+    """The Pyomo model of ``P0-cone``."""
+    from mrdsl.families.capacity.models.nonlinear import build_cone
+    from mrdsl.families.capacity.promises import refuse_promises
+
+    refuse_promises(spec, "P0-cone")
+    return build_cone(spec, relax)

@@ -1,39 +1,31 @@
-"""A capacity spec as arrays: of one VM type by class, of several types by lane and class."""
+"""A capacity spec as arrays: one element per class, all that formulations, ``direct`` and the checks compute with."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.lazy import kept
-from mrdsl.core.rounding import ceiling, floor
-from mrdsl.families.capacity.constraints import class_bounds_of
-from mrdsl.families.capacity.facts import NO, CapacityFacts, JobClass
-from mrdsl.families.capacity.forms import has_slots_for_all, wholeness_of
-from mrdsl.families.capacity.market import RESERVED, Market, market_of
-from mrdsl.families.capacity.pairs import (
-    Floats,
-    Pairs,
-    SlotSizes,
-    described_on,
-    has_vectors,
-    kept_together,
-    on_rows,
-    pairs_of,
-    slot_sizes,
-)
-from mrdsl.formulas import estimates, mapreduce, workloads
-from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
+from mrdsl.core.kept_values import kept
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.capacity.class_bounds import class_bounds_of
+from mrdsl.families.capacity.facts import NO, CapacityFacts
+from mrdsl.families.capacity.pairs import pairs_of
+from mrdsl.families.capacity.shape import has_slots_for_all
+from mrdsl.families.capacity.wholeness import wholeness_of
+from mrdsl.formulas import mapreduce, sizing
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
-from mrdsl.formulas.profiles import profile_of
+from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.formulas.whole_slots import whole_slots
-from mrdsl.spec.blocks import Stage, any_stages, dags_of, stages_of
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import Stage, dags_of
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -58,12 +50,12 @@ class Instance:
     """The numbers of a capacity spec (paper 000, table 1), in its order of classes.
 
     ``work`` are A, B and C of the guaranteed estimate; ``estimates`` those of every estimate, NaN where unknown.
-    ``limits`` are the slots of one job between which they hold; ``allowed`` says whose tasks a VM holds.
+    ``limits`` are the slots of one job between which they hold.
     ``deadline`` is what the spec says, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in
     ``subject to``.
     ``stages`` counts those of each class, 0 where it has none; ``dags`` has them by class.
     ``low`` and ``expected`` bound the admitted jobs, in whole jobs (also in the relaxation, which so stays a bound).
-    ``wholeness`` is what of a plan is whole, see :mod:`mrdsl.families.capacity.forms`.
+    ``wholeness`` is what of a plan is whole, see :mod:`mrdsl.families.capacity.wholeness`.
     """
 
     names: Sequence[str]
@@ -73,7 +65,6 @@ class Instance:
     limits: SlotLimits
     map_per_vm: Floats
     reduce_per_vm: Floats
-    allowed: NDArray[np.bool_]
     deadline: Floats
     completion_limit: Floats
     low: Floats
@@ -88,47 +79,33 @@ class Instance:
 
     @property
     def slack(self) -> Floats:
-        """``-E = D - C``, what the deadline leaves to the phases, positive; 1 of classes that can only be rejected."""
-        return np.where(self.never, 1.0, self.completion_limit - self.work.constant)
+        """``-E = D - C``, what the deadline leaves to the phases; positive in every spec that can be kept."""
+        return self.completion_limit - self.work.constant
 
     def kept(self) -> NDArray[np.bool_]:
-        """Which promises slots within the limits keep, of classes whose tasks a VM holds."""
-        return np.asarray(self.allowed & estimates.kept(self.work, self.completion_limit, self.limits))
-
-    @cached_property
-    def never(self) -> NDArray[np.bool_]:
-        """Which classes can only be rejected: no slots keep their promise, and no job has to be admitted."""
-        return np.asarray(~self.kept() & (self.low <= 0.0))
-
-    @property
-    def most(self) -> Floats:
-        """The most jobs that can be admitted."""
-        return np.where(self.never, 0.0, self.expected)
+        """Which promises slots within the limits keep."""
+        return sizing.kept(self.work, self.completion_limit, self.limits)
 
     def earliest(self) -> Floats:
         """The time of one job with a slot for every task; in the limit of ever more slots where tasks are unknown."""
-        return estimates.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
+        return sizing.earliest(self.work, self.limits.map_most, self.limits.reduce_most)
 
     @cached_property
     def slots_per_job(self) -> tuple[Floats, Floats]:
         """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23).
 
         Correction to the paper: within the limits of the estimates' range; infinite where the promise is not
-        :meth:`kept`, 0 of classes that can only be rejected. Whole numbers, unless the spec has fractions.
+        :meth:`kept`. Whole numbers, unless the spec has fractions.
         """
         per_vm = self.map_per_vm, self.reduce_per_vm
-        slots = estimates.slots_per_job(self.work, self.completion_limit, *per_vm, self.limits)
-        if self.wholeness != NO:
-            slots = whole_slots(self.work, self.completion_limit, per_vm, self.limits, slots)
-        return np.where(self.never, 0.0, slots[0]), np.where(self.never, 0.0, slots[1])
+        slots = sizing.slots_per_job(self.work, self.completion_limit, *per_vm, self.limits)
+        if self.wholeness == NO:
+            return slots
+        return whole_slots(self.work, self.completion_limit, per_vm, self.limits, slots)
 
     def time_of_one_job(self) -> Floats:
-        """(4) on :attr:`slots_per_job`: the promise, or less where one slot of each kind is fast enough.
-
-        Of classes that can only be rejected, the promise.
-        """
-        times = mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job)
-        return np.where(self.never, self.completion_limit, times)
+        """(4) on :attr:`slots_per_job`: the promise, or less where one slot of each kind is fast enough."""
+        return mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job)
 
     def vms_per_job(self) -> Floats:
         """``gamma`` of equations (29) and (30): the VMs, as a fraction, that one admitted job takes."""
@@ -156,7 +133,6 @@ def instance_of(spec: Spec) -> Instance:
         limits=runs.limits,
         map_per_vm=runs.per_vm[0],
         reduce_per_vm=runs.per_vm[1],
-        allowed=runs.allowed,
         deadline=deadline,
         completion_limit=class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True),
         low=low,
@@ -170,16 +146,12 @@ def instance_of(spec: Spec) -> Instance:
 
 @dataclass(frozen=True)
 class ClassRuns:
-    """How classes run on the one VM type: estimates, the guaranteed one, slots of a job, and slots that a VM hosts.
-
-    ``allowed`` says which classes may use the type, and whose tasks it holds.
-    """
+    """How classes run on the one VM type: estimates, the guaranteed one, slots of a job, and slots that a VM hosts."""
 
     estimates: Mapping[str, Coefficients]
     work: Coefficients
     limits: SlotLimits
     per_vm: tuple[Floats, Floats]
-    allowed: NDArray[np.bool_]
 
 
 def class_runs_of(facts: CapacityFacts) -> ClassRuns:
@@ -191,219 +163,22 @@ def _class_runs(facts: CapacityFacts) -> ClassRuns:
     classes = facts.classes
     if has_slots_for_all(facts):
         estimates = estimates_of(classes)
-        every = np.ones(len(classes), dtype=bool)
-        return ClassRuns(estimates, guaranteed(classes, estimates), slot_limits(classes), slots_per_vm(classes), every)
+        return ClassRuns(estimates, guaranteed(classes, estimates), slot_limits(classes), slots_per_vm(classes))
     there = pairs_of(facts, column(classes, "deadline")).of_type(0)
-    return ClassRuns(there.estimates, there.work, there.limits, there.per_vm, there.allowed)
+    return ClassRuns(there.estimates, there.work, there.limits, there.per_vm)
 
 
 def prices_of(facts: CapacityFacts) -> Prices:
-    """Find the prices of the one VM type for a period, as the market has them."""
-    vm, offers = facts.vms[0], market_of(facts).offers
-    on_demand = offers[0].price
-    contracts = [each for each in offers if (each.lane, each.way, each.term) == (0, RESERVED, "")]
-    if not contracts:
+    """The one VM type's prices per period, fee included; contracts that are paid in any case cost the fee alone."""
+    vm = facts.vms[0]
+    on_demand = (vm.on_demand.price + vm.fee) * facts.period
+    if vm.reserved is None:
         return Prices(vm.name, on_demand, on_demand, 0)
-    return Prices(vm.name, on_demand, contracts[0].price, int(contracts[0].available))
+    price = 0.0 if vm.reserved.paid == "yes" else vm.reserved.price
+    return Prices(vm.name, on_demand, (price + vm.fee) * facts.period, vm.reserved.available)
 
 
 def whole_jobs(facts: CapacityFacts) -> tuple[Floats, Floats]:
     """The range of jobs of every class in whole jobs: the low end rounded up, the high end down."""
     jobs = facts.classes
     return kept(facts, "whole_jobs", lambda: (ceiling(column(jobs, "jobs.low")), floor(column(jobs, "jobs.high"))))
-
-
-def kept_work(
-    facts: CapacityFacts, market: Market, pairs: Pairs, slots: tuple[Floats, Floats]
-) -> tuple[Floats, Floats]:
-    """The parts of the map and of the reduce slots that do work which is not lost, (lanes, classes); 1 on firm VMs.
-
-    ``slots`` are those of one job by lane, as if nothing were lost. 0 where more is lost than the formula is good for.
-    """
-    kept = tuple(np.ones((len(market.lanes), len(facts.classes))) for _ in range(2))
-    if not market.spot.any():
-        return kept[0], kept[1]
-    ages, on_machine = _ages(facts), _on_machine(facts)
-    for number, lane in enumerate(market.lanes):
-        if not lane.spot:
-            continue
-        times = _times(pairs, lane.vm, (slots[0][number], slots[1][number]))
-        known = tuple(
-            np.where(np.isnan(age[lane.vm]), time / 2.0, age[lane.vm]) for age, time in zip(ages, times, strict=True)
-        )
-        gone = workloads.lost(lane.interruptions, (known[0], known[1]), times, on_machine)
-        for part, lost in zip(kept, gone, strict=True):
-            part[number] = np.where(lost <= workloads.MOST_LOST, 1.0 - lost, 0.0)
-    return kept[0], kept[1]
-
-
-def _times(pairs: Pairs, vm: int, slots: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """How long one job maps and reduces on its slots; what no slots shorten counts as part of the last phase."""
-    one = np.ones_like(slots[0])
-    constant = np.maximum(pairs.work.constant[vm], 0.0)
-    maps = np.where(np.isfinite(slots[0]), mapreduce.phase(pairs.work.map_work[vm], one, slots[0]), 0.0)
-    reduces = np.where(np.isfinite(slots[1]), mapreduce.phase(pairs.work.reduce_work[vm], one, slots[1]), 0.0)
-    reducing = pairs.work.reduce_work[vm] > 0.0
-    return maps + np.where(reducing, 0.0, constant), reduces + np.where(reducing, constant, 0.0)
-
-
-def _ages(facts: CapacityFacts) -> tuple[Floats, Floats]:
-    """The age of running map and reduce tasks, (types, classes); NaN where the tasks are not known."""
-    shape = len(facts.vms), len(facts.classes)
-    speed = np.ones(shape)
-    rows = on_rows(facts)
-    for vm, index, row in rows:
-        speed[vm, index] = row.speed
-    found = _ages_at(facts.classes, speed)
-    own = [(vm, index, described_on(facts.classes[index], row)) for vm, index, row in rows if row.described]
-    for vm, index, node in own:
-        for all_ages, age in zip(found, _ages_at((node,), speed[vm : vm + 1, index : index + 1]), strict=True):
-            all_ages[vm, index] = age[0, 0]
-    return found
-
-
-def _ages_at(classes: object, speed: Floats) -> tuple[Floats, Floats]:
-    profile = mapreduce.faster(profile_of(classes), speed)  # type: ignore[arg-type]
-    maps = workloads.age(profile.map_avg, profile.map_max)
-    shuffle = np.nan_to_num(profile.shuffle_avg), np.nan_to_num(profile.shuffle_max)
-    reduces = workloads.age_of_two(
-        (np.broadcast_to(shuffle[0], speed.shape), profile.reduce_avg),
-        (np.broadcast_to(shuffle[1], speed.shape), profile.reduce_max),
-    )
-    reduces = np.where(profile.map_only, 0.0, reduces)
-    for index, stages in enumerate(stages_of(classes) if any_stages(classes) else ()):  # type: ignore[arg-type]
-        if stages:
-            work = np.array([stage.tasks * stage.avg for stage in stages])
-            ages = workloads.age(np.array([s.avg for s in stages]), np.array([s.max for s in stages]))
-            maps[:, index] = float(work @ ages / work.sum()) / speed[:, index]
-    unknown = np.isnan(profile.map_tasks)
-    return np.where(unknown, np.nan, maps), np.where(unknown, np.nan, reduces)
-
-
-def _on_machine(facts: CapacityFacts) -> NDArray[np.bool_]:
-    """The classes whose ended tasks leave output on the machine for others to fetch."""
-    service = facts.simulation is not None and facts.simulation.shuffle_service == "yes"
-    return np.array([not service and _hands_on(node) for node in facts.classes], dtype=bool)
-
-
-def _hands_on(node: JobClass) -> bool:
-    if node.stages:
-        return any(stage.after for stage in node.stages)
-    if node.coefficients is not None:
-        return node.coefficients.B > 0.0
-    return node.reduce is not None and node.reduce.tasks > 0
-
-
-@dataclass(frozen=True)
-class Mix:
-    """The numbers of a spec, by class, by VM type and by lane (see :mod:`mrdsl.families.capacity.market`).
-
-    ``map_slots``, ``reduce_slots`` and ``gamma`` have the shape (lanes, classes): the slots of one job by Theorem 4.1,
-    those for lost work included, and the VMs that they take; infinite where a class cannot run in a lane.
-    ``map_kept`` and ``reduce_kept`` are the parts of the slots that do work which is not lost. ``spot_share`` is the
-    part of a class's VM time that may be spot; ``sizes`` are those of slots where some are containers of which cores
-    and memory have to fit: ``gamma`` is then VM time, by how many slots of one kind a VM hosts. ``together`` says whose
-    jobs all stay on one type. The rest is as :class:`mrdsl.families.capacity.instance.Instance` has it.
-    """
-
-    names: Sequence[str]
-    market: Market
-    pairs: Pairs
-    map_slots: Floats
-    reduce_slots: Floats
-    map_kept: Floats
-    reduce_kept: Floats
-    gamma: Floats
-    spot_share: Floats
-    together: NDArray[np.bool_]
-    deadline: Floats
-    low: Floats
-    expected: Floats
-    penalty: Floats
-    stages: NDArray[np.int64]
-    dags: Mapping[str, tuple[Stage, ...]]
-    wholeness: str = NO
-    sizes: SlotSizes | None = None
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @property
-    def possible(self) -> NDArray[np.bool_]:
-        """The lanes in which each class can run."""
-        return np.isfinite(self.gamma)
-
-    def taken(self, maps: Floats, reduces: Floats) -> Floats:
-        """The VMs that slots, (lanes, classes), ask for of each resource, (resources, lanes, classes)."""
-        vms, pairs = self.market.vm_of_lane, self.pairs
-        maps, reduces = np.where(np.isfinite(maps), maps, 0.0), np.where(np.isfinite(reduces), reduces, 0.0)
-        if self.sizes is None:
-            return np.asarray((maps / pairs.map_per_vm[vms] + reduces / pairs.reduce_per_vm[vms])[None])
-        parts = self.sizes.parts[:, :, vms]
-        return np.asarray(maps * parts[0] + reduces * parts[1])
-
-    def vm_cost(self, bought: Floats) -> float:
-        """What so many VMs of each offer cost for one period."""
-        return float(self.market.prices @ bought)
-
-    def cost(self, bought: Floats, jobs: Floats) -> float:
-        """Equation (5); ``jobs`` has the shape (lanes, classes)."""
-        return self.vm_cost(bought) + float(self.penalty @ (self.expected - jobs.sum(axis=0)))
-
-
-def mix_of(spec: Spec) -> Mix:
-    """The arrays of a spec that has passed its checks."""
-    facts: CapacityFacts = spec.facts
-    classes = facts.classes
-    names = names_of(classes)
-    low, expected = whole_jobs(facts)
-    deadline = column(classes, "deadline")
-    market = market_of(facts)
-    limit = class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True)
-    pairs = pairs_of(facts, limit)
-    whole = wholeness_of(facts) != NO
-    firm = pairs.slots_per_job(whole)
-    by_lane = firm[0][market.vm_of_lane], firm[1][market.vm_of_lane]
-    kept = kept_work(facts, market, pairs, by_lane)
-    slots = list(pairs.slots_with_losses(market.vm_of_lane, kept, whole) if market.spot.any() else by_lane)
-    spot_share = np.nan_to_num(column(classes, "spot", missing=1.0), nan=1.0)
-    never = market.spot[:, None] & (spot_share[None, :] <= 0.0)
-    slots = [np.where(never, np.inf, each) for each in slots]
-    per_vm = pairs.map_per_vm[market.vm_of_lane], pairs.reduce_per_vm[market.vm_of_lane]
-    return Mix(
-        names=names,
-        market=market,
-        pairs=pairs,
-        map_slots=slots[0],
-        reduce_slots=slots[1],
-        map_kept=kept[0],
-        reduce_kept=kept[1],
-        gamma=slots[0] / per_vm[0] + slots[1] / per_vm[1],
-        spot_share=spot_share,
-        together=kept_together(facts),
-        deadline=deadline,
-        low=low,
-        expected=expected,
-        penalty=column(classes, "penalty"),
-        stages=stage_counts(classes),
-        dags=dags_of(classes),
-        wholeness=wholeness_of(facts),
-        sizes=slot_sizes(facts) if has_vectors(facts) else None,
-    )
-
-
-def of_lanes(mix: Mix, lanes: NDArray[np.int64]) -> Mix:
-    """The mix of some of its lanes; all VM types keep their numbers."""
-    market = mix.market
-    number = {lane: place for place, lane in enumerate(lanes.tolist())}
-    mine = np.flatnonzero(np.isin(market.lane_of_offer, lanes)).tolist()
-    offers = tuple(replace(market.offers[each], lane=number[market.offers[each].lane]) for each in mine)
-    return replace(
-        mix,
-        market=replace(market, lanes=tuple(market.lanes[lane] for lane in number), offers=offers),
-        map_slots=mix.map_slots[lanes],
-        reduce_slots=mix.reduce_slots[lanes],
-        map_kept=mix.map_kept[lanes],
-        reduce_kept=mix.reduce_kept[lanes],
-        gamma=mix.gamma[lanes],
-    )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.capacity.facts import WAYS, CapacityFacts, VmType
-from mrdsl.families.capacity.forms import contracts
+from mrdsl.families.capacity.shape import contracts
 
 Floats = NDArray[np.float64]
 
@@ -129,15 +129,9 @@ class Market:
         keys = zip(of_vm.tolist(), spot.tolist(), strict=True)
         return np.array([places.get(key, -1) for key in keys], dtype=np.int64)
 
-    @cached_property
-    def kinds(self) -> list[tuple[str, str]]:
-        """The type of each lane, and whether its VMs are firm or spot."""
-        return [(self.names[lane.vm], SPOT if lane.spot else FIRM) for lane in self.lanes]
-
-    @cached_property
-    def ways(self) -> list[tuple[str, str, str]]:
-        """The type of each offer, the way of buying and the contract's name."""
-        return [(self.names[self.lanes[offer.lane].vm], offer.way, offer.term) for offer in self.offers]
+    def label_of(self, lane: int) -> str:
+        """The lane's type, and whether its VMs are firm or spot."""
+        return f"{self.names[self.lanes[lane].vm]},{SPOT if self.lanes[lane].spot else 'firm'}"
 
     def offers_of(self, vm: int) -> Iterator[tuple[int, Offer]]:
         """The offers of a VM type, with their numbers."""

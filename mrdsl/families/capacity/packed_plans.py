@@ -12,23 +12,25 @@ from functools import partial
 import numpy as np
 
 from mrdsl.contracts.family import SolveModel
-from mrdsl.contracts.plan_expressions import aim_of, worth
+from mrdsl.contracts.own_goals import aim_of, worth
 from mrdsl.contracts.subject_to import broken
 from mrdsl.core.diagnostics import Diagnostic, impossible, note, warning
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap
-from mrdsl.core.rounding import PROVEN
+from mrdsl.core.tolerances import PROVEN
+from mrdsl.families.capacity.dominated_lanes import leaves_lanes_out, solved_mix
 from mrdsl.families.capacity.facts import MACHINES, NO
-from mrdsl.families.capacity.forms import is_plain
 from mrdsl.families.capacity.instance import class_runs_of, prices_of
-from mrdsl.families.capacity.lanes import is_exact, leaves_lanes_out, limited_classes, solved_mix
 from mrdsl.families.capacity.market import Floats, Market, market_of
 from mrdsl.families.capacity.methods.lane_prices import by_type
+from mrdsl.families.capacity.mixture import Bought
 from mrdsl.families.capacity.packing import Held, PackedLane, by_class, joined, packed
-from mrdsl.families.capacity.pairs import slot_sizes, slots_on_types
+from mrdsl.families.capacity.pairs import slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.plan_parts import Bought
-from mrdsl.families.capacity.slot_choices import in_fractions, slots_by_vector
-from mrdsl.families.capacity.verify import quantity
+from mrdsl.families.capacity.quantities import quantity
+from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.slot_sizes import slot_sizes
+from mrdsl.families.capacity.slots_by_vector import in_fractions, slots_by_vector
+from mrdsl.families.capacity.spare_slots import is_exact, limited_classes
 from mrdsl.spec.spec import Spec
 
 
@@ -73,7 +75,7 @@ def beyond_quotas(spec: Spec, plan: CapacityPlan) -> Floats:
     held, market = held_by_lane(spec, plan), market_of(spec.facts)
     taken = np.array(market.masters, dtype=np.float64)
     for each in by_class(held) if plan.wholeness == MACHINES else held:
-        taken[each.vm] += packed(each, market.available[each.vm] - taken[each.vm]).vms
+        taken[each.vm] += packed(each).vms
     return np.maximum(taken - market.available, 0.0)
 
 
@@ -192,11 +194,12 @@ def _enough(spec: Spec, plan: CapacityPlan, lanes: list[PackedLane]) -> Capacity
         return replace(plan, on_demand=vms[0], reserved=vms[1], vm_cost=prices.cost(*vms)) if lacking else plan
     market = market_of(spec.facts)
     there = {(each.vm, each.way, each.term): each.vms for each in plan.mix.bought}
-    bought = np.array([there.get(key, 0.0) for key in market.ways])
+    keys = [(market.names[market.lanes[offer.lane].vm], offer.way, offer.term) for offer in market.offers]
+    bought = np.array([there.get(key, 0.0) for key in keys])
     more = _bought_more(market, bought, lanes)
     if more is None or bool((more == bought).all()):
         return None if more is None else plan
-    rented = tuple(Bought(*key, vms) for key, vms in zip(market.ways, more.tolist(), strict=True))
+    rented = tuple(Bought(*key, vms) for key, vms in zip(keys, more.tolist(), strict=True))
     return _with_bought(replace(plan, vm_cost=float(market.prices @ more)), rented)
 
 
@@ -234,11 +237,15 @@ def _told(spec: Spec, plan: CapacityPlan, fitting: CapacityPlan) -> Diagnostic:
     """What whole slots on VMs cost beside the least that their parts of VMs allow for."""
     return note(
         "packing-costs",
-        f"whole slots do not fit the {plan.rented:g} VMs that they add up to, and none lies on two of them: the plan "
-        f"rents {fitting.rented:g} and costs {fitting.total - plan.total:.4g} {spec.currency} more",
+        f"whole slots do not fit the {_rented(plan):g} VMs that they add up to, and none lies on two of them: the plan "
+        f"rents {_rented(fitting):g} and costs {fitting.total - plan.total:.4g} {spec.currency} more",
         spec.facts.vms[0].span,
         "another number of slots on a VM, or of jobs, may fill VMs better",
     )
+
+
+def _rented(plan: CapacityPlan) -> float:
+    return plan.on_demand + plan.reserved if plan.mix is None else plan.mix.total()
 
 
 def _no_room(spec: Spec) -> Diagnostic:

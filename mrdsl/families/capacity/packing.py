@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.result import Table
-from mrdsl.families.capacity.pairs import SlotSizes
-from mrdsl.formulas.packing import Packed, Size, pack, units_of
+from mrdsl.families.capacity.slot_sizes import SlotSizes
+from mrdsl.formulas.packing import Packed, pack
+from mrdsl.formulas.pattern_generation import Size, units_of
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -116,13 +117,12 @@ class PackedLane:
     least: int
 
 
-def packed(held: Held, enough: float = 0.0) -> PackedLane:
-    """One lane's slots on the fewest VMs, or on ``enough`` of them: as many VMs of one class and kind as there are, the
-    rest mixed."""
+def packed(held: Held) -> PackedLane:
+    """One lane's slots on the fewest VMs: as many VMs of one class and kind as there are, the rest mixed."""
     if not len(held.slots):
         return PackedLane(held, (), 0, 0)
     sizes, demand = sizes_of(held)
-    found = pack(sizes, demand, enough)
+    found = pack(sizes, demand)
     return PackedLane(held, assigned(held, found), found.vms, found.least)
 
 

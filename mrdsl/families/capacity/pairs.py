@@ -1,24 +1,26 @@
-"""Every class on every VM type: estimates, slots per VM, the size of a slot, and the VMs of one job."""
+"""Every class on every VM type: estimates, slots per VM, and the VMs that one job takes there.
+
+Arrays have the shape (types, classes). A class that says nothing of a type runs there as it says for all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.lazy import kept
-from mrdsl.core.rounding import floor
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.formulas import estimates
-from mrdsl.formulas.estimates import SlotLimits, estimates_of, guaranteed, slot_limits, slots_per_vm
+from mrdsl.formulas import sizing
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm
 from mrdsl.formulas.mapreduce import Coefficients
-from mrdsl.formulas.packing import Size
+from mrdsl.formulas.sizing import SlotLimits
 from mrdsl.formulas.whole_slots import whole_slots
-from mrdsl.spec.blocks import ONE, OnType, any_rows, any_stages, shared_rows, stages_of
 from mrdsl.spec.columns import column
+from mrdsl.spec.machines import ONE, OnType, any_rows, shared_rows
+from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -65,25 +67,6 @@ class Pairs:
             self.allowed[vm],
         )
 
-    def of_classes(self, at: NDArray[np.int64]) -> Pairs:
-        """The pairs of some classes, without their estimates."""
-
-        def of(work: Coefficients) -> Coefficients:
-            path = np.broadcast_to(work.path, work.map_work.shape)
-            return Coefficients(work.map_work[:, at], work.reduce_work[:, at], work.constant[:, at], path[:, at])
-
-        limits = self.limits
-        parts = (limits.map_least, limits.map_most, limits.reduce_least, limits.reduce_most)
-        return Pairs(
-            {},
-            of(self.work),
-            SlotLimits(*(part[:, at] for part in parts)),
-            self.map_per_vm[:, at],
-            self.reduce_per_vm[:, at],
-            self.completion_limit[at],
-            self.allowed[:, at],
-        )
-
     def in_lanes(self, vms: NDArray[np.int64], per_vm: tuple[Floats, Floats]) -> Pairs:
         """The pairs of each lane's type as those of a type of its own, of which a VM hosts so many slots."""
 
@@ -103,13 +86,11 @@ class Pairs:
 
     def kept(self) -> Flags:
         """Which promises slots within the limits keep, on types that the class may use."""
-        return np.asarray(self.allowed & estimates.kept(self.work, self.completion_limit, self.limits))
+        return np.asarray(self.allowed & sizing.kept(self.work, self.completion_limit, self.limits))
 
     def slots_per_job(self, whole: bool = False) -> tuple[Floats, Floats]:
         """Theorem 4.1 for every pair, in ``whole`` slots or not; infinite where the promise is not :meth:`kept`."""
-        slots = estimates.slots_per_job(
-            self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits
-        )
+        slots = sizing.slots_per_job(self.work, self.completion_limit, self.map_per_vm, self.reduce_per_vm, self.limits)
         if whole:
             slots = whole_slots(self.work, self.completion_limit, self.per_vm, self.limits, slots)
         return np.where(self.allowed, slots[0], np.inf), np.where(self.allowed, slots[1], np.inf)
@@ -137,11 +118,11 @@ class Pairs:
             self.limits.reduce_most[of_lane] / parts[1],
         )
         per_vm = self.map_per_vm[of_lane], self.reduce_per_vm[of_lane]
-        found = estimates.slots_per_job(work, self.completion_limit, *per_vm, limits)
+        found = sizing.slots_per_job(work, self.completion_limit, *per_vm, limits)
         if whole:
             found = whole_slots(work, self.completion_limit, per_vm, limits, found)
         possible = self.allowed[of_lane] & (kept[0] > 0.0) & (kept[1] > 0.0)
-        possible &= estimates.kept(work, self.completion_limit, limits)
+        possible &= sizing.kept(work, self.completion_limit, limits)
         return np.where(possible, found[0], np.inf), np.where(possible, found[1], np.inf)
 
 
@@ -302,81 +283,3 @@ def _spread_limits(limits: SlotLimits, shape: tuple[int, int]) -> SlotLimits:
 def _place(work: Coefficients, values: Coefficients, places: tuple[NDArray[np.int64], ...]) -> None:
     for part in ("map_work", "reduce_work", "constant", "path"):
         getattr(work, part)[places] = getattr(values, part)
-
-
-RESOURCES = ("cores", "memory")
-
-
-@dataclass(frozen=True)
-class SlotSizes:
-    """Sizes by kind, type and class: ``keys``, and ``parts`` of resources, (kinds, resources, types, classes).
-
-    A key above 0 is how many slots a VM hosts, of which each takes as much of every resource; one below stands for
-    one of the ``vectors``: -1 for the first.
-    """
-
-    keys: NDArray[np.int64]
-    parts: Floats
-    vectors: tuple[tuple[Fraction, Fraction], ...]
-
-    def of(self, key: int) -> Size:
-        """The size that a key stands for."""
-        return key if key > 0 else self.vectors[-1 - key]
-
-
-def slot_sizes(facts: CapacityFacts) -> SlotSizes:
-    """The sizes of a spec's slots; kept with it."""
-    return kept(facts, "slot_sizes", lambda: _slot_sizes(facts))
-
-
-def has_vectors(facts: CapacityFacts) -> bool:
-    """Return True if some slot takes other parts of cores than of memory, or a part that is not one of equal ones."""
-    return bool(slot_sizes(facts).vectors)
-
-
-def _slot_sizes(facts: CapacityFacts) -> SlotSizes:
-    hosts = np.maximum(np.stack(slots_on_types(facts)), 1.0)
-    keys = np.rint(hosts).astype(np.int64)
-    parts = np.repeat(1.0 / hosts[:, None], len(RESOURCES), axis=1)
-    vectors: dict[tuple[Fraction, Fraction], int] = {}
-    there = [column(facts.vms, each) for each in RESOURCES]
-    by_container, of_stages = fits_by_container(facts), staged(facts.classes)
-    for number, kind in enumerate(("map", "reduce")):
-        taken = [
-            np.where(
-                of_stages,
-                column(facts.classes, f"container.task.{each}"),
-                column(facts.classes, f"container.{kind}.{each}"),
-            )
-            for each in RESOURCES
-        ]
-        known: dict[tuple[float, ...], int] = {}
-        for vm, index in zip(*(axis.tolist() for axis in by_container[number].nonzero()), strict=True):
-            said = tuple(
-                float(each) for pair in zip(taken, there, strict=True) for each in (pair[0][index], pair[1][vm])
-            )
-            count = int(keys[number, vm, index])
-            if said not in known:
-                known[said] = _key(said, count, vectors)
-            key = known[said]
-            keys[number, vm, index] = key
-            if key < 0:
-                parts[number, :, vm, index] = [float(each) for each in list(vectors)[-1 - key]]
-    return SlotSizes(keys, parts, tuple(vectors))
-
-
-def _key(said: tuple[float, ...], hosts: int, vectors: dict[tuple[Fraction, Fraction], int]) -> int:
-    """The key of a container and a VM, whose cores and memory are said in turn; NaN where nothing is said."""
-    parts = [_part(said[place], said[place + 1]) for place in (0, 2)]
-    parts = [
-        min(part, Fraction(1, hosts)) if part * hosts <= Fraction(1) + Fraction(1, 10**6) else part for part in parts
-    ]
-    if parts[0] == parts[1] == Fraction(1, hosts):
-        return hosts
-    return vectors.setdefault((parts[0], parts[1]), -1 - len(vectors))
-
-
-def _part(taken: float, there: float) -> Fraction:
-    if np.isnan(taken) or np.isnan(there) or there <= 0.0:
-        return Fraction(0)
-    return Fraction(repr(float(taken))) / Fraction(repr(float(there)))

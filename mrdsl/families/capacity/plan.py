@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress
+from itertools import compress, starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.lazy import ByName
+from mrdsl.core.by_name import ByName
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
-from mrdsl.core.rounding import ceiling
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.class_plan import ClassPlan, StagedClassPlan, class_document, class_plan, of_stages
+from mrdsl.families.capacity.evidence import Calibration
 from mrdsl.families.capacity.facts import NO
-from mrdsl.families.capacity.instance import Instance
+from mrdsl.families.capacity.instance import Floats, Instance
+from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.families.capacity.packing import Packing
-from mrdsl.families.capacity.pairs import Floats
-from mrdsl.families.capacity.plan_parts import (
-    Calibration,
-    ClassPlan,
-    Mixture,
-    StagedClassPlan,
-    class_document,
-    class_plan,
-)
 from mrdsl.formulas import mapreduce
 from mrdsl.formulas.estimates import kinds_of, phases_are_bounded
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.blocks import Stage
+from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Graph
@@ -46,7 +40,7 @@ class CapacityPlan(Plan):
     ``completion_*`` is NaN where the estimate is not known or no job is admitted. ``observed`` is what a simulation of
     the plan saw, by class; empty without one, and ``simulated`` None. Where several types may be rented, or one in more
     ways, ``mix`` says what runs where: VMs and slots are then sums, times those of the slowest jobs of a class.
-    ``wholeness`` is what of it is whole besides jobs and VMs, see :mod:`mrdsl.families.capacity.forms`; where slots
+    ``wholeness`` is what of it is whole besides jobs and VMs, see :mod:`mrdsl.families.capacity.wholeness`; where slots
     are, ``packing`` says which VM holds which.
     ``calibration`` says how promises about runs are kept, where the plan makes any.
     """
@@ -85,11 +79,6 @@ class CapacityPlan(Plan):
     def total(self) -> float:
         """Equation (5)."""
         return self.vm_cost + self.penalties
-
-    @property
-    def rented(self) -> float:
-        """All VMs, however bought."""
-        return self.on_demand + self.reserved if self.mix is None else self.mix.total()
 
     @property
     def classes(self) -> ByName[ClassPlan | StagedClassPlan]:
@@ -138,7 +127,7 @@ class CapacityPlan(Plan):
             "vms": plain_vms if self.mix is None else self.mix.document(self.whole),
             "classes": self._placed(
                 self._seen(
-                    self._staged(dict(zip(self.names, map(class_document, self._rows(slice(None))), strict=True)))
+                    self._staged(dict(zip(self.names, starmap(class_document, self._rows(slice(None))), strict=True)))
                 )
             ),
             "cost": {"vms": self.vm_cost, "penalties": self.penalties, "total": self.total, **sunk},
@@ -241,7 +230,11 @@ class CapacityPlan(Plan):
         )
 
     def _classes(self, part: slice) -> list[ClassPlan | StagedClassPlan]:
-        return list(map(class_plan, self._rows(part), self.stages[part].astype(bool).tolist()))
+        found: list[ClassPlan | StagedClassPlan] = list(starmap(class_plan, self._rows(part)))
+        for place, index in enumerate(range(*part.indices(len(self.names)))):
+            if self.stages[index]:
+                found[place] = of_stages(found[place])  # type: ignore[arg-type]
+        return found
 
     def _whole_slots(self, part: slice) -> tuple[Floats, Floats]:
         if self.mix is None:

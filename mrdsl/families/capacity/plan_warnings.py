@@ -1,158 +1,30 @@
-"""Warnings of what a capacity plan implies: fractions, idle VMs, deadlines met on average alone."""
+"""What is told beside a plan that is right: fractions, slots beyond VMs, idle VMs, deadlines met on average alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.contracts.hosting import told_of_sharing
-from mrdsl.contracts.soft_deadlines import IMPOSSIBLE, UNPRICED, firm, priced, told_of_soft_deadlines
+from mrdsl.contracts.soft_deadlines import told_of_soft_deadlines
 from mrdsl.contracts.wholeness import OF_A_MODEL, RELAXED, where_fractions_are_meant
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, warning
-from mrdsl.core.lazy import kept
-from mrdsl.core.result import SolutionStatus
-from mrdsl.core.rounding import FEASIBILITY, ceiling
-from mrdsl.core.units import HOUR, MINUTE, show
-from mrdsl.families.capacity.constraints import is_about_runs, promises_of
+from mrdsl.core.diagnostics import Diagnostic, warning
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.beyond_period import beyond_period_warnings
 from mrdsl.families.capacity.facts import NO
-from mrdsl.families.capacity.forms import WHOLENESS, as_planned, is_plain
-from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, instance_of, mix_of
-from mrdsl.families.capacity.market import Market, market_of
-from mrdsl.families.capacity.methods.direct import direct
+from mrdsl.families.capacity.idle_vms import told_of_idle
+from mrdsl.families.capacity.instance import ClassRuns, class_runs_of, instance_of
+from mrdsl.families.capacity.mixture import Mixture
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.plan_parts import Mixture
-from mrdsl.families.capacity.verify import promised_times
+from mrdsl.families.capacity.promises import is_about_runs, promises_of
+from mrdsl.families.capacity.soft_deadlines import price
 from mrdsl.families.capacity.verify import verify as broken
+from mrdsl.families.capacity.wholeness import WHOLENESS, as_planned
 from mrdsl.spec.columns import words
-from mrdsl.spec.expression import quantities_in
-from mrdsl.spec.spec import Constraint, Spec
-
-
-def beyond_period_warnings(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
-    """One warning where admitted classes take longer than the period, with the period that the longest needs."""
-    period, times = spec.facts.period, promised_times(spec, plan)
-    beyond = np.isfinite(times) & (times > period * (1.0 + FEASIBILITY))
-    if not beyond.any():
-        return
-    index = int(np.where(beyond, times, -np.inf).argmax())
-    longest, others = float(times[index]), int(beyond.sum()) - 1
-    node = spec.facts.classes[index]
-    more = f" (and {others} more {'class' if others == 1 else 'classes'} beyond it)" if others else ""
-    yield warning(
-        "beyond-period",
-        f"jobs of class {node.name} take {_shown(longest)}{more}, and the cost is that of "
-        f"{show(period, 'time')}: the rest of their time is not paid for",
-        spec.facts.span_of("period") or node.span_of("deadline"),
-        f"write `period = {show(enough(longest), 'time')}` or more, which then is the time that the cost is for",
-    )
-
-
-def _shown(longest: float) -> str:
-    return f"{longest / HOUR:.3g} h" if longest > HOUR else show(longest, "time")
-
-
-def enough(longest: float) -> float:
-    """The time, rounded up to a number that people write [s]: to minutes from an hour on, to seconds below."""
-    step = MINUTE if longest > HOUR else 1.0
-    return step * ceil(longest / step * (1.0 - FEASIBILITY))
-
-
-MOST_PRICED = 2000
-"""So many classes times lanes of VMs are solved once more to name a price; of more only the deadlines are told."""
-
-
-def price(spec: Spec, plan: CapacityPlan, relax: bool, soft: NDArray[np.bool_]) -> str:
-    """What the best plan costs that keeps the upper estimates of some classes, beside this one, in words."""
-    plain = is_plain(spec.facts)
-    if len(spec.facts.classes) * (1 if plain else len(market_of(spec.facts).lanes)) > MOST_PRICED:
-        return UNPRICED
-    found = kept(spec, f"upper estimates kept of {soft.tobytes().hex()}, {relax}", lambda: _bounded(spec, relax, soft))
-    return found if isinstance(found, str) else priced(found[0], plan.total, spec.currency, found[1])
-
-
-def _bounded(spec: Spec, relax: bool, soft: NDArray[np.bool_]) -> str | tuple[float, str]:
-    """What a plan costs that keeps the upper estimates, and what to say before that; or why no cost is known."""
-    firmer = firm(spec, soft)
-    if not (instance_of(firmer).kept() if is_plain(spec.facts) else mix_of(firmer).possible.any(axis=0)).all():
-        return IMPOSSIBLE
-    try:
-        found = direct(firmer, relax)
-    except MrdslError:  # a comparison under `subject to` that takes a solver
-        return UNPRICED
-    if found is None or found.value is None:
-        return UNPRICED
-    return found.value, "" if found.solution is SolutionStatus.OPTIMAL else "at most "
-
-
-def told_of_idle(spec: Spec, plan: CapacityPlan) -> Iterator[Diagnostic]:
-    """A warning where a whole VM and more is paid for and idle, at the first comparison of a share.
-
-    Who writes ``vms >= 40`` asks for VMs; a share can be had by renting some that nobody needs.
-    """
-    asks = next((each for each in spec.constraints if _compares_share(each)), None)
-    if asks is None:
-        return
-    market = market_of(spec.facts)
-    idle = _idle_of_one(plan, market) if plan.mix is None else _idle_lanes(market, plan, plan.mix)
-    if idle:
-        told = ", ".join(f"{count:g} {kind} VMs of {vm}".replace("  ", " ") for vm, kind, count, _ in idle)
-        cost = sum(count * price for _, _, count, price in idle)
-        yield warning(
-            "idle-vms",
-            f"{told} are rented for {cost:.2f} {spec.currency} a period or more, and no job uses them: "
-            f"`{asks.text or 'a share'}` counts VMs, used or not",
-            asks.span,
-            "ask for less of it, or let classes use them: `spot` and `types` in a class say what it may run on",
-        )
-
-
-def _compares_share(constraint: Constraint) -> bool:
-    sides = constraint.left, constraint.right
-    return any(each.name == "share" for side in sides for each in quantities_in(side))
-
-
-def _idle_lanes(market: Market, plan: CapacityPlan, mixture: Mixture) -> list[tuple[str, str, float, float]]:
-    """Type, firm or spot, the idle VMs that cost something, and the least price of those."""
-    found = []
-    bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
-    for number, lane in enumerate(market.lanes):
-        name = market.names[lane.vm]
-        offers = [offer for offer in market.offers if offer.lane == number]
-        counts = [bought.get((name, offer.way, offer.term), 0.0) for offer in offers]
-        paid = [(count, offer.price) for count, offer in zip(counts, offers, strict=True) if offer.price and count]
-        idle = min(sum(counts) - taken_of(market, plan, mixture, number), sum(count for count, _ in paid))
-        if idle >= 1.0 - FEASIBILITY:
-            kind = ("spot" if lane.spot else "firm") if market.spot.any() else ""
-            found.append((name, kind, round(idle, 6), min(price for _, price in paid)))
-    return found
-
-
-def taken_of(market: Market, plan: CapacityPlan, mixture: Mixture, number: int) -> float:
-    """The whole VMs of a lane that jobs and masters take."""
-    lane = market.lanes[number]
-    taken = float(mixture.vms[(mixture.of_vm == lane.vm) & (mixture.spot == lane.spot)].sum())
-    if plan.packing is not None:
-        holding = (plan.packing.of_vm == lane.vm) & (plan.packing.spot == lane.spot)
-        taken = float(plan.packing.count[holding].sum())
-    return float(ceiling(taken + float(market.masters_of_lane[number])))
-
-
-def taken_of_one(plan: CapacityPlan) -> float:
-    """The whole VMs that jobs take, of a plan of one type."""
-    taken = float(ceiling(float(plan.vms.sum())))
-    return taken if plan.packing is None else max(taken, float(plan.packing.count.sum()))
-
-
-def _idle_of_one(plan: CapacityPlan, market: Market) -> list[tuple[str, str, float, float]]:
-    counts = (plan.on_demand, plan.reserved)
-    prices = [offer.price for offer in market.offers]
-    paid = [(count, price) for count, price in zip(counts, prices, strict=False) if count and price]
-    idle = min(sum(counts) - taken_of_one(plan), sum(count for count, _ in paid))
-    return [(plan.vm, "", round(idle, 6), min(price for _, price in paid))] if idle >= 1.0 - FEASIBILITY else []
+from mrdsl.spec.spec import Spec
 
 
 def verify(spec: Spec, plan: CapacityPlan, relax: bool) -> Iterator[Diagnostic]:
@@ -216,7 +88,7 @@ def _hosting(spec: Spec, plan: CapacityPlan, runs: ClassRuns, instead: str) -> I
     def hosting(map_slots: NDArray[np.float64], reduce_slots: NDArray[np.float64]) -> float:
         return float((ceiling(map_slots) / map_per_vm + ceiling(reduce_slots) / reduce_per_vm).sum())
 
-    needed, rented = hosting(plan.map_slots, plan.reduce_slots), plan.rented
+    needed, rented = hosting(plan.map_slots, plan.reduce_slots), plan.on_demand + plan.reserved
     if needed <= rented:
         return
     instance = instance_of(spec)

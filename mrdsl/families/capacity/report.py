@@ -8,8 +8,8 @@ from mrdsl.core.units import show
 from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
 from mrdsl.families.capacity.instance import prices_of
 from mrdsl.families.capacity.market import market_of
+from mrdsl.families.capacity.mixture import Bought, Mixture
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
-from mrdsl.families.capacity.plan_parts import Bought, Mixture
 from mrdsl.reporting.report import Shown
 from mrdsl.reporting.text import cell_text
 from mrdsl.spec.spec import Spec
@@ -61,7 +61,7 @@ def _cost(spec: Spec, plan: CapacityPlan) -> dict[str, float]:
 def _cost_of_offers(spec: Spec, mix: Mixture) -> dict[str, float]:
     """What the VMs of each type cost by the way they are bought, fees included; nothing of what is not bought."""
     market = market_of(spec.facts)
-    prices = dict(zip(market.ways, market.prices.tolist(), strict=True))
+    prices = {(market.names[market.lanes[o.lane].vm], o.way, o.term): o.price for o in market.offers}
     costs = {_named(each): each.vms * prices[each.vm, each.way, each.term] for each in mix.bought if each.vms}
     return {name: cost for name, cost in costs.items() if cost}
 

@@ -1,4 +1,4 @@
-"""Simulation of a capacity plan: its jobs, task by task, on the slots of their class."""
+"""A capacity plan run: its jobs, task by task, on the slots that it gives their class."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from mrdsl.core.diagnostics import Diagnostic, MrdslError, Span, error
-from mrdsl.core.rounding import ceiling
-from mrdsl.families.capacity.constraints import promises_of
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
+from mrdsl.core.source import Span
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.mixture import Mixture, summed
 from mrdsl.families.capacity.pairs import described_on, slots_on_types
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.plan_parts import Evidence, Mixture, summed
+from mrdsl.families.capacity.promises import promises_of
 from mrdsl.simulation.described import asked
 from mrdsl.simulation.observed import simulated_as
 from mrdsl.simulation.planned import (
@@ -27,11 +28,10 @@ from mrdsl.simulation.planned import (
 )
 from mrdsl.simulation.promises import Promised, promised
 from mrdsl.simulation.settings import Settings
-from mrdsl.simulation.verdicts import judge_share
 from mrdsl.solving.running import seen_of
-from mrdsl.spec.blocks import Simulation
-from mrdsl.spec.declared import SIMULATION, require_options
-from mrdsl.spec.spec import Spec, tightest
+from mrdsl.spec.comparisons import tightest
+from mrdsl.spec.simulated_plan import Simulation
+from mrdsl.spec.spec import Spec
 
 
 def simulate_plan(spec: Spec, plan: CapacityPlan, settings: Settings) -> tuple[CapacityPlan, tuple[Diagnostic, ...]]:
@@ -177,31 +177,3 @@ def _on(node: JobClass, vm: str) -> tuple[JobClass, float]:
     if there is None:
         return node, 1.0
     return described_on(node, there) if there.described else node, there.speed
-
-
-def shown_again(spec: Spec, plan: CapacityPlan, processes: int) -> CapacityPlan | None:
-    """The plan with evidence made anew; None where it has none.
-
-    Raises MrdslError where somebody wrote runs that nobody can make.
-    """
-    if plan.calibration is None:
-        return None
-    made: dict[tuple[int, int], dict[str, list[tuple[float, ...]]]] = {}
-    found = []
-    for each in plan.calibration.promises:
-        key = (each.runs, each.seed)
-        if key not in made:
-            require_options(SIMULATION, {"runs": each.runs, "seed": each.seed, "processes": processes})
-            made[key] = times_of_classes(spec, plan, Settings(each.runs, each.seed, None, processes))
-        found.append(_seen(each, made[key].get(each.name, [])))
-    return replace(plan, calibration=replace(plan.calibration, promises=tuple(found)))
-
-
-def _seen(said: Evidence, times: list[tuple[float, ...]]) -> Evidence:
-    """What the times of a class say of a promise; of a class that did not run, that no job was seen."""
-    if not any(times):
-        return replace(said, jobs=0, share=0.0, low=0.0)
-    verdict = judge_share(times, said.limit, said.level, said.confidence)
-    assert verdict.seen is not None
-    assert verdict.low is not None
-    return replace(said, runs=verdict.runs, jobs=verdict.jobs, share=verdict.seen, low=verdict.low)

@@ -1,31 +1,17 @@
-"""Slots of one job besides those on the fewest VMs: a plan may have them, so a bound must know of them.
-
-Slots of jobs where cores and memory have to fit: pairs of map and reduce slots that trade one for the other.
-
-What jobs take is a point for each pair, its cores and its memory, and jobs on several pairs take a mixture. In whole
-slots these are all efficient pairs of which no other takes less of both. A pair that takes more of both may fit VMs
-better: a model that knows what each VM holds has all efficient pairs in whose place no other fits. In fractions they
-are points on a curve, near enough that the chords between them lie above it by less than what a solver overlooks; where
-they are too few for that, a bound counts all of them for less by as much.
-"""
+"""Slots of one job besides those on the fewest VMs: a plan may have them, so a bound must know of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ROUNDING, SAME_SUM
-from mrdsl.families.capacity.facts import NO
-from mrdsl.families.capacity.instance import Instance, Mix
-from mrdsl.families.capacity.market import Floats
-from mrdsl.formulas.packing import Size
-from mrdsl.formulas.whole_slots import Pair, efficient_pairs
+from mrdsl.families.capacity.instance import Instance
+from mrdsl.families.capacity.mix import Mix
+from mrdsl.formulas.slot_pairs import Pair, efficient_pairs
 
-MOST_OTHERS = 120
+MOST = 120
 """So many pairs besides the fewest VMs' are looked at, of all classes and lanes together."""
 FEW = 3
 """Of each class, so many of those that take the fewest VMs are looked at where there are more."""
@@ -95,12 +81,12 @@ def _choices(jobs: dict[tuple[int, int], _Job]) -> Choices:
     complete = True
     for place, job in jobs.items():
         pairs = efficient_pairs(job.work, job.left, job.least, job.most, LOOKED_AT)
-        complete &= pairs is not None and len(pairs) <= MOST_OTHERS
+        complete &= pairs is not None and len(pairs) <= MOST
         others = [pair for pair in pairs or () if pair != job.fewest]
         found[place] = tuple(sorted(others, key=job.vms))
-    complete &= sum(map(len, found.values())) <= MOST_OTHERS
+    complete &= sum(map(len, found.values())) <= MOST
     if not complete:
-        few = FEW if len(found) * FEW <= MOST_OTHERS else 0
+        few = FEW if len(found) * FEW <= MOST else 0
         found = {place: pairs[:few] for place, pairs in found.items()}
     return Choices({place: pairs for place, pairs in found.items() if pairs}, complete)
 
@@ -108,235 +94,3 @@ def _choices(jobs: dict[tuple[int, int], _Job]) -> Choices:
 def steps(pairs: tuple[Pair, ...], fewest: Pair) -> Iterator[Pair]:
     """How many map and reduce slots more, or fewer, each pair has than that on the fewest VMs."""
     return ((maps - fewest[0], reduces - fewest[1]) for maps, reduces in pairs)
-
-
-MOST = 400
-"""So many pairs in whole slots are looked at, of all classes and lanes together."""
-MOST_POINTS = 6_000
-"""The same of points on curves."""
-NEAR = 4e-7
-"""How far, relatively, chords may lie above their curve: less than what solvers and checks overlook."""
-
-
-@dataclass(frozen=True)
-class SlotsByVector:
-    """Pairs besides the first: how many ``maps`` and ``reduces`` more than it has, and the resources they take more.
-
-    ``taken`` is (resources, entries); ``complete`` where a bound needs no others. The ``first`` pair of each lane and
-    class takes ``first_taken``, (resources, lanes, classes).
-    """
-
-    of_class: NDArray[np.int64]
-    of_lane: NDArray[np.int64]
-    maps: Floats
-    reduces: Floats
-    taken: Floats
-    first_taken: Floats
-    complete: bool
-
-    def __len__(self) -> int:
-        return len(self.of_class)
-
-
-@dataclass(frozen=True)
-class _Curve:
-    """One job's A, B and time, limits, and parts of resources that a map and a reduce slot take."""
-
-    work: tuple[float, float]
-    left: float
-    least: tuple[float, float]
-    most: tuple[float, float]
-    parts: tuple[Floats, Floats]
-    replacing: tuple[int, int]
-    """How many map slots fit in the place of a reduce slot, and how many reduce slots in that of a map slot."""
-
-    def reduces(self, maps: Floats) -> Floats:
-        """The fewest reduce slots beside so many map slots."""
-        time = self.left - self.work[0] / maps if self.work[0] else np.full_like(maps, self.left)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            needed = np.where(time > 0.0, self.work[1] / time, np.inf) if self.work[1] else np.zeros_like(maps)
-        return np.clip(needed, self.least[1], self.most[1])
-
-    def range(self) -> tuple[float, float]:
-        """The fewest and the most map slots that keep the deadline, and of which more would be needless."""
-        ends = []
-        for reduces in (self.most[1], self.least[1]):
-            time = self.left - (self.work[1] / reduces if self.work[1] else 0.0)
-            needed = self.work[0] / time if time > 0.0 else np.inf
-            ends.append(min(max(needed, self.least[0]), self.most[0]))
-        return ends[0], ends[1]
-
-    def best(self, weights: Floats, low: Floats, high: Floats) -> Floats:
-        """The map slots between two numbers whose pair takes least of the resources so weighed, (resources, n)."""
-        maps, reduces = (np.maximum(weights.T @ part, np.finfo(float).tiny) for part in self.parts)
-        a, b = self.work
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = (a + np.sqrt(a * b * reduces / maps)) / self.left
-        return np.clip(np.nan_to_num(found, nan=np.inf), low, high)
-
-    def taken(self, maps: Floats) -> Floats:
-        """The resources that pairs take, (resources, n)."""
-        return self.parts[0][:, None] * maps + self.parts[1][:, None] * self.reduces(maps)
-
-    def points(self, most: int) -> tuple[Floats, float]:
-        """Map slots of pairs along the curve; and by how much, relatively, chords lie above it."""
-        low, high = self.range()
-        low = max(low, self.work[0] / self.left * (1.0 + ROUNDING)) if self.work[0] else low
-        ends = self.best(np.eye(2), np.full(2, low), np.full(2, high if np.isfinite(high) else 1e9))
-        low, high = float(ends.min()), float(ends.max())
-        beyond = self._beyond(low, high)
-        if high <= low * (1.0 + SAME_SUM):
-            return np.array([low]), beyond
-        count = min(8, most)
-        while True:
-            maps = np.geomspace(low, high, count)
-            away = max(self._away(maps), beyond)
-            if away <= NEAR or 2 * count > most:
-                return maps, away
-            count *= 2
-
-    def _away(self, maps: Floats) -> float:
-        """How far chords between neighbours lie above the curve, relatively."""
-        taken = self.taken(maps)
-        step = np.diff(taken, axis=1)
-        normal = np.abs(np.stack([step[1], step[0]]))
-        chord = (normal * taken[:, 1:]).sum(axis=0)
-        under = (normal * self.taken(self.best(normal, maps[:-1], maps[1:]))).sum(axis=0)
-        away = np.divide(chord - under, chord, out=np.zeros_like(chord), where=chord > 0.0)
-        return float(away.max(initial=0.0))
-
-    def _beyond(self, low: float, high: float) -> float:
-        """By how much less of a resource pairs beyond the ends take, relatively: a kind may take nothing of it."""
-        taken = self.taken(np.array([low, high])).min(axis=1)
-        first, last = self.range()
-        far = self.taken(np.array([first, min(last, 1e12)])).min(axis=1)
-        less = np.divide(taken - far, taken, out=np.zeros(2), where=taken > 0.0)
-        return float(np.maximum(less, 0.0).max())
-
-
-def slots_by_vector(mix: Mix, fractions: bool, bound: bool = False, contents: bool = False) -> SlotsByVector:
-    """List the pairs of every class in every lane.
-
-    Args:
-        mix: The classes and the lanes.
-        fractions: Slots are fractions, of which ``contents`` say nothing.
-        bound: Each pair counts for what the curve below it may take less.
-        contents: The model knows what each VM holds.
-
-    Returns:
-        The pairs besides the first; of each VM's contents not complete if there are more than a model may have.
-    """
-    assert mix.sizes is not None
-    places = [(lane, index) for lane, index in zip(*(a.tolist() for a in mix.possible.nonzero()), strict=True)]
-    each = max(8, MOST_POINTS // max(1, len(places)))
-    base = mix.taken(mix.map_slots, mix.reduce_slots)
-    rows: list[tuple[int, int, float, float, Floats]] = []
-    complete = True
-    for lane, index in places:
-        curve = _curve(mix, lane, index)
-        first = float(mix.map_slots[lane, index]), float(mix.reduce_slots[lane, index])
-        if fractions:
-            maps, away = curve.points(each) if curve.work[0] and curve.work[1] else (np.array([first[0]]), 0.0)
-            less = away if bound else min(away, NEAR)
-            complete &= away <= NEAR
-            base[:, lane, index] *= 1.0 - less
-            pairs = list(zip(maps.tolist(), curve.reduces(maps).tolist(), strict=True)) if len(maps) > 1 else []
-        else:
-            every, less = _whole_pairs(curve, contents), 0.0
-            complete &= every is not None
-            pairs = _some_pairs(curve, MOST) if every is None else every
-        for maps_each, reduces_each in pairs:
-            if (maps_each, reduces_each) != first:
-                taken = curve.parts[0] * maps_each + curve.parts[1] * reduces_each
-                taken = taken * (1.0 - less) - base[:, lane, index]
-                rows.append((index, lane, maps_each - first[0], reduces_each - first[1], taken))
-    if not fractions and len(rows) > MOST:
-        if contents:
-            return replace(slots_by_vector(mix, False), complete=False)
-        rows, complete = _few(rows, len(places)), False
-    of_class, of_lane = (np.array([row[n] for row in rows], dtype=np.int64) for n in (0, 1))
-    maps_more, reduces_more = (np.array([row[n] for row in rows], dtype=np.float64) for n in (2, 3))
-    taken = np.array([row[4] for row in rows]).reshape(-1, 2).T
-    return SlotsByVector(of_class, of_lane, maps_more, reduces_more, taken, base, complete)
-
-
-def _curve(mix: Mix, lane: int, index: int) -> _Curve:
-    assert mix.sizes is not None
-    pairs, vm = mix.pairs, int(mix.market.vm_of_lane[lane])
-    at, kept = (vm, index), (float(mix.map_kept[lane, index]), float(mix.reduce_kept[lane, index]))
-    work, limits, parts = pairs.work, pairs.limits, mix.sizes.parts
-    sizes = [mix.sizes.of(int(mix.sizes.keys[kind, vm, index])) for kind in (0, 1)]
-    return _Curve(
-        (float(work.map_work[at]) / kept[0], float(work.reduce_work[at]) / kept[1]),
-        float(pairs.completion_limit[index] - work.constant[at]),
-        (float(limits.map_least[at]), float(limits.reduce_least[at])),
-        (float(limits.map_most[at]) / kept[0], float(limits.reduce_most[at]) / kept[1]),
-        (parts[0, :, vm, index], parts[1, :, vm, index]),
-        (_fitting(*sizes), _fitting(*sizes[::-1])),
-    )
-
-
-def _fitting(small: Size, large: Size) -> int:
-    """How many slots fit in the place of another one, up to a million."""
-    one, other = ((Fraction(1, s), Fraction(1, s)) if isinstance(s, int) else s for s in (small, large))
-    return min((b // a for a, b in zip(one, other, strict=True) if a), default=10**6)
-
-
-def _whole_pairs(curve: _Curve, contents: bool) -> list[tuple[float, float]] | None:
-    """Efficient pairs of which no other takes as little of both resources; None if there are too many to look at.
-
-    For ``contents`` of VMs those of which no other fits in the place.
-    """
-    least = int(curve.least[0]), int(curve.least[1])
-    found = efficient_pairs(curve.work, curve.left, least, curve.most, LOOKED_AT)
-    if found is None:
-        return None
-    if contents:
-        return _in_any_place([(float(maps), float(reduces)) for maps, reduces in found], curve.replacing)
-    pairs = np.array(found, dtype=np.float64).reshape(-1, 2)
-    taken = pairs[:, :1] * curve.parts[0] + pairs[:, 1:] * curve.parts[1]
-    order = np.lexsort((taken[:, 1], taken[:, 0])).tolist()
-    kept, memory = [], np.inf
-    for place in order:
-        if taken[place, 1] < memory * (1.0 - SAME_SUM):
-            memory = float(taken[place, 1])
-            kept.append((float(pairs[place, 0]), float(pairs[place, 1])))
-    return kept
-
-
-def _in_any_place(pairs: list[tuple[float, float]], replacing: tuple[int, int]) -> list[tuple[float, float]]:
-    """The pairs, those of the fewest map slots first, without those in whose place another one fits."""
-    kept = pairs
-    for kind, times in enumerate(replacing):
-        ordered, kept, least = (kept if kind else kept[::-1]), [], np.inf
-        for pair in ordered:
-            total = pair[kind] + times * pair[1 - kind]
-            if not times or total < least:
-                kept.append(pair)
-                least = total
-        kept = kept if kind else kept[::-1]
-    return kept
-
-
-def _some_pairs(curve: _Curve, most: int) -> list[tuple[float, float]]:
-    """Pairs in whole slots near the curve."""
-    maps = np.unique(np.ceil(curve.points(most)[0]))
-    return list(zip(maps.tolist(), np.ceil(curve.reduces(maps)).tolist(), strict=True))
-
-
-def _few(rows: list[tuple[int, int, float, float, Floats]], places: int) -> list[tuple[int, int, float, float, Floats]]:
-    """So many of the pairs of each class and lane, evenly."""
-    each = max(1, MOST // max(1, places))
-    groups: dict[tuple[int, int], list[tuple[int, int, float, float, Floats]]] = {}
-    for row in rows:
-        groups.setdefault(row[:2], []).append(row)
-    return [
-        group[place]
-        for group in groups.values()
-        for place in sorted(set(np.linspace(0, len(group) - 1, min(each, len(group))).round().astype(int).tolist()))
-    ]
-
-
-def in_fractions(mix: Mix, relax: bool) -> bool:
-    """Return True if slots of jobs are fractions."""
-    return relax or mix.wholeness == NO

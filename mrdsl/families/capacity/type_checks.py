@@ -1,4 +1,4 @@
-"""Checks of VM types, of how classes run on them, and of settings without effect."""
+"""What can be wrong with VM types and with how classes run on them, and types that no class can use."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, did_you_mean, error, impossible, warning
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.diagnostics import Diagnostic, error, impossible
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import MINUTE, show
-from mrdsl.families.capacity.constraints import limit_of_time
+from mrdsl.families.capacity.class_bounds import limit_of_time
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.families.capacity.forms import has_slots_for_all
+from mrdsl.families.capacity.shape import has_slots_for_all
 from mrdsl.formulas.stage_checks import at_path
-from mrdsl.spec.blocks import ONE, any_rows, shared_rows
-from mrdsl.spec.columns import Columns, matching, names_of, parts_of
+from mrdsl.spec.columns import Columns, names_of, parts_of
+from mrdsl.spec.machines import ONE, any_rows, shared_rows
+from mrdsl.spec.matching import matching
 from mrdsl.spec.spec import Spec
 
 NAMED = 3
@@ -205,7 +207,7 @@ def _said_on(node: JobClass, vm: VmType) -> bool:
 
 def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
     """Classes that no type holds or serves in time, and quotas that are too small for the least jobs."""
-    from mrdsl.families.capacity.instance import mix_of
+    from mrdsl.families.capacity.mix import mix_of
 
     mix = mix_of(spec)
     facts: CapacityFacts = spec.facts
@@ -213,27 +215,20 @@ def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
     lost = False
     for index in _without_lane(mix):
         node = facts.classes[index]
-        lost |= bool(mix.low[index] > 0.0)
+        lost = True
         if not mix.pairs.allowed[:, index].any():
-            found = _held_by_none(facts, node)
+            yield _held_by_none(facts, node)
         elif not kept[:, index].any():
-            found = _too_late(spec, mix, index, node)
+            yield _too_late(spec, mix, index, node)
         else:
-            found = impossible(
+            yield impossible(
                 "no-vm-type",
                 f"class {node.name} can run on spot VMs alone, of which it may use none",
                 node.span_of("spot"),
                 "allow more of spot, or another type",
             )
-        yield found if mix.low[index] > 0.0 else never_admitted(found, node)
     if not lost:
         yield from _too_few(facts, mix)
-
-
-def never_admitted(found: Diagnostic, node: JobClass) -> Diagnostic:
-    """Turn what makes a class impossible into a warning: none of its jobs has to be admitted."""
-    message = f"all jobs of class {node.name} are rejected: {found.message}"
-    return warning("never-admitted", message, found.span, f"{found.hint}; or remove the class")
 
 
 def _without_lane(mix: Any) -> list[int]:
@@ -291,10 +286,10 @@ def _amount(value: float, resource: str) -> str:
 
 
 def _too_late(spec: Spec, mix: Any, index: int, node: JobClass) -> Diagnostic:
-    from mrdsl.formulas import estimates
+    from mrdsl.formulas import sizing
 
     pairs = mix.pairs
-    times = estimates.earliest(pairs.work, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
+    times = sizing.earliest(pairs.work, pairs.limits.map_most, pairs.limits.reduce_most)[:, index]
     times[~pairs.allowed[:, index]] = float("inf")
     best = int(times.argmin())
     limit, earliest = float(pairs.completion_limit[index]), float(times[best])
@@ -332,7 +327,7 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     weighted = np.where(mix.possible, mix.gamma, 0.0) * weight[market.vm_of_lane][:, None]
     taken = np.where(mix.possible, weighted, np.inf).min(axis=0)
     there = float((weight[limited] * (market.available - market.masters)[limited]).sum())
-    needed = float(mix.low @ np.where(mix.low > 0.0, taken, 0.0))
+    needed = float(mix.low @ taken)
     if needed > there * (1.0 + ROUNDING) + ROUNDING:
         vms = [facts.vms[int(vm)] for vm in limited.nonzero()[0]]
         total = float((market.available - market.masters)[limited].sum())
@@ -348,46 +343,3 @@ def _quota(vm: VmType, what: str, there: str, change: str, names: list[str] | No
         vm.span_of("available"),
         change,
     )
-
-
-def check_unused(facts: CapacityFacts) -> Iterator[Diagnostic]:
-    """One warning for each setting that nothing reads, of tables and generators one for all their classes."""
-    spot = any(vm.spot is not None for vm in facts.vms)
-    rows = any_rows(facts.classes, "on")
-    for index, node in distinct_classes(facts):
-        found = [*_spot(facts, node, spot), *(_of_types(node) if rows else ())]
-        yield from (at_path(each, f"classes[{index}]") for each in found)
-
-
-def _spot(facts: CapacityFacts, node: JobClass, sold: bool) -> Iterator[Diagnostic]:
-    """A part on spot VMs that there are not; none at all is what is there then."""
-    if node.spot is None or node.spot <= 0.0:
-        return
-    if sold and any(vm.spot is not None and may_use(node, vm) for vm in facts.vms):
-        return
-    where = "no vm that it may use has" if sold else "no vm has"
-    yield warning(
-        "unused",
-        f"class {node.name} may be on spot VMs, and {where} a spot price",
-        node.span_of("spot"),
-        "leave `spot` out, or add spot { price = ..., interruptions = ... } to a vm",
-    )
-
-
-def _of_types(node: JobClass) -> Iterator[Diagnostic]:
-    """What is said of a type that the class may not use, and blocks that say nothing."""
-    for row in node.on:
-        if node.types not in ((), (ONE,)) and row.name not in node.types:
-            yield warning(
-                "unused",
-                f"class {node.name} says how it runs on {row.name}, which is not among its types",
-                row.span or node.span,
-                f"leave `on {row.name}` out, or add {row.name} to its types",
-            )
-        elif not row.described and row.slots is None and row.speed == 1.0 and "speed" not in row.spans:
-            yield warning(
-                "unused",
-                f"`on {row.name}` of class {node.name} says nothing: the class runs there as on the others",
-                row.span or node.span,
-                "leave it out, or write what differs, such as speed = 1.2 or slots { map = 4, reduce = 2 }",
-            )

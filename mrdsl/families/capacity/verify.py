@@ -1,8 +1,10 @@
-"""A finished plan, checked and valued from the facts as they are written: equations (4) to (9) of paper 000."""
+"""A finished plan, checked and valued from the facts as they are written: equations (4) to (9) of paper 000.
+
+What follows from the facts is worked out anew: nothing here calls what builds plans.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,166 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
-from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
-from mrdsl.families.capacity.packing import Packing
+from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.verify_facts import Rows, offered, paid_in_any_case, vm_cost, vms_of
-from mrdsl.families.capacity.verify_shares import (
-    Shares,
-    about_runs_alone,
-    completion,
-    share_kept,
-    shares_of,
-    shown_limits,
-    verify_promises,
-    verify_shares,
-)
-from mrdsl.spec.blocks import ONE, any_rows, any_stages, shared_rows, stages_of
+from mrdsl.families.capacity.verify_mix import verify_mix
+from mrdsl.families.capacity.verify_packing import verify_wholeness
+from mrdsl.families.capacity.verify_prices import offered, vm_cost, vms_of
+from mrdsl.families.capacity.verify_promises import about_runs_alone, verify_promises
+from mrdsl.families.capacity.verify_shares import Shares, shares_of, verify_shares
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
-
-
-def verify_mix(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
-    """Find what the sums over ways of buying, and the shares of a class together, break."""
-    assert plan.mix is not None
-    facts, bought = spec.facts, vms_of(spec.facts, plan)
-    for way, shown in (("on_demand", plan.on_demand), ("reserved", plan.reserved)):
-        total = sum(count for each, count in bought.items() if each[1] == way)
-        if not abs(total - shown) <= FEASIBILITY * max(1.0, total):
-            yield error("broken-plan", f"{total:g} VMs are bought {way.replace('_', ' ')}, not {shown:g}", spec.span)
-    sunk = paid_in_any_case(facts)
-    if not abs(plan.mix.sunk - sunk) <= FEASIBILITY * max(1.0, sunk):
-        message = f"the plan claims that {plan.mix.sunk:g} are paid in any case, not {sunk:g}"
-        yield error("broken-plan", message, spec.span)
-    if [float(vm.masters) for vm in facts.vms] != np.asarray(plan.mix.masters).tolist():
-        yield error("broken-plan", "the masters of the plan are not those of the spec", spec.span)
-    if not relax and bool((shares.jobs != np.rint(shares.jobs)).any()):
-        yield error("broken-plan", "jobs on a VM type are no whole number", spec.span)
-    yield from _spot(spec, shares)
-    if not relax:
-        yield from _together(spec, shares)
-
-
-def _spot(spec: Spec, shares: Shares) -> Iterator[Diagnostic]:
-    """Check the part of each class's VM time that is on spot VMs."""
-    classes, of_class = spec.facts.classes, shares.rows.of_class
-    most = np.nan_to_num(column(classes, "spot", missing=1.0), nan=1.0)
-    every = np.bincount(of_class, weights=shares.vms, minlength=len(most))
-    spot = np.bincount(of_class, weights=shares.vms * shares.spot, minlength=len(most))
-    for index in np.flatnonzero(~(spot <= most * every + FEASIBILITY * np.maximum(1.0, every))).tolist():
-        node = classes[index]
-        message = f"{spot[index]:g} of {every[index]:g} VMs of class {node.name} are spot, above {most[index]:g}"
-        yield error("broken-plan", message, node.span_of("spot"))
-
-
-def _together(spec: Spec, shares: Shares) -> Iterator[Diagnostic]:
-    """Check that jobs which stay together run on one type."""
-    classes, rows = spec.facts.classes, shares.rows
-    if not any_rows(classes, "types"):
-        return
-    types: dict[int, set[int]] = {}
-    for index, vm in zip(rows.of_class.tolist(), rows.of_vm.tolist(), strict=True):
-        types.setdefault(index, set()).add(vm)
-    for index, said in enumerate(shared_rows(classes, "types")):
-        if said == (ONE,) and len(types.get(index, ())) > 1:
-            node = classes[index]
-            message = f"jobs of class {node.name} run on {len(types[index])} types, not on one"
-            yield error("broken-plan", message, node.span_of("types"))
-
-
-def verify_wholeness(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
-    """Check that what has to be whole is whole, and that the machines hold it."""
-    said = spec.facts.whole
-    fitting = (NO,) if relax else (SLOTS, NO) if said is None else (said,)
-    if plan.wholeness not in fitting:
-        yield _broken(spec, f"whole is `{plan.wholeness}` in the plan, not `{fitting[0]}`")
-    if plan.wholeness == NO and plan.packing is None:
-        return
-    if plan.wholeness != NO:
-        yield from _whole_per_job(spec, shares)
-    if plan.packing is None:
-        yield _broken(spec, "its slots are whole, and it does not say which VM holds which")
-        return
-    if not _is_of(spec, plan, plan.packing):
-        yield _broken(spec, "its packing is of patterns, classes or VM types that there are not")
-        return
-    yield from _held(spec, shares, plan.packing)
-    yield from _machines(spec, plan, plan.packing)
-
-
-def _is_of(spec: Spec, plan: CapacityPlan, packing: Packing) -> bool:
-    """Return True if all that the packing numbers is there: it may come from a file."""
-    patterns, entries = len(packing.count), len(packing.slots)
-    lengths = (packing.of_vm, patterns), (packing.spot, patterns), (packing.of_pattern, entries)
-    if any(len(each) != length for each, length in (*lengths, (packing.of_class, entries), (packing.reduces, entries))):
-        return False
-    limits = (packing.of_vm, len(spec.facts.vms)), (packing.of_pattern, patterns), (packing.of_class, len(plan.names))
-    return all(not len(each) or 0 <= int(each.min()) <= int(each.max()) < limit for each, limit in limits)
-
-
-def _whole_per_job(spec: Spec, shares: Shares) -> Iterator[Diagnostic]:
-    """Check that the jobs of a share have whole slots of each kind; not all of them need have as many."""
-    for kind, slots in zip(("map", "reduce"), shares.slots, strict=True):
-        for place in np.flatnonzero(~(np.abs(slots - np.rint(slots)) <= ROUNDING * np.maximum(1.0, slots))).tolist():
-            name = spec.facts.classes[int(shares.rows.of_class[place])].name
-            yield _broken(spec, f"jobs of class {name} have {slots[place]:g} {kind} slots, which is not a whole number")
-
-
-def _held(spec: Spec, shares: Shares, packing: Packing) -> Iterator[Diagnostic]:
-    """Check that all slots of every class lie on VMs of the type where they run, firm or spot."""
-    rows, count = shares.rows, len(spec.facts.classes)
-    wanted = [(rows.of_vm, shares.spot, kind, rows.of_class, slots) for kind, slots in enumerate(shares.slots)]
-    at = packing.of_pattern
-    held = packing.of_vm[at], packing.spot[at], packing.reduces, packing.of_class, packing.count[at] * packing.slots
-    keys, slots = [], []
-    for sign, (vm, spot, kind, classes, number) in [(1.0, each) for each in wanted] + [(-1.0, held)]:
-        keys.append(((vm * 2 + np.asarray(spot, dtype=np.int64)) * 2 + kind) * count + classes)
-        slots.append(sign * number)
-    places, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-    lacking = np.bincount(inverse, weights=np.concatenate(slots))
-    size = max(1.0, float(np.abs(np.concatenate(slots)).max(initial=0.0)))
-    for place in np.flatnonzero(~(np.abs(lacking) <= ROUNDING * size)).tolist():
-        lane, index = divmod(int(places[place]), count)
-        what_kind = f"{('map', 'reduce')[lane % 2]} slots of class {spec.facts.classes[index].name}"
-        vms = f"{'spot' if lane // 2 % 2 else 'firm'} VMs of {spec.facts.vms[lane // 4].name}"
-        what = "lie on none" if lacking[place] > 0.0 else "are too many"
-        yield _broken(spec, f"{abs(lacking[place]):g} {what_kind} on {vms} {what}")
-
-
-def _machines(spec: Spec, plan: CapacityPlan, packing: Packing) -> Iterator[Diagnostic]:
-    """Check that no VM holds more than its resources, nor two classes where none is shared, and that it is rented."""
-    facts: CapacityFacts = spec.facts
-    at, patterns = packing.of_pattern, len(packing.count)
-    each = Rows(facts, packing.of_class, packing.of_vm[at])
-    taken = np.where(packing.reduces, each.parts[1], each.parts[0]) * packing.slots
-    parts = np.array([np.bincount(at, weights=resource, minlength=patterns) for resource in taken]).max(axis=0)
-    for pattern in np.flatnonzero(~(parts <= 1.0 + ROUNDING)).tolist():
-        yield _broken(spec, f"slots that take {parts[pattern]:.10g} VMs lie on one")
-    hosted = np.where(packing.reduces, each.per_vm[1], each.per_vm[0])
-    if bool((packing.slots < 1).any() or (packing.count < 1).any()):
-        yield _broken(spec, "a number of slots, or of VMs that hold them, is none")
-    if bool((hosted < 1.0).any()):
-        yield _broken(spec, "slots lie on a VM that cannot host them")
-    if plan.wholeness == MACHINES:
-        pairs = np.unique(np.stack([at, packing.of_class]), axis=1)
-        for pattern in np.flatnonzero(np.bincount(pairs[0], minlength=patterns) > 1).tolist():
-            both = [plan.names[index] for index in pairs[1][pairs[0] == pattern][:2].tolist()]
-            yield _broken(spec, f"classes {both[0]} and {both[1]} share a VM")
-    bought = vms_of(facts, plan)
-    used = np.bincount(packing.of_vm * 2 + packing.spot, weights=packing.count, minlength=2 * len(facts.vms))
-    for place in np.flatnonzero(used).tolist():
-        vm, spot = facts.vms[place // 2], bool(place % 2)
-        rented = sum(count for way, count in bought.items() if way[0] == vm.name and (way[1] == "spot") == spot)
-        rented -= 0 if spot else vm.masters
-        if used[place] > rented + ROUNDING:
-            what = f"{'spot' if spot else 'firm'} VMs of {vm.name}"
-            yield _broken(spec, f"slots lie on {used[place]:g} {what}, of which {rented:g} are there")
-
-
-def _broken(spec: Spec, message: str) -> Diagnostic:
-    return error("broken-plan", message, spec.facts.span_of("whole") or spec.facts.vms[0].span)
-
+from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 
@@ -308,9 +162,9 @@ def _sums(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic
 
 def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
     """Check that what is bought holds what is taken, and that there is as much of it."""
-    facts, bought, offers = spec.facts, vms_of(spec.facts, plan), offered(spec.facts)
+    facts, bought = spec.facts, vms_of(spec.facts, plan)
     spans = {vm.name: vm.span for vm in facts.vms}
-    for way, offer in offers.items():
+    for way, offer in offered(facts).items():
         count, label = bought.get(way, 0.0), " ".join(filter(None, way[1:]))
         if not count >= -FEASIBILITY:
             yield error("broken-plan", "a number of VMs is negative", spans[way[0]])
@@ -320,22 +174,19 @@ def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterato
         if not relax and count != round(count):
             yield error("broken-plan", f"{count:g} VMs of {way[0]} are no whole number", spans[way[0]])
     for way, count in bought.items():
-        if count > FEASIBILITY and way not in offers:
+        if count > FEASIBILITY and way not in offered(facts):
             yield error("broken-plan", f"{count:g} VMs of {way[0]} are {way[1]}, of which there are none", spec.span)
     lane = shares.rows.of_vm * 2 + shares.spot
     taken = np.array([np.bincount(lane, weights=each, minlength=2 * len(facts.vms)) for each in shares.taken])
-    there: defaultdict[tuple[str, bool], float] = defaultdict(float)
-    for way, count in bought.items():
-        there[way[0], way[1] == "spot"] += count
     for number, vm in enumerate(facts.vms):
         for spot in (False, True):
             needed = float(taken[:, 2 * number + spot].max()) + (0 if spot else vm.masters)
-            rented = there[vm.name, spot]
+            rented = sum(count for way, count in bought.items() if way[0] == vm.name and (way[1] == "spot") == spot)
             if needed > rented + FEASIBILITY * max(1.0, needed) or (needed > 0.0 and rented <= 0.0):
                 kind = "spot" if spot else "firm"
                 message = f"the classes' slots take {needed:g} {kind} VMs of {vm.name}, {rented:g} are rented"
                 yield error("broken-plan", message, vm.span)
-        rented = there[vm.name, False] + there[vm.name, True]
+        rented = sum(count for way, count in bought.items() if way[0] == vm.name)
         if vm.available is not None and rented > vm.available + FEASIBILITY:
             message = f"{rented:g} VMs of {vm.name} are rented of {vm.available:g}"
             yield error("broken-plan", message, vm.span_of("available"))
@@ -348,37 +199,3 @@ def _each(
     for index in flags.nonzero()[0].tolist():
         node = classes[index]
         yield error("broken-plan", message(node.name, index), node.span_of(item))
-
-
-def quantity(spec: Spec, plan: CapacityPlan, name: str, argument: str) -> float:
-    """Compute the plan's value of a quantity that ``subject to`` may mention.
-
-    ``completion(c)`` is :func:`promised_times`.
-    """
-    if name == "cost":
-        return vm_cost(spec.facts, plan, argument) if argument else measure(spec, plan)
-    if name == "vms":
-        return sum(count for way, count in vms_of(spec.facts, plan).items() if argument in ("", way[0]))
-    if name == "share":
-        bought = vms_of(spec.facts, plan)
-        total = sum(bought.values())
-        return sum(count for way, count in bought.items() if way[1] == argument) / total if total else float("nan")
-    index = list(plan.names).index(argument)
-    if name == "admitted":
-        return float(plan.admitted[index])
-    if name == "kept":
-        return share_kept(spec, plan, shares_of(spec.facts, plan), argument)
-    if name == "completion":
-        return float(promised_times(spec, plan)[index])
-    raise KeyError(name)
-
-
-def promised_times(spec: Spec, plan: CapacityPlan) -> NDArray[np.float64]:
-    """Compute completion times of classes by their guaranteed estimate [s], of the slowest share; NaN without jobs.
-
-    A class with `guarantee = p95` takes at most the limit within which the plan's runs kept that.
-    """
-    times = completion(spec.facts, shares_of(spec.facts, plan))
-    for index, limit in shown_limits(spec, plan):
-        times[index] = np.minimum(times[index], limit)
-    return times

@@ -1,8 +1,6 @@
 """What a capacity plan means (paper 000, Theorem 4.3): why so many jobs of each class, what reservations are worth.
 
 Corrections to the paper: Theorem 4.3 assumes ``rho < delta``, and in a) and f) a positive number of reserved VMs.
-
-What it costs that slots, or machines, are whole: the spec solved with each.
 """
 
 from __future__ import annotations
@@ -11,67 +9,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mrdsl.contracts.pipeline import Draft, Step, run_steps
-from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.result import Limits, Result, Table
 from mrdsl.core.units import HOUR, show
-from mrdsl.families.capacity.constraints import class_bounds_of, is_about_runs
-from mrdsl.families.capacity.facts import MACHINES, NO, SLOTS, CapacityFacts
-from mrdsl.families.capacity.forms import as_planned, shared
+from mrdsl.families.capacity.class_bounds import class_bounds_of
+from mrdsl.families.capacity.facts import MACHINES, CapacityFacts
+from mrdsl.families.capacity.idle_vms import taken_of_one
 from mrdsl.families.capacity.instance import Instance, instance_of, prices_of
+from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.methods.calibration import at_plan
-from mrdsl.families.capacity.methods.direct import direct, fill, packed, prepare, read, whole_jobs
-from mrdsl.families.capacity.packed_plans import with_packing
 from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
-from mrdsl.families.capacity.plan_warnings import taken_of_one
-from mrdsl.families.capacity.why_types import why_mix
+from mrdsl.families.capacity.promises import is_about_runs
+from mrdsl.families.capacity.wholeness import as_planned, shared
+from mrdsl.families.capacity.why_mix import why_mix
+from mrdsl.families.capacity.why_whole import costs_of_wholeness
 from mrdsl.spec.spec import Spec
-
-MOST_CLASSES = 200
-"""Of more classes on all types together the costs are not worked out: a solver looks at each."""
-LIMITS = Limits(gap=1e-4, nodes=5_000)
-
-
-def costs_of_wholeness(spec: Spec, plan: CapacityPlan) -> Table | None:
-    """The costs of plans in fractions, of whole slots, and of machines of each class's own; None where they are many.
-
-    The plan's own cost is its own. Those of others are of ``direct``, within its bound, and of a solver to 1e-4 for
-    machines and for comparisons that ``direct`` does not know; nothing stands where none was found.
-    """
-    if not plan.whole or len(spec.facts.classes) * len(spec.facts.vms) > MOST_CLASSES:
-        return None
-    rows: list[tuple[str, int | None, int | None, float | None]] = []
-    for wholeness in (NO, SLOTS, MACHINES):
-        mine = wholeness == plan.wholeness
-        found = plan if mine else _plan(replace(spec, facts=replace(spec.facts, whole=wholeness)))
-        named = f"{wholeness} (this plan)" if mine else wholeness
-        if found is None:
-            rows.append((named, None, None, None))
-            continue
-        rows.append((named, round(found.rented), int(found.admitted.sum()), found.total))
-    return Table("What is whole, and what it costs", ("whole", "VMs", "jobs", f"cost [{spec.currency}]"), rows)
-
-
-def _plan(spec: Spec) -> CapacityPlan | None:
-    found = None if spec.facts.whole == MACHINES else direct(spec, False)
-    if found is None:
-        found = _solved(spec)
-    return found.plan if isinstance(found.plan, CapacityPlan) else None
-
-
-def _solved(spec: Spec) -> Result:
-    """By the embedded solver."""
-    from mrdsl.families.capacity.models.linear import build, decode
-    from mrdsl.solving.checked_answer import solve_model
-
-    def solve(model: object, limits: Limits | None = None) -> object:
-        return solve_model(model, "highs", limits or LIMITS)
-
-    model = build(spec, False)
-    add_comparisons(spec, model)
-    answer = solve_model(model, "highs", LIMITS)
-    plan = None if answer.value is None else decode(spec, model, False)
-    result = Result(answer.termination, answer.solution, plan, answer.value, answer.bound)
-    return result if plan is None else with_packing(spec, result, LIMITS, solve)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -80,14 +31,14 @@ class Worth:
 
     ``gamma`` VMs host one job; ``per_vm`` is its penalty per VM. A penalty above ``in_full_above`` keeps every job
     whatever else the spec holds; below ``least_below`` none beyond the least; ``break_even`` is the penalty that pays
-    for one job's VMs at the price that a VM has at the margin of this plan. None if no slots keep the class's promise.
+    for one job's VMs at the price that a VM has at the margin of this plan.
     """
 
-    gamma: float | None
-    per_vm: float | None
-    least_below: float | None
-    break_even: float | None
-    in_full_above: float | None
+    gamma: float
+    per_vm: float
+    least_below: float
+    break_even: float
+    in_full_above: float
     reason: str
 
 
@@ -138,13 +89,9 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
         plan.admitted.tolist(),
         instance.low.tolist(),
         instance.expected.tolist(),
-        instance.never.tolist(),
         strict=True,
     )
-    for gamma, penalty, admitted, low, expected, never in rows:
-        if never:
-            yield Worth(None, None, None, None, None, "no slots keep its promise, so that all of its jobs are rejected")
-            continue
+    for gamma, penalty, admitted, low, expected in rows:
         yield Worth(
             gamma,
             penalty / gamma,
@@ -158,7 +105,7 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
 def marginal_price(spec: Spec) -> float:
     """The dual price of one VM in the relaxed P2, per period: between the reserved and the on-demand price."""
     single = replace(spec, constraints=_single(spec))
-    draft = fill(read(single, Draft(single, relax=True)))
+    draft = direct.fill(direct.read(single, Draft(single, relax=True)))
     return float(draft.state.price)
 
 
@@ -175,10 +122,10 @@ def worth_of_one_more(spec: Spec) -> float | None:
 
 def _best(spec: Spec) -> Result:
     steps: list[tuple[Step, dict[str, object]]] = [
-        (prepare, {}),
-        (fill, {}),
-        (whole_jobs, {}),
-        (packed, {}),
+        (direct.prepare, {}),
+        (direct.fill, {}),
+        (direct.whole_jobs, {}),
+        (direct.packed, {}),
     ]
     return run_steps(steps, Draft(replace(spec, constraints=_single(spec)), limits=Limits(gap=0.0)))
 
@@ -262,7 +209,7 @@ def _reservations(spec: Spec, plan: CapacityPlan) -> Iterator[str]:
     if spec.facts.vms[0].reserved is None:
         yield f"No VMs are reserved: all {plan.on_demand:g} are rented on demand."
         return
-    idle = max(0.0, plan.rented - taken_of_one(plan)) if prices.reserved == 0.0 else 0.0
+    idle = max(0.0, plan.on_demand + plan.reserved - taken_of_one(plan)) if prices.reserved == 0.0 else 0.0
     reserved = max(0.0, plan.reserved - idle)
     used = f"{reserved:g} of {prices.available} reserved VMs are used"
     if prices.reserved >= prices.on_demand:

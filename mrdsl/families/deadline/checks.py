@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mrdsl.core.diagnostics import Diagnostic, error, impossible
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.facts import DeadlineFacts
 from mrdsl.families.deadline.workload import Tasks, read_tasks, tasks_of
 from mrdsl.spec.spec import Spec

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mrdsl.exchange.registry import WORKFLOWS, names
 from mrdsl.spec.schema import Node, Source, blocks, quantity, references
-from mrdsl.spec.simulated import Spread, spread_block
+from mrdsl.spec.spread import Spread, spread_block
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mrdsl.core.lazy import kept
+from mrdsl.core.kept_values import kept
 from mrdsl.families.deadline.levels import Floats, Ints, Levels
 from mrdsl.families.deadline.workload import Tasks
 

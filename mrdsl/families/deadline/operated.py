@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import SET, Operated, Setting
+from mrdsl.contracts.operated import SET, Operated, Setting
 from mrdsl.families.deadline.plan import DeadlinePlan
 from mrdsl.spec.spec import Spec
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mrdsl.core.result import Outcome, Plan, Table, plain
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.network import Network, network_of
 from mrdsl.families.deadline.workload import Tasks, tasks_of

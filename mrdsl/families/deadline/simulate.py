@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.core.diagnostics import Diagnostic
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.network import network_of
 from mrdsl.families.deadline.plan import DeadlinePlan

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.diagnostics import Span
-from mrdsl.core.lazy import kept
+from mrdsl.core.kept_values import kept
+from mrdsl.core.source import Span
 from mrdsl.exchange.registry import WORKFLOWS, named
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts
 from mrdsl.families.deadline.plan import DeadlinePlan

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import repeat
 
-from mrdsl.core.diagnostics import Diagnostic, Related, Span, error
-from mrdsl.core.lazy import kept
+from mrdsl.core.diagnostics import Diagnostic, Related, error
+from mrdsl.core.kept_values import kept
+from mrdsl.core.source import Span
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.families.deadline.facts import Dag, DeadlineFacts, Task
 from mrdsl.families.deadline.workflows import imported

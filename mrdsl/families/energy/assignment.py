@@ -14,7 +14,7 @@ import numpy as np
 
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
 from mrdsl.families.energy.plan import EnergyParts, EnergyPlan, JobUse, Phases, SlotUse, VmUse, total_energy
-from mrdsl.formulas.workloads import placement_time, shuffle_time
+from mrdsl.formulas.transfer import placement_time, shuffle_time
 from mrdsl.spec.spec import Spec
 
 

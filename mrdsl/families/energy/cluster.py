@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.families.energy.facts import EnergyFacts, Job
-from mrdsl.formulas.workloads import reduce_share
+from mrdsl.formulas.transfer import reduce_share
 from mrdsl.spec.columns import column, names_of
 
 Floats = NDArray[np.float64]

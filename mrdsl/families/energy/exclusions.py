@@ -9,7 +9,8 @@ from typing import Any
 
 from mrdsl.core.diagnostics import Diagnostic, Related, impossible
 from mrdsl.core.result import Limits, SolutionStatus
-from mrdsl.core.rounding import FEASIBILITY, PROVEN, ceiling
+from mrdsl.core.tolerances import FEASIBILITY, PROVEN
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.energy.facts import Job
 from mrdsl.families.energy.models import counted
 from mrdsl.families.energy.plan import EnergyPlan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mrdsl.spec.blocks import MapReduceSlots, OnDemand
 from mrdsl.spec.schema import Node, block, blocks, quantity
-from mrdsl.spec.simulated import Spread, spread_block
+from mrdsl.spec.spread import Spread, spread_block
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)

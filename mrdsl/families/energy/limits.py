@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import floor
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
 
 

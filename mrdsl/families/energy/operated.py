@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mrdsl.contracts.family import GIVE, RENT, Operated, Setting
+from mrdsl.contracts.operated import GIVE, RENT, Operated, Setting
 from mrdsl.families.energy.plan import EnergyPlan
 from mrdsl.spec.spec import Spec
 

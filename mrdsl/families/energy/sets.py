@@ -13,7 +13,8 @@ from math import inf
 
 import numpy as np
 
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING, floor
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.assignment import Share, phases_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
 

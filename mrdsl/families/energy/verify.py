@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import isclose
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.families.energy.facts import EnergyFacts, Job, TaskProfile
 from mrdsl.families.energy.plan import EnergyPlan, JobUse
 from mrdsl.spec.spec import Spec

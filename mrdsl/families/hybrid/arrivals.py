@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.rounding import floor
+from mrdsl.core.whole_numbers import floor
 from mrdsl.exchange.cells import CellReader, RawTable, read_raw, unreadable
 from mrdsl.exchange.mistakes import Mistakes
 from mrdsl.families.hybrid.facts import Bursts, HybridFacts, Queue

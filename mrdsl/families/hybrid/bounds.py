@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, inf
 
-from mrdsl.core.rounding import begun
+from mrdsl.core.whole_numbers import begun
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 
 

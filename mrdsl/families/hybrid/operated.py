@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mrdsl.contracts.family import RUN, Operated, Setting, settings_of
+from mrdsl.contracts.operated import RUN, Operated, Setting, settings_of
 from mrdsl.families.hybrid.facts import Control
 from mrdsl.spec.spec import Spec
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from mrdsl.core.diagnostics import Diagnostic, error, warning
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.hybrid.facts import Control, HybridFacts, Queue
 from mrdsl.families.hybrid.plan import HybridPlan, QueueRun
 from mrdsl.spec.spec import Spec

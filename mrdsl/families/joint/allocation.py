@@ -10,7 +10,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from mrdsl.core.rounding import ceiling, floor
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.workload import Floats, Workload
 
 SORTED_UP_TO = 20_000

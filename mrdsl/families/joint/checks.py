@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from mrdsl.contracts.wholeness import needs_fractions
 from mrdsl.core.diagnostics import Diagnostic, Related, error, has_errors, impossible, note, warning
-from mrdsl.core.rounding import ROUNDING, ceiling
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import show
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.joint.facts import NO, SLOTS
 from mrdsl.families.joint.whole_slots import as_planned
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
@@ -278,7 +279,8 @@ def _unreachable(facts: JointFacts) -> list[Diagnostic]:
 
 
 def _deadlines(facts: JointFacts) -> Iterator[Diagnostic]:
-    from mrdsl.formulas.estimates import earliest, estimates_of, guaranteed, kept, slot_limits
+    from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits
+    from mrdsl.formulas.sizing import earliest, kept
 
     work, limits = guaranteed(facts.classes, estimates_of(facts.classes)), slot_limits(facts.classes)
     least = earliest(work, limits.map_most, limits.reduce_most)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.formulas.workloads import typical_demand
+from mrdsl.formulas.typical_days import typical_demand
 from mrdsl.simulation.sampling import stream
 from mrdsl.spec.columns import column
 

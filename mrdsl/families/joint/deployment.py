@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.core.rounding import ceiling
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.exchange.entries import Target
 from mrdsl.exchange.registry import KUBERNETES, SLS, SPARK, YARN
 from mrdsl.exchange.targets.deployment import FIRM, Deployment, Group, MachineType, Share, Tasks, Workload
 from mrdsl.families.joint.facts import JobClass, JointFacts
 from mrdsl.families.joint.plan import JointPlan
-from mrdsl.spec.blocks import partitions_of
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import partitions_of
 
 VM = "vm"
 """What the cluster's machines are called, which are of one kind without a name."""

@@ -6,18 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mrdsl.core.units import HOUR
-from mrdsl.spec.blocks import (
-    GUARANTEES,
-    Coefficients,
-    MapPhase,
-    ReducePhase,
-    ShufflePhase,
-    Simulation,
-    Slots,
-    Stage,
-    simulation_block,
-    stage_blocks,
-)
+from mrdsl.spec.blocks import GUARANTEES, Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.schema import Node, Range, Source, block, blocks, choice, path, quantity, value_range
 from mrdsl.spec.simulated import (
     Recorded,
@@ -29,6 +18,8 @@ from mrdsl.spec.simulated import (
     submissions_item,
     think_item,
 )
+from mrdsl.spec.simulated_plan import Simulation, simulation_block
+from mrdsl.spec.stages import Stage, stage_blocks
 
 DAYS = ("flat", "bimodal")
 SLOTS, NO = "slots", "no"

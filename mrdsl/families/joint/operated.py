@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.contracts.family import ADMIT, GIVE, RUN, SET, Operated, Setting
+from mrdsl.contracts.operated import ADMIT, GIVE, RUN, SET, Operated, Setting
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.spec.spec import Spec
 

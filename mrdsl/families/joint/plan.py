@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.lazy import place_of
+from mrdsl.core.by_name import place_of
 from mrdsl.core.result import MONEY, Outcome, Plan, Table, lacking, plain
 from mrdsl.families.joint.facts import NO, SLOTS
 from mrdsl.formulas.estimates import upper_is_bound
 from mrdsl.formulas.mapreduce import Floats
 from mrdsl.formulas.packing import of_one_class
 from mrdsl.simulation.observed import Observed, Simulated, outcomes_of, table_of
-from mrdsl.spec.blocks import Stage
+from mrdsl.spec.stages import Stage
 
 if TYPE_CHECKING:
     from mrdsl.core.charts import Graph

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mrdsl.contracts.plan_expressions import Aim
+from mrdsl.contracts.own_goals import Aim
 from mrdsl.spec.expression import Constant, PlanQuantity, quantities_in
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mrdsl.core.diagnostics import Diagnostic, MrdslError
-from mrdsl.core.rounding import ceiling
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.joint.facts import JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.simulation.described import asked
@@ -22,7 +22,7 @@ from mrdsl.simulation.planned import (
 )
 from mrdsl.simulation.settings import Settings
 from mrdsl.solving.running import seen_of
-from mrdsl.spec.blocks import Simulation
+from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Spec
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.core.rounding import ROUNDING, SAME_SUM
+from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.families.joint.allocation import least_vms, marginal_worth
 from mrdsl.families.joint.staircase import choices
 from mrdsl.families.joint.workload import Floats, Workload

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import SAME_SUM, ceiling, floor
+from mrdsl.core.tolerances import SAME_SUM
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.workload import Floats, Workload
 
 Ints = NDArray[np.int64]

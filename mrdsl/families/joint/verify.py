@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.rounding import FEASIBILITY, ceiling
+from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.joint.facts import NO, SLOTS, JointFacts
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.verify_facts import Facts

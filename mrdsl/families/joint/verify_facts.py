@@ -8,14 +8,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.checking.work import Work, described, estimates, fewest_vms, promised, tasks_at_once
-from mrdsl.core.rounding import FEASIBILITY, ceiling
+from mrdsl.checking.fewest import fewest_vms
+from mrdsl.checking.work import Work, described, estimates, promised, tasks_at_once
+from mrdsl.core.tolerances import FEASIBILITY
+from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.joint.facts import JointFacts
-from mrdsl.formulas.workloads import typical_demand
+from mrdsl.formulas.typical_days import typical_demand
 from mrdsl.simulation.sampling import stream
-from mrdsl.spec.blocks import any_stages, stages_of
 from mrdsl.spec.columns import column, words
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import any_stages, stages_of
 
 Floats = NDArray[np.float64]
 
@@ -134,7 +136,7 @@ class Facts:
 
     def response_limit(self, name: str, limit: float) -> float:
         """Read the tightest limit on a service's response: ``response(s) <= t``, or ``limit`` [s]."""
-        from mrdsl.spec.spec import tightest
+        from mrdsl.spec.comparisons import tightest
 
         found = tightest(self.spec).get(("response", name))
         return limit if found is None else min(limit, found.value)

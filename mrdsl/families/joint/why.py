@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from mrdsl.core.result import Result, Table
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING, ceiling, floor
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.core.units import HOUR
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.plan import JointPlan
 from mrdsl.families.joint.sizes import Sweep, sweep
 from mrdsl.families.joint.staircase import choices, wanted

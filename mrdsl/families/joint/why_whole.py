@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mrdsl.core.result import Limits, Table
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.joint.facts import NO, SLOTS
 from mrdsl.families.joint.methods.greedy import greedy_draft, is_quick
 from mrdsl.families.joint.plan import JointPlan

@@ -14,25 +14,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ROUNDING, ceiling, floor
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.facts import SLOTS
 from mrdsl.families.joint.quantities import response_limits
 from mrdsl.families.joint.whole_slots import wholeness_of
-from mrdsl.formulas import workloads
-from mrdsl.formulas.estimates import (
-    SlotLimits,
-    estimates_of,
-    guaranteed,
-    slot_limits,
-    slots_per_job,
-    slots_per_vm,
-    stage_counts,
-)
+from mrdsl.formulas import service
+from mrdsl.formulas.estimates import estimates_of, guaranteed, slot_limits, slots_per_vm, stage_counts
 from mrdsl.formulas.mapreduce import Coefficients
+from mrdsl.formulas.sizing import SlotLimits, slots_per_job
 from mrdsl.formulas.whole_slots import whole_slots
-from mrdsl.spec.blocks import Stage, dags_of
 from mrdsl.spec.columns import column, names_of
+from mrdsl.spec.stages import Stage, dags_of
 
 if TYPE_CHECKING:
     from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts, Service
@@ -91,11 +85,11 @@ class Queues:
     @cached_property
     def rate_per_vm(self) -> Floats:
         """The rate that one VM may take within the response bound: ``mu - 1 / G = -F / G``, (49)."""
-        return workloads.rate_per_vm(self.service_rate, self.delay, self.response)
+        return service.rate_per_vm(self.service_rate, self.delay, self.response)
 
     def mean_response(self, rate: Floats, vms: Floats) -> Floats:
         """(2): the mean response at ``rate`` on ``vms`` VMs [s]; NaN where there is no VM."""
-        return workloads.mean_response(self.service_rate, rate, vms, self.delay)
+        return service.mean_response(self.service_rate, rate, vms, self.delay)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import LAST_DIGITS
+from mrdsl.core.tolerances import LAST_DIGITS
 from mrdsl.families.makespan.batch import Batch, Floats
 from mrdsl.families.makespan.energy import energetic_bound
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mrdsl.contracts.family import GIVE, PLACE, SET, Operated, Setting
+from mrdsl.contracts.operated import GIVE, PLACE, SET, Operated, Setting
 from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.spec.spec import Spec
 

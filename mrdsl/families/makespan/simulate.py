@@ -16,7 +16,8 @@ from mrdsl.families.makespan.schedule import PoolOrder, simulate
 from mrdsl.simulation.drawn import Factors, drawing
 from mrdsl.simulation.promises import Words, told_of
 from mrdsl.simulation.settings import Settings
-from mrdsl.spec.spec import Spec, tightest
+from mrdsl.spec.comparisons import tightest
+from mrdsl.spec.spec import Spec
 
 ENDS = Words("it ends after", "of the runs end in time", "run")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.families.makespan.facts import MakespanFacts
 from mrdsl.families.makespan.plan import MakespanPlan, TaskWave
 from mrdsl.families.makespan.verify_tasks import Stated, stated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mrdsl.core.result import Result, Table
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.lower_bounds import LowerBounds, lower_bounds
 from mrdsl.families.makespan.plan import MakespanPlan

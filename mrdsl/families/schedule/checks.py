@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, Span, error, has_errors, impossible, warning
-from mrdsl.core.rounding import floor
+from mrdsl.core.diagnostics import Diagnostic, error, has_errors, impossible, warning
+from mrdsl.core.source import Span
+from mrdsl.core.whole_numbers import floor
 from mrdsl.exchange.mistakes import EmptyFileError, FormatError
 from mrdsl.exchange.registry import BYTE_TRACES, named
 from mrdsl.families.schedule.facts import Arrivals, ScheduleFacts, Vm

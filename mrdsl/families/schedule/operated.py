@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.contracts.family import Operated, settings_of
+from mrdsl.contracts.operated import Operated, settings_of
 from mrdsl.families.schedule.plan import SchedulePlan
 from mrdsl.spec.spec import Spec
 

@@ -18,8 +18,9 @@ from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.charts import LineChart, Series
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import MONEY, Limits, Plan, Result, SolutionStatus, Table, Termination
+from mrdsl.core.stopping import ending
 from mrdsl.core.units import HOUR
-from mrdsl.core.watching import counted, ending
+from mrdsl.core.watching import counted
 from mrdsl.core.writer import Together, make_folder
 from mrdsl.families.schedule.methods.policy import decisions, run_policy, simulation
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours, plan_of

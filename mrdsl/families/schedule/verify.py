@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mrdsl.core.diagnostics import Diagnostic, error
-from mrdsl.core.rounding import FEASIBILITY
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.units import HOUR
 from mrdsl.families.schedule.facts import ScheduleFacts, Vm
 from mrdsl.families.schedule.plan import SchedulePlan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import ceil
 
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.exchange.registry import JOBS, SPOT_PRICES, named
 from mrdsl.exchange.spot_history import price_steps
 from mrdsl.exchange.swim import SwimJob

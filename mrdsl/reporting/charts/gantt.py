@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 
 from mrdsl.core.charts import Bar, GanttChart
-from mrdsl.core.diagnostics import printable
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.printable import printable
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.reporting.charts.parts import ROW, WIDTH, chart_of, chosen, coloured, time_unit, told, zoom
 
 DENSE = 60

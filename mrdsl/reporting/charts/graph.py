@@ -9,7 +9,7 @@ import altair as alt
 import networkx as nx
 
 from mrdsl.core.charts import Graph, GraphNode
-from mrdsl.core.diagnostics import printable
+from mrdsl.core.printable import printable
 from mrdsl.reporting.charts.parts import LETTER, chart_of, chosen, coloured, zoom
 from mrdsl.reporting.charts.theme import LIMIT
 

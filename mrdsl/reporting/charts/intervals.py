@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from mrdsl.core.charts import IntervalChart
-from mrdsl.core.diagnostics import printable
+from mrdsl.core.printable import printable
 from mrdsl.reporting.charts.parts import ROW, WIDTH, chart_of, chosen, finite, shown, titled, told, zoom
 from mrdsl.reporting.charts.theme import LIMIT, PALETTE
 

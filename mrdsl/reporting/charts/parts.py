@@ -8,8 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from mrdsl.core.diagnostics import printable
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.printable import printable
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import UNITS
 from mrdsl.reporting.charts.theme import PALETTE
 

@@ -114,6 +114,6 @@ def _converter() -> ModuleType:
 
 
 def _line(text: str) -> str:
-    from mrdsl.core.diagnostics import printable
+    from mrdsl.core.printable import printable
 
     return printable(text)

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mrdsl.core.charts import Chart
-from mrdsl.core.diagnostics import printable
+from mrdsl.core.printable import printable
 from mrdsl.core.result import Table
 from mrdsl.core.version import __version__
 from mrdsl.reporting.charts.rendering import bundle, require, specification, svg

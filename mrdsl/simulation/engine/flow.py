@@ -11,7 +11,7 @@ from heapq import heappush
 from math import inf
 from typing import Any, NamedTuple
 
-from mrdsl.core.rounding import SAME_SUM
+from mrdsl.core.tolerances import SAME_SUM
 from mrdsl.simulation.engine.draws import Draws
 from mrdsl.simulation.engine.state import Job, Pool, Presence, Running, StageRun
 from mrdsl.simulation.engine.world import Attempt, JobKind, Machines, Sharing, count_vms

@@ -20,8 +20,9 @@ from mrdsl.core.answer import Reply, reply_mistake
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.guarded import scratch_folder
 from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.log import DEBUG, is_wanted, log
 from mrdsl.core.result import Limits, Termination
-from mrdsl.core.watching import DEBUG, GLANCE, is_stoppable, is_stopped, is_wanted, log
+from mrdsl.core.stopping import GLANCE, is_stoppable, is_stopped
 from mrdsl.exchange.mistakes import FormatError
 from mrdsl.exchange.models.lp import relations, write_lp
 from mrdsl.exchange.models.mps import write_mps

@@ -9,29 +9,23 @@ from pathlib import Path as File
 from typing import Any, TypeVar
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import (
-    Diagnostic,
-    MrdslError,
-    Span,
-    did_you_mean,
-    error,
-    in_order,
-    is_printable,
-    nearest,
-    printable,
-    shortened,
-)
-from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, in_order
+from mrdsl.core.printable import is_printable, printable, shortened
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Limits
+from mrdsl.core.source import Span
+from mrdsl.core.suggestions import did_you_mean, nearest
 from mrdsl.core.toml_text import Path, TomlError, TomlText, read_toml
 from mrdsl.exchange.text import decode
-from mrdsl.spec.declared import LIMITS, SEED, python_number_mistake
+from mrdsl.spec.declared import python_number_mistake
+from mrdsl.spec.options import LIMITS, SEED
 from mrdsl.spec.schema import Item
 from mrdsl.spec.spec import METHOD_NAME, METHOD_NAME_RULE
-from mrdsl.sweeping.cells import Axis, axis_of, seeds_of
-from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Method, Pivot, Profile, Study, names_of
-from mrdsl.sweeping.study.planned import asked_mistakes
-from mrdsl.sweeping.study.tables import GOAL
+from mrdsl.sweeping.axes import Axis, axis_of, seeds_of
+from mrdsl.sweeping.study.asked import asked_mistakes
+from mrdsl.sweeping.study.declaration import BEST, BOUND, STATISTICS, Design, Method, Pivot, Profile, Study
+from mrdsl.sweeping.study.names import names_of
+from mrdsl.sweeping.study.rows import GOAL
 
 T = TypeVar("T")
 Read = Callable[[Path, Any], Any]
@@ -54,7 +48,7 @@ def study_of(text: str, name: str) -> Study:
     try:
         toml = read_toml(text, name)
     except TomlError as mistake:
-        hint = "strings stand in quotes, runs under `[[runs]]`: docs/reference/study-file.md has a whole file"
+        hint = "strings stand in quotes, runs under `[[runs]]`: docs/studies.md has a whole file"
         raise MrdslError([error("bad-study-file", f"this is no TOML: {mistake}", mistake.span, hint)]) from None
     return _Reader(toml).study()
 
@@ -290,7 +284,7 @@ class _Reader:
         def read(path: Path, value: Any) -> float | None:
             number = value
             if isinstance(value, str):
-                from mrdsl.language.items import item_from_text
+                from mrdsl.language.quantities import item_from_text
 
                 try:
                     number = item_from_text(name, item, value, "")

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from mrdsl.core.diagnostics import MrdslError
-from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.core.result import Limits, Result, Termination
 from mrdsl.core.version import __version__
 from mrdsl.core.watching import watched
-from mrdsl.spec.declared import LIMIT_OF_OPTION
+from mrdsl.spec.options import LIMIT_OF_OPTION
 from mrdsl.spec.spec import Spec
-from mrdsl.sweeping.cells import FINDINGS, findings, first_message, nothing
+from mrdsl.sweeping.findings import FINDINGS, findings, first_message, nothing
 from mrdsl.sweeping.study.declaration import Method
 
 try:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from mrdsl.core.diagnostics import MrdslError, did_you_mean, error
+from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.resources import resource
+from mrdsl.core.suggestions import did_you_mean
 from mrdsl.spec.spec import METHOD_NAME
 from mrdsl.sweeping.study.declaration import Study
 from mrdsl.sweeping.study.reader import read_study

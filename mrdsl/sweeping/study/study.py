@@ -1,45 +1,38 @@
-"""Studies: every run once, its row saved at once, then the tables; finished studies are read back."""
+"""A study file run into a folder: every run once, its row kept at once, then the tables of all.
+
+``runs.jsonl`` in the folder is the journal: a run whose row it has is never run again, whatever ended the study. It is
+kept when the study is complete, so that a study that was changed runs what is new of it alone.
+"""
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from mrdsl.core import budgets
 from mrdsl.core.charts import Chart
-from mrdsl.core.csv_text import csv_rows
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, warning
+from mrdsl.core.output_folders import refuse_folder
 from mrdsl.core.output_names import same_output
-from mrdsl.core.reading import UnreadableError, read_bytes
-from mrdsl.core.result import Table, frame_of
+from mrdsl.core.result import Table
+from mrdsl.core.tables import frame_of
 from mrdsl.core.watching import tell, work
-from mrdsl.core.writer import claimed, overwriting, refusals, refuse_folder
-from mrdsl.exchange.text import decode
-from mrdsl.reporting.study_folder import MANIFEST, StudyFolder
+from mrdsl.core.writer import claimed, overwriting, refusals
+from mrdsl.reporting.study_folder import StudyFolder
 from mrdsl.sweeping.journal import append, opened
+from mrdsl.sweeping.study.asked import plan_mistakes
 from mrdsl.sweeping.study.declaration import Profile, Study
-from mrdsl.sweeping.study.planned import Planned, plan_mistakes, planned
+from mrdsl.sweeping.study.planned import Planned, planned
+from mrdsl.sweeping.study.profiles import profiled
 from mrdsl.sweeping.study.reader import read_study
+from mrdsl.sweeping.study.rows import INSTANCE, Rows, columns
 from mrdsl.sweeping.study.runs import StudyRun
-from mrdsl.sweeping.study.tables import (
-    INSTANCE,
-    Rows,
-    columns,
-    contradictions,
-    is_above_nobody,
-    methods_table,
-    pivoted,
-    profiled,
-)
-from mrdsl.sweeping.sweep import write_table
+from mrdsl.sweeping.study.tables import contradictions, is_above_nobody, methods_table, pivoted
+from mrdsl.sweeping.table import write_table
 
 if TYPE_CHECKING:
     import pandas
-
 
 JOURNAL, TABLE = "runs.jsonl", "runs.csv"
 HEAD = {"study": 1}
@@ -236,57 +229,3 @@ def _parts(study: Study, rows: Rows) -> Iterator[tuple[Table, Chart | None]]:
     several = len({row["method"] for row in rows}) > 1
     for profile in study.profiles if study.profiles is not None else DEFAULT_PROFILES if several else ():
         yield profiled(profile, rows)
-
-
-def tables_in(folder: Path) -> tuple[Table, ...]:
-    """What the runs of a study said together. Raises MrdslError ``unreadable-file`` for any other folder."""
-    named = _json(folder / MANIFEST).get("tables")
-    if not isinstance(named, list):
-        raise _unreadable(folder / MANIFEST, "it is no manifest of a study")
-    return tuple(_table(folder, each) for each in named)
-
-
-def _table(folder: Path, entry: Any) -> Table:
-    title, name = (entry.get(key) if isinstance(entry, dict) else None for key in ("title", "file"))
-    if not isinstance(title, str) or not isinstance(name, str) or Path(name).name != name:
-        raise _unreadable(folder / MANIFEST, "it names a table without a title, or a file that is not beside it")
-    path = folder / name
-    try:
-        heads, *rows = (row for _, row in csv_rows(io.StringIO(_text(path), newline="")))
-    except ValueError:
-        raise _unreadable(path, "it is no table") from None
-    if any(len(row) != len(heads) for row in rows):
-        raise _unreadable(path, "its rows differ in length")
-    return Table(title, tuple(heads), [tuple(_cell(cell) for cell in row) for row in rows])
-
-
-def _cell(text: str) -> Any:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return text
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(_text(path))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise _unreadable(path, "it is no JSON object")
-    return found
-
-
-def _text(path: Path) -> str:
-    try:
-        text, problem = decode(read_bytes(path, budgets.DOCUMENT_BYTES))
-    except UnreadableError as refused:
-        text, problem = None, str(refused)
-    if text is None:
-        raise _unreadable(path, problem)
-    return text
-
-
-def _unreadable(path: Path, problem: str) -> MrdslError:
-    hint = "a study's folder has a manifest.json; give the study's file to run it"
-    return MrdslError([error("unreadable-file", f"`{path}` cannot be read: {problem}", None, hint)])

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from mrdsl.core.diagnostics import Severity
-from mrdsl.core.reading import UnreadableError, read_bytes
+from mrdsl.core.regular_files import UnreadableError, read_bytes
 from mrdsl.exchange.logs.finding import Log, find_logs
 from mrdsl.exchange.logs.reading import read_logs
 from mrdsl.exchange.logs.telling import SHOWN, SHOWN_FILES, Telling
-from mrdsl.planning.saved_specs import SavedFile
+from mrdsl.planning.data_files import SavedFile
 
 
 def names(*paths: Path) -> list[str]:

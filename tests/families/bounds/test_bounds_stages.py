@@ -13,8 +13,9 @@ from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import MapPhase, Slots, Stage
+from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.spec import Goal
+from mrdsl.spec.stages import Stage
 from tests.families.bounds.running import observed
 from tests.formulas.random_stages import estimate, least_slots, numbers, random_stages
 

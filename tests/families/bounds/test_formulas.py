@@ -16,8 +16,9 @@ from mrdsl.families.bounds.facts import BoundsFacts, Cluster, JobClass
 from mrdsl.families.bounds.formulas import plan_of
 from mrdsl.families.bounds.methods.formulas import formulas
 from mrdsl.families.bounds.verify import measure, quantity, verify
-from mrdsl.formulas import estimates, waves
-from mrdsl.formulas.mapreduce import Coefficients, completion_expression, deadline_constraint
+from mrdsl.formulas import sizing, waves
+from mrdsl.formulas.completion_constraints import completion, ratio
+from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.language.loading import load_file, load_text
 from mrdsl.spec.blocks import MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.spec import Goal, Spec
@@ -126,8 +127,8 @@ def test_more_data_means_more_map_tasks_and_longer_reduce_tasks():
 def test_no_grid_of_slots_beats_the_least_slots(maps, reduces, map_time, reduce_time, constant, slack, fixed):
     work = Coefficients(*(np.array([v]) for v in (maps * map_time, reduces * reduce_time, constant)))
     tasks = np.array([float(maps)]), np.array([float(reduces)])
-    deadline = estimates.earliest(work, *tasks) + (slack - 1.0) * 20.0
-    size = estimates.fixed_reduce if fixed else estimates.least_slots
+    deadline = sizing.earliest(work, *tasks) + (slack - 1.0) * 20.0
+    size = sizing.fixed_reduce if fixed else sizing.least_slots
     map_slots, reduce_slots = (float(part[0]) for part in size(work, deadline, *tasks))
     grid_map, grid_reduce = np.meshgrid(
         np.linspace(1.0, maps, 240), [reduces] if fixed or not reduces else np.linspace(1.0, reduces, 240)
@@ -201,11 +202,9 @@ def test_a_deadline_constraint_is_the_completion_time():
     for jobs, maps, reduces in ((1, 10.0, 10.0), (2, 20.0, 10.0), (1, 20.0, 4.0), (1, 8.0, 24.0)):
         model = pyomo.ConcreteModel()
         model.maps, model.reduces = pyomo.Var(initialize=maps), pyomo.Var(initialize=reduces)
-        time = pyomo.value(completion_expression(work, 0, jobs, model.maps, model.reduces))
+        time = pyomo.value(completion(work, 0, jobs, model.maps, model.reduces))
         assert time == pytest.approx(400 * jobs / maps + 120 * jobs / reduces + 5)
-        assert pyomo.value(deadline_constraint(work, 0, jobs, model.maps, model.reduces, deadline)) == (
-            time <= deadline
-        )
+        assert pyomo.value(ratio(work, 0, jobs, model.maps, model.reduces, deadline)) == (time <= deadline)
 
 
 def test_equations_3_16_to_3_18_for_one_job():

@@ -11,10 +11,11 @@ import pytest
 import mrdsl
 from mrdsl.core.result import SolutionStatus
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.families.capacity.instance import mix_of
+from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.verify import verify
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Coefficients, MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots, Spot
+from mrdsl.spec.blocks import Coefficients, MapPhase, OnDemand, ReducePhase, ShufflePhase, Slots
+from mrdsl.spec.machines import Spot
 from mrdsl.spec.schema import Range
 from tests.families.capacity.capacity_oracle import estimate
 from tests.families.capacity.type_specs import varied_types

@@ -10,7 +10,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Result
-from mrdsl.families.capacity.plan_warnings import enough
+from mrdsl.families.capacity.beyond_period import enough
 from mrdsl.reporting.text import status_text
 from tests.command_lines import run_here
 

@@ -12,16 +12,18 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination
-from mrdsl.families.capacity.constraints import Promise
 from mrdsl.families.capacity.facts import JobClass
-from mrdsl.families.capacity.methods.calibration import Cell, Fit, Point, choosing, fitted, quantile
+from mrdsl.families.capacity.methods.calibration import Fit, Point, choosing, fitted
 from mrdsl.families.capacity.methods.probing import Probe
 from mrdsl.families.capacity.methods.search import Wanted, aim
+from mrdsl.families.capacity.methods.trials import Cell, quantile
+from mrdsl.families.capacity.promises import Promise
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Simulation, Slots
+from mrdsl.spec.blocks import Coefficients, MapPhase, ReducePhase, ShufflePhase, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
 from mrdsl.spec.schema import Range, Source
 from mrdsl.spec.simulated import Stragglers
+from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Constraint, Method
 from studies import capacity_promised as studies
 from tests.families.capacity.capacity_specs import capacity
@@ -216,9 +218,10 @@ def test_without_time_for_a_single_run_a_search_ends_at_its_limit(change: dict[s
 @pytest.mark.parametrize("word", ["arrivals", "submissions"])
 def test_the_upper_estimate_bounds_no_jobs_that_users_do_not_submit(word: str, tmp_path: Path) -> None:
     """A job for each that ends: one at once. Five that arrive together share the slots of one, however seldom."""
+    from mrdsl.families.capacity.quantities import quantity
     from mrdsl.families.capacity.simulate import simulate_plan
-    from mrdsl.families.capacity.verify import quantity
-    from mrdsl.families.capacity.verify_shares import shares_of, verify_promises
+    from mrdsl.families.capacity.verify_promises import verify_promises
+    from mrdsl.families.capacity.verify_shares import shares_of
     from mrdsl.simulation.settings import Settings
 
     (tmp_path / "times.txt").write_text("10\n5000\n9000\n")
@@ -250,7 +253,8 @@ def test_a_bound_of_jobs_as_the_profile_says_is_no_promise_of_drawn_ones() -> No
 
 
 def test_an_estimate_that_knows_of_no_stragglers_is_not_believed_without_runs() -> None:
-    from mrdsl.families.capacity.verify_shares import shares_of, verify_promises
+    from mrdsl.families.capacity.verify_promises import verify_promises
+    from mrdsl.families.capacity.verify_shares import shares_of
 
     spec = promised(replace(CLICKS, jobs=Range(1, 1)))
     plan = mrdsl.solve(promised(replace(CLICKS, jobs=Range(1, 1), guarantee="upper"))).plan

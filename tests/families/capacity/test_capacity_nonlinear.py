@@ -10,7 +10,7 @@ import pytest
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Limits, SolutionStatus
 from mrdsl.families.capacity.instance import instance_of
-from mrdsl.families.capacity.models.nonlinear import build_p0, build_p0_cone, decode, slot_bounds
+from mrdsl.families.capacity.models.nonlinear import build_cone, build_p0, decode, slot_bounds
 from mrdsl.families.capacity.verify import verify
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec import Constraint, Spec
@@ -54,7 +54,7 @@ def test_the_reference_in_cones_and_whole_numbers() -> None:
     assert cone.plan.on_demand + cone.plan.reserved == whole.plan.on_demand + whole.plan.reserved
 
 
-@pytest.mark.parametrize("build", [build_p0, build_p0_cone])
+@pytest.mark.parametrize("build", [build_p0, build_cone])
 @pytest.mark.parametrize("miss", [1.0, 1.005])
 def test_slots_that_miss_a_deadline_within_a_solvers_tolerance_are_those_of_theorem_41(
     build: Callable[[Spec, bool], Any], miss: float

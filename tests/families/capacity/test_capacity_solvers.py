@@ -13,8 +13,8 @@ import mrdsl
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.explaining.infeasibility import explain
 from mrdsl.families.capacity import FAMILY
+from mrdsl.planning.model_files import span_of
 from mrdsl.planning.solve_spec import build_model, solve
-from mrdsl.planning.solver_files import span_of
 from mrdsl.solving import registry
 from mrdsl.solving.arrays import constraints_of
 from mrdsl.solving.installed import version

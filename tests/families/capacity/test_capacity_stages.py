@@ -17,8 +17,9 @@ from mrdsl.language.loading import load_file, load_text
 from mrdsl.language.printing import print_spec
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import MapPhase, Slots, Stage
+from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.schema import Range
+from mrdsl.spec.stages import Stage
 from tests.families.capacity.capacity_specs import capacity
 from tests.formulas.random_stages import least_slots, numbers, random_stages
 

@@ -12,8 +12,9 @@ import mrdsl
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Limits, SolutionStatus, Termination
 from mrdsl.families.capacity.facts import JobClass
-from mrdsl.families.capacity.instance import instance_of, mix_of
+from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods.lane_prices import Task, closed_form
+from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.language.loading import load_text
 from mrdsl.planning.solve_spec import solve

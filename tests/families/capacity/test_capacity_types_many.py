@@ -12,8 +12,8 @@ import pytest
 
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Termination
-from mrdsl.families.capacity.constraints import serves
-from mrdsl.families.capacity.instance import mix_of
+from mrdsl.families.capacity.methods.refusals import serves
+from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.verify import verify
 from mrdsl.planning.solve_spec import solve
 from mrdsl.spec import Spec

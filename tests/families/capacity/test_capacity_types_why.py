@@ -7,7 +7,7 @@ import pytest
 import mrdsl
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.why import why
-from mrdsl.families.capacity.why_types import runners_up, task_of
+from mrdsl.families.capacity.why_mix import runners_up, task_of
 from mrdsl.planning.solve_spec import solve
 
 PRICED = """problem capacity

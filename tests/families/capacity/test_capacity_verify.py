@@ -15,7 +15,8 @@ from mrdsl.families.capacity.facts import Coefficients, JobClass
 from mrdsl.families.capacity.instance import instance_of
 from mrdsl.families.capacity.methods import direct
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.verify import measure, quantity, verify
+from mrdsl.families.capacity.quantities import quantity
+from mrdsl.families.capacity.verify import measure, verify
 from mrdsl.formulas import mapreduce
 from mrdsl.spec import Spec
 from mrdsl.spec.blocks import Slots

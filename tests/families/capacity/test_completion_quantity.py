@@ -11,7 +11,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Termination
-from mrdsl.families.capacity.verify import quantity
+from mrdsl.families.capacity.quantities import quantity
 from mrdsl.spec import Constraint, Spec
 from mrdsl.spec.expression import Constant, PlanQuantity
 from tests.families.capacity.type_specs import random_types

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mrdsl.families.capacity.methods.lane_prices import costs_on_types
-from mrdsl.families.capacity.why_types import _ways_on, task_of
+from mrdsl.families.capacity.why_mix import _ways_on, task_of
 from tests.families.capacity.type_specs import random_types
 
 

@@ -12,17 +12,19 @@ import pytest
 
 import mrdsl
 from mrdsl import Spec
-from mrdsl.families.capacity import formulations, lanes
-from mrdsl.families.capacity.constraints import serves
+from mrdsl.families.capacity import choice, dominated_lanes
+from mrdsl.families.capacity.dominated_lanes import dominated, solved_mix, without_dominated
 from mrdsl.families.capacity.facts import VmType
-from mrdsl.families.capacity.instance import Mix, mix_of, of_lanes
-from mrdsl.families.capacity.lanes import dominated, solved_mix, without_dominated
 from mrdsl.families.capacity.methods import few_lanes, relaxation
-from mrdsl.families.capacity.methods.few_lanes import GAP, improved, on_few_lanes
+from mrdsl.families.capacity.methods.few_lanes import on_few_lanes
 from mrdsl.families.capacity.methods.lane_prices import Task, effort
+from mrdsl.families.capacity.methods.lanes_program import GAP, improved
+from mrdsl.families.capacity.methods.refusals import serves
 from mrdsl.families.capacity.methods.relaxation import relaxed
+from mrdsl.families.capacity.mix import Mix, mix_of, of_lanes
 from mrdsl.solving import array_answer
-from mrdsl.spec.blocks import OnDemand, OnType, Slots, Spot
+from mrdsl.spec.blocks import OnDemand, Slots
+from mrdsl.spec.machines import OnType, Spot
 from tests.families.capacity.type_specs import best_by_trying, best_of, random_types
 
 SHARED = Path(os.environ.get("MRDSL_SHARED", Path(__file__).resolve().parents[4] / "shared")) / "data" / "cloud"
@@ -127,7 +129,7 @@ def test_leaving_dominated_lanes_out_costs_nothing(seed: int, monkeypatch: pytes
     spec = multiplied(random_types(seed, classes=3, types=3, jobs=8), seed)
     every = mix_of(spec)
     whole, half = mrdsl.solve(spec, "highs"), mrdsl.solve(spec, "highs", relax=True)
-    monkeypatch.setattr(lanes, "FEW", 0)
+    monkeypatch.setattr(dominated_lanes, "FEW", 0)
     again = replace(spec)
     left = solved_mix(again)
     assert len(left.market.lanes) == len(every.market.lanes) - int(dominated(every, np.zeros(6, dtype=bool)).sum())
@@ -259,7 +261,7 @@ def test_types_of_which_there_are_few_replace_no_other_and_stay(change: str, kep
 
 
 def test_comparisons_of_shares_leave_all_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "FEW", 0)
+    monkeypatch.setattr(dominated_lanes, "FEW", 0)
     for line, fewer in (
         ("share(spot) <= 30%", False),
         ("vms <= 100", False),
@@ -413,7 +415,7 @@ def test_auto_takes_direct_only_where_it_serves(
     promise: str, what: str, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of specs that count as large as of those that do not."""
-    monkeypatch.setattr(formulations, "LARGE", large)
+    monkeypatch.setattr(choice, "LARGE", large)
     text = f"""problem capacity "two types"
     whole = {what}
     vm a {{ on_demand {{ price = 1 USD/h }} }}
@@ -426,7 +428,7 @@ def test_auto_takes_direct_only_where_it_serves(
     minimize cost
     subject to {{ {promise} }}"""
     spec = mrdsl.loads(text)
-    chosen = {formulations.choose(spec, relax, None) for relax in (False, True)}
+    chosen = {choice.choose(spec, relax, None) for relax in (False, True)}
     assert chosen <= ({"highs", "direct"} if serves(spec) else {"highs"})
     assert ("direct" in chosen) == serves(spec)
     assert mrdsl.solve(spec, limits=mrdsl.Limits(gap=0.01)).plan is not None

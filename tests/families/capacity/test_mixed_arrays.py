@@ -7,9 +7,9 @@ import pytest
 
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.result import Limits
-from mrdsl.families.capacity.instance import mix_of
 from mrdsl.families.capacity.methods.direct import direct
-from mrdsl.families.capacity.models import arrays
+from mrdsl.families.capacity.mix import mix_of
+from mrdsl.families.capacity.models import mixed_arrays
 from mrdsl.families.capacity.models.linear import build
 from mrdsl.planning.solve_spec import solve
 from mrdsl.solving.arrays import linear_program
@@ -25,7 +25,7 @@ def drawn(seed: int) -> Spec:
 @pytest.mark.parametrize("seed", [510, *range(540, 552)])
 def test_the_arrays_are_those_of_the_model(seed: int, relax: bool) -> None:
     spec = drawn(seed)
-    form, built = arrays.mixed_arrays(spec, relax), build(spec, relax)
+    form, built = mixed_arrays.arrays(spec, relax), build(spec, relax)
     model = linear_program(built)
     if mix_of(spec).sizes is not None or not mix_of(spec).market.prices.all():
         assert form is None
@@ -46,7 +46,7 @@ def test_the_arrays_are_those_of_the_model(seed: int, relax: bool) -> None:
 @pytest.mark.parametrize("seed", [540, 541, 542, 549, 551])
 def test_the_point_of_a_plan_is_a_solution_worth_the_plan(seed: int) -> None:
     spec = drawn(seed)
-    form, known = arrays.mixed_arrays(spec, False), direct(spec, False)
+    form, known = mixed_arrays.arrays(spec, False), direct(spec, False)
     assert form is not None
     assert form.point is not None
     assert known is not None
@@ -64,10 +64,10 @@ def test_the_point_of_a_plan_is_a_solution_worth_the_plan(seed: int) -> None:
 def test_a_coefficient_of_nothing_and_comparisons_are_left_to_the_model() -> None:
     spec = drawn(540)
     free = tuple(replace(each, penalty=0.0) for each in spec.facts.classes)
-    assert arrays.mixed_arrays(replace(spec, facts=replace(spec.facts, classes=free)), False) is None
+    assert mixed_arrays.arrays(replace(spec, facts=replace(spec.facts, classes=free)), False) is None
     compared = type_specs.varied_types(542)
     assert compared.constraints
-    assert arrays.mixed_arrays(compared, False) is None
+    assert mixed_arrays.arrays(compared, False) is None
 
 
 def test_a_solve_begins_where_direct_ended() -> None:

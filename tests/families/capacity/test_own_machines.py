@@ -10,7 +10,8 @@ import pytest
 import mrdsl
 from mrdsl.core.diagnostics import has_errors
 from mrdsl.core.result import Limits
-from mrdsl.families.capacity.methods.own_machines import AMONG, PASSES, Rents
+from mrdsl.families.capacity.methods.own_machines import AMONG, PASSES
+from mrdsl.families.capacity.methods.rents import Rents
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.verify import verify
 from mrdsl.spec import Spec

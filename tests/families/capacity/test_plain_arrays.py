@@ -11,7 +11,7 @@ import mrdsl
 from mrdsl.core.linear_program import LinearProgram
 from mrdsl.core.resources import resource
 from mrdsl.families.capacity.models import linear
-from mrdsl.families.capacity.models.arrays import plain_arrays
+from mrdsl.families.capacity.models.plain_arrays import arrays
 from mrdsl.solving.arrays import linear_program
 from mrdsl.spec import Spec
 from mrdsl.spec.schema import Range
@@ -41,7 +41,7 @@ def built(spec: Spec, relax: bool) -> LinearProgram:
 @pytest.mark.parametrize("seed", [*range(12), None])
 def test_the_arrays_are_those_of_the_model(seed: int | None, relax: bool) -> None:
     spec = reference() if seed is None else drawn(seed)
-    form, model = plain_arrays(spec, relax), built(spec, relax)
+    form, model = arrays(spec, relax), built(spec, relax)
     assert form is not None
     for field in fields(LinearProgram):
         mine, theirs = getattr(form.program, field.name), getattr(model, field.name)
@@ -55,7 +55,7 @@ def test_the_arrays_are_those_of_the_model(seed: int | None, relax: bool) -> Non
 def test_many_classes_have_the_hints_of_the_model() -> None:
     random = np.random.RandomState(3)
     spec = capacity([random_class(random, f"c{i}") for i in range(2001)])
-    form = plain_arrays(spec, False)
+    form = arrays(spec, False)
     assert form is not None
     assert form.program.hints == built(spec, False).hints == {"highs": {"presolve": "off"}}
 
@@ -63,17 +63,17 @@ def test_many_classes_have_the_hints_of_the_model() -> None:
 def test_what_is_more_than_the_plain_form_has_no_arrays() -> None:
     text = (resource("models") / "capacity" / "quickstart.mrspec").read_text(encoding="utf-8")
     plain = mrdsl.loads(text)
-    assert plain_arrays(plain, False) is not None
-    assert plain_arrays(mrdsl.loads(text + "subject to { vms <= 500 }\n"), False) is None
+    assert arrays(plain, False) is not None
+    assert arrays(mrdsl.loads(text + "subject to { vms <= 500 }\n"), False) is None
     first, *others = plain.facts.classes
     free = replace(plain, facts=replace(plain.facts, classes=(replace(first, penalty=0.0), *others)))
-    assert plain_arrays(free, False) is None
+    assert arrays(free, False) is None
     (vm,) = plain.facts.vms
-    assert plain_arrays(replace(plain, facts=replace(plain.facts, vms=(vm, replace(vm, name="other")))), False) is None
+    assert arrays(replace(plain, facts=replace(plain.facts, vms=(vm, replace(vm, name="other")))), False) is None
     small = capacity([replace(one, jobs=Range(0.0, 1.0), deadline=1e6) for one in reference().facts.classes[2:]])
-    assert plain_arrays(small, False) is None
+    assert arrays(small, False) is None
     assert len(built(small, False).row_lower) > 1
-    assert plain_arrays(small, True) is not None
+    assert arrays(small, True) is not None
 
 
 @pytest.mark.parametrize("solver", ["highs", "glpk", "cbc"])

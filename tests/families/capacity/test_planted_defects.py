@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.families.capacity import constraints, instance, market, packed_plans, pairs, plan
+from mrdsl.families.capacity import class_bounds, instance, market, mix, packed_plans, pairs, plan
 from mrdsl.formulas import mapreduce
 
 PLAIN = """
@@ -96,15 +96,15 @@ IN_PLAIN = {
     "twice the slots": of(instance, "slots_per_vm", lambda slots: (2 * slots[0], slots[1])),
     "fewer jobs": of(instance, "whole_jobs", lambda jobs: (jobs[0] - 1.0, jobs[1] - 1.0)),
     "a later deadline": lambda patch: patch.setattr(
-        constraints.ClassBounds,
+        class_bounds.ClassBounds,
         "tighten",
         lambda _, names, item, values, at_most: 1.2 * values if item == "completion" else values,
     ),
 }
 IN_TYPES = {
-    "half the price": of(instance, "market_of", cheaper),
-    "no masters": of(instance, "market_of", without_masters),
-    "nothing is lost on spot": of(instance, "kept_work", lambda kept: tuple(np.ones_like(each) for each in kept)),
+    "half the price": of(mix, "market_of", cheaper),
+    "no masters": of(mix, "market_of", without_masters),
+    "nothing is lost on spot": of(mix, "kept_work", lambda kept: tuple(np.ones_like(each) for each in kept)),
     "less map work": of(mapreduce, "lower", less_work),
     "twice the slots on any type": of(pairs, "slots_on_types", lambda slots: (2 * slots[0], slots[1])),
     "shuffles at the speed of tasks": lambda patch: patch.setattr(
@@ -153,7 +153,7 @@ def test_values_of_let_and_of_the_objective(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(instance.Prices, "cost", lambda *_: 1.0)
     wrong = mrdsl.solve(spec_of(text, "no"), "direct")
     assert "broken-plan" in {each.code for each in wrong.diagnostics}
-    from mrdsl.families.capacity.verify import quantity
+    from mrdsl.families.capacity.quantities import quantity
 
     assert quantity(right.spec, right.plan, "cost", "") == pytest.approx(right.quantities["spent"].value)
     assert right.quantities["took"].value == pytest.approx(900.0)

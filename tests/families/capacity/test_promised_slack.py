@@ -9,7 +9,7 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Result
-from mrdsl.families.capacity.methods.calibration import seed_of
+from mrdsl.families.capacity.methods.trials import seed_of
 
 FOUND = Path(__file__).parent / "data" / "slack-p95.json"
 SEEDS = (271828, 314159)

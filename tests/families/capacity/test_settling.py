@@ -10,13 +10,13 @@ import pytest
 
 import mrdsl
 from mrdsl.core.result import Outcome
-from mrdsl.families.capacity.constraints import Promise
-from mrdsl.families.capacity.methods.calibration import Cell, Placement, Trials
 from mrdsl.families.capacity.methods.search import Search, Wanted
 from mrdsl.families.capacity.methods.settling import Settling
+from mrdsl.families.capacity.methods.trials import Cell, Placement, Trials
+from mrdsl.families.capacity.promises import Promise
 from mrdsl.families.capacity.simulate import held_of
 from mrdsl.simulation.verdicts import judge_share
-from mrdsl.spec.blocks import Simulation
+from mrdsl.spec.simulated_plan import Simulation
 
 TEXT = """problem capacity "Promised"
 seed = {seed}

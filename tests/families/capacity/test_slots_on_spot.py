@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mrdsl
-from mrdsl.families.capacity.instance import mix_of
+from mrdsl.families.capacity.mix import mix_of
 from tests.families.capacity.type_specs import random_types
 
 ONE_REDUCE = """problem capacity "a job with one reduce task"

@@ -13,7 +13,7 @@ from mrdsl.core.answer import Reply
 from mrdsl.core.linear_program import Array
 from mrdsl.core.resources import resource
 from mrdsl.core.result import Result, SolutionStatus, Termination
-from mrdsl.families.capacity.models import arrays
+from mrdsl.families.capacity.models import mixed_arrays, plain_arrays
 from mrdsl.planning.starts import better, point_of
 from mrdsl.spec import Spec
 from mrdsl.spec.schema import Range
@@ -103,7 +103,7 @@ def test_the_better_of_two_starts_counts() -> None:
     spec = hour()
     good = mrdsl.solve(spec, "highs")
     poor = mrdsl.solve(hour(1, 1))
-    form = arrays.plain_arrays(spec, False)
+    form = plain_arrays.arrays(spec, False)
     assert form is not None
     points = [point_of(spec, form, each)[0] for each in (good, poor)]
     assert better(form.program, *points) is points[0]
@@ -113,7 +113,7 @@ def test_the_better_of_two_starts_counts() -> None:
 
 def test_less_demand_leaves_jobs_out_and_vms_with_them() -> None:
     start, now = mrdsl.solve(hour(12, 9)), hour(3, 5)
-    form = arrays.plain_arrays(now, False)
+    form = plain_arrays.arrays(now, False)
     assert form is not None
     point, why = point_of(now, form, start)
     assert (why, point is not None) == ("", True)
@@ -126,7 +126,7 @@ def test_types_and_classes_go_by_name() -> None:
     start = mrdsl.solve(spec, "direct")
     facts = replace(spec.facts, vms=spec.facts.vms[::-1], classes=spec.facts.classes[::-1])
     turned = replace(spec, facts=facts)
-    form = arrays.mixed_arrays(turned, False)
+    form = mixed_arrays.arrays(turned, False)
     assert form is not None
     assert start.value is not None
     point, why = point_of(turned, form, start)

@@ -18,22 +18,25 @@ import mrdsl
 from mrdsl.core.diagnostics import MrdslError
 from mrdsl.core.result import Table
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
-from mrdsl.families.capacity.instance import mix_of
+from mrdsl.families.capacity.mix import mix_of
 from mrdsl.families.capacity.models import patterns
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.families.capacity.simulate import _held
 from mrdsl.families.capacity.verify import verify
 from mrdsl.families.capacity.why import why
+from mrdsl.planning.model_files import write_model
 from mrdsl.planning.plan_schema import plan_schema
 from mrdsl.planning.saved_plans import read_saved
+from mrdsl.planning.solution_files import Proof, read_solution
 from mrdsl.planning.solve_spec import build_model
-from mrdsl.planning.solver_files import Proof, read_solution, write_model
 from mrdsl.planning.verified_plans import verify as verify_saved
 from mrdsl.simulation.planned import scenario_of
 from mrdsl.simulation.settings import Settings
 from mrdsl.spec import Spec
-from mrdsl.spec.blocks import Coefficients, OnDemand, OnType, Simulation, Slots
+from mrdsl.spec.blocks import Coefficients, OnDemand, Slots
+from mrdsl.spec.machines import OnType
 from mrdsl.spec.schema import Range
+from mrdsl.spec.simulated_plan import Simulation
 from tests.families.capacity.capacity_oracle import estimate
 from tests.families.capacity.capacity_specs import capacity, random_class, reference
 from tests.families.capacity.type_specs import random_types

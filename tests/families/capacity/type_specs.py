@@ -10,10 +10,11 @@ from math import ceil
 import numpy as np
 
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass, VmType
-from mrdsl.families.capacity.instance import Mix, mix_of
+from mrdsl.families.capacity.mix import Mix, mix_of
 from mrdsl.spec import Constraint, Spec
-from mrdsl.spec.blocks import Container, OnDemand, OnType, Reserved, Resources, Slots, Spot
+from mrdsl.spec.blocks import OnDemand, Reserved, Slots
 from mrdsl.spec.expression import Constant, PlanQuantity
+from mrdsl.spec.machines import Container, OnType, Resources, Spot
 from mrdsl.spec.schema import Range
 from tests.families.capacity.capacity_specs import HOUR, random_class
 

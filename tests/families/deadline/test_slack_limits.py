@@ -16,7 +16,8 @@ from mrdsl.families.deadline.facts import Dag
 from mrdsl.families.deadline.methods.interior_point import least_of
 from mrdsl.families.deadline.names import known_names
 from mrdsl.families.deadline.verify import quantity
-from mrdsl.spec.expression import Constant, Linear, Operation, PlanQuantity
+from mrdsl.spec.expression import Constant, Operation, PlanQuantity
+from mrdsl.spec.linear import Linear
 from mrdsl.spec.spec import Constraint, Spec
 
 from .specs import spec_of

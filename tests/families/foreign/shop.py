@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mrdsl.contracts.family import Export, Family, Formulation, GoalKind, Needs, Promise, QuantityKind
+from mrdsl.contracts.family import (
+    Export,
+    Family,
+    Formulation,
+    GoalKind,
+    Needs,
+    Promise,
+    QuantityKind,
+)
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, error
 from mrdsl.core.result import Plan, Result, Table, Termination

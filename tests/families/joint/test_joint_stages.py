@@ -11,9 +11,10 @@ from mrdsl.families.joint.facts import Cluster, JobClass, JointFacts, Service
 from mrdsl.language.loading import load_text
 from mrdsl.planning.exporting import export
 from mrdsl.planning.solve_spec import solve
-from mrdsl.spec.blocks import MapPhase, Slots, Stage
+from mrdsl.spec.blocks import MapPhase, Slots
 from mrdsl.spec.schema import Range
 from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import Stage
 from tests.families.joint.brute import brute_force
 from tests.families.joint.specs import broken
 from tests.formulas.random_stages import numbers, random_stages

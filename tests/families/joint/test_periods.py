@@ -16,7 +16,7 @@ from mrdsl.families import family
 from mrdsl.families.joint.demand import expected_demand
 from mrdsl.families.joint.models import periods
 from mrdsl.families.joint.workload import parts, reuse_factor, workload
-from mrdsl.formulas.workloads import sampled_days, typical_demand
+from mrdsl.formulas.typical_days import sampled_days, typical_demand
 from mrdsl.planning.solve_spec import solve
 from mrdsl.simulation.sampling import stream
 from mrdsl.solving.checked_answer import solve_model

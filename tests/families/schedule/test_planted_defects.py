@@ -15,7 +15,7 @@ from mrdsl.families.schedule import stream
 from mrdsl.families.schedule.methods import policy
 from mrdsl.families.schedule.verify import verify
 from mrdsl.families.schedule.verify_jobs import jobs_of
-from mrdsl.planning.verified_plans import trust_in
+from mrdsl.planning.trust import trust_in
 from mrdsl.simulation.prices import ConstantPrice
 
 MODELS = Path(__file__).parents[3] / "models/schedule"

@@ -11,7 +11,7 @@ from mrdsl.families.bounds.estimates import estimates_of, guaranteed
 from mrdsl.families.bounds.facts import BoundsFacts
 from mrdsl.families.bounds.formulas import plan_on
 from mrdsl.families.bounds.plan import BoundsPlan
-from mrdsl.formulas.mapreduce import completion_expression, deadline_constraint
+from mrdsl.formulas.completion_constraints import completion, ratio
 from mrdsl.spec.columns import column, names_of
 from mrdsl.spec.spec import Spec
 
@@ -43,11 +43,10 @@ def build(spec: Spec, relax: bool) -> ConcreteModel:
     model.map_slots = Var(model.classes, bounds=lambda _, i: (LEAST, float(tasks[0][i])))
     model.reduce_slots = Var(model.classes, bounds=lambda _, i: _reduce_bounds(facts, float(tasks[1][i])))
     model.completion = Expression(
-        model.classes, rule=lambda m, i: completion_expression(work, i, 1, m.map_slots[i], m.reduce_slots[i])
+        model.classes, rule=lambda m, i: completion(work, i, 1, m.map_slots[i], m.reduce_slots[i])
     )
     model.deadline = Constraint(
-        model.classes,
-        rule=lambda m, i: deadline_constraint(work, i, 1, m.map_slots[i], m.reduce_slots[i], float(deadline[i])),
+        model.classes, rule=lambda m, i: ratio(work, i, 1, m.map_slots[i], m.reduce_slots[i], float(deadline[i]))
     )
     model.slots = Objective(
         expr=sum(float(jobs[i]) * (model.map_slots[i] + model.reduce_slots[i]) for i in model.classes)

@@ -15,12 +15,13 @@ from dataclasses import replace
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import MrdslError, has_errors, warning
 from mrdsl.core.result import Outcome, Termination
-from mrdsl.core.rounding import ROUNDING
-from mrdsl.families.capacity.constraints import by_estimate, promises_of, without_promises
-from mrdsl.families.capacity.forms import in_fractions, refuse_types
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.families.capacity.evidence import Calibration, Evidence, FittedWork
 from mrdsl.families.capacity.instance import instance_of
-from mrdsl.families.capacity.methods.calibration import Cell, Fit, Placement, Times, choosing, planned, quantile
-from mrdsl.families.capacity.methods.probing import GROWTH, Probe, broken_when_full, never_kept, too_few_runs
+from mrdsl.families.capacity.methods.calibration import Fit, choosing, planned
+from mrdsl.families.capacity.methods.fitting import GROWTH
+from mrdsl.families.capacity.methods.limits_of_search import broken_when_full, never_kept, too_few_runs
+from mrdsl.families.capacity.methods.probing import Probe
 from mrdsl.families.capacity.methods.search import (
     OutOfTimeError,
     Search,
@@ -34,9 +35,12 @@ from mrdsl.families.capacity.methods.search import (
     with_guarantees,
 )
 from mrdsl.families.capacity.methods.settling import Settling
+from mrdsl.families.capacity.methods.trials import Cell, Placement, Times, quantile
 from mrdsl.families.capacity.packed_plans import as_packed
 from mrdsl.families.capacity.plan import CapacityPlan
-from mrdsl.families.capacity.plan_parts import Calibration, Evidence, FittedWork
+from mrdsl.families.capacity.promises import by_estimate, promises_of, without_promises
+from mrdsl.families.capacity.shape import refuse_types
+from mrdsl.families.capacity.wholeness import in_fractions
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.verdicts import judge_share
 from mrdsl.spec.blocks import GUARANTEES
@@ -250,7 +254,7 @@ def _longer(search: Search, placement: Placement, seen: Mapping[int, Times]) -> 
 
 
 def _with_undecided(draft: Draft, plan: CapacityPlan, settling: Settling | None) -> Draft:
-    told = None if settling is None else settling.left_open(plan.rented)
+    told = None if settling is None else settling.left_open(plan.on_demand + plan.reserved)
     return draft if told is None else replace(draft, diagnostics=(*draft.diagnostics, told))
 
 
@@ -348,7 +352,7 @@ def _finished(draft: Draft, search: Search, plan: CapacityPlan, evidence: tuple[
     calibration = Calibration(
         formula=search.formula,
         formula_cost=None if search.formula is None else search.safe.total,
-        formula_vms=None if search.formula is None else search.safe.rented,
+        formula_vms=None if search.formula is None else search.safe.on_demand + search.safe.reserved,
         lp_bound=None if relaxed is None else relaxed.total,
         coefficients={names[index]: FittedWork(each.a, each.b, each.c) for index, each in search.fits.items()},
         promises=evidence,

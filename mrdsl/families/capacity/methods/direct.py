@@ -14,23 +14,19 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, run_steps
 from mrdsl.core.result import Limits, Result, Termination, relative_gap
-from mrdsl.core.rounding import PROVEN, SAME_SUM, ceiling, floor
-from mrdsl.families.capacity.constraints import (
-    class_bounds_of,
-    contradictions_of,
-    refuse,
-    refuse_completion,
-    refuse_promises,
-    serves,
-)
+from mrdsl.core.tolerances import PROVEN, SAME_SUM
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.capacity.class_bounds import class_bounds_of, refuse_completion
 from mrdsl.families.capacity.facts import MACHINES
-from mrdsl.families.capacity.forms import as_solved, is_plain, wholeness_of
-from mrdsl.families.capacity.instance import Instance, instance_of
-from mrdsl.families.capacity.methods import direct_types
+from mrdsl.families.capacity.instance import Floats, Instance, instance_of
+from mrdsl.families.capacity.methods import types
 from mrdsl.families.capacity.methods.lane_prices import Task
+from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse, serves
 from mrdsl.families.capacity.packed_plans import with_packing
-from mrdsl.families.capacity.pairs import Floats
 from mrdsl.families.capacity.plan import plan_of
+from mrdsl.families.capacity.promises import refuse_promises
+from mrdsl.families.capacity.shape import is_plain
+from mrdsl.families.capacity.wholeness import as_solved, wholeness_of
 from mrdsl.formulas.knapsack import VmCost, exchange
 from mrdsl.spec.spec import Spec
 
@@ -72,11 +68,11 @@ def read(spec: Spec, draft: Draft) -> Draft:
     refuse_completion(spec, "direct")
     class_bounds = class_bounds_of(spec)
     if not is_plain(spec.facts) or wholeness_of(spec.facts) == MACHINES:
-        return direct_types.prepare(draft, class_bounds)
+        return types.prepare(draft, class_bounds)
     refuse(class_bounds.others, "admitted(c) and completion(c)")
     instance = instance_of(spec)
     low = class_bounds.tighten(instance.names, "admitted", instance.low, at_most=False)
-    high = class_bounds.tighten(instance.names, "admitted", instance.most, at_most=True)
+    high = class_bounds.tighten(instance.names, "admitted", instance.expected, at_most=True)
     if not draft.relax:
         low, high = ceiling(low), floor(high)
     if bool((low > high).any()):
@@ -91,7 +87,7 @@ def read(spec: Spec, draft: Draft) -> Draft:
 def fill(draft: Draft) -> Draft:
     """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
     if isinstance(draft.state, Task):
-        return direct_types.fill(draft, draft.state)
+        return types.fill(draft, draft.state)
     admission: Admission = draft.state
     jobs, price = relaxed_optimum(admission)
     vms = float(admission.gamma @ jobs)
@@ -143,8 +139,8 @@ def whole_jobs(draft: Draft, states: int = 20_000, classes: int = 400) -> Draft:
     """
     if draft.relax:
         return draft
-    if isinstance(draft.state, direct_types.Placement):
-        return direct_types.whole_jobs(draft, draft.state)
+    if isinstance(draft.state, types.Placement):
+        return types.whole_jobs(draft, draft.state)
     admission: Admission = draft.state
     assert admission.admitted is not None
     gap = PROVEN if draft.limits.gap is None else draft.limits.gap

@@ -5,17 +5,6 @@ one is used. So lanes are shut and opened again, one at a time, as long as the p
 on the lanes that are open gets cheaper; jobs are then placed anew by integer programs, on the lanes that it uses and,
 while these are few, on those of the plans that it began with.
 The relaxation of all lanes stays the bound.
-
-Whole jobs and VMs on a few lanes by one integer program: what single moves of jobs do not find.
-
-The lanes are some of those that there are, so that the program is small; its optimum is no bound for all of them.
-
-Whole jobs where VMs are scarce: from the relaxed plan, one job after another into the lanes that have room.
-
-The relaxation fills lanes to their quotas with parts of jobs. Their whole parts stay. What is left takes the lane that
-is cheapest for it next to what is there, the dearest jobs first, at a price between that of the whole VMs that it
-begins and that of the part of a VM that it takes: neither is the better one on all specs, so several parts are tried.
-An integer program over the pairs that are cheap, or in use, then places the jobs of all classes at once.
 """
 
 from __future__ import annotations
@@ -27,89 +16,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.linear_program import LinearProgram
-from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
-from mrdsl.families.capacity.instance import Mix, of_lanes
-from mrdsl.families.capacity.lanes import dominated_without_limits
+from mrdsl.core.tolerances import ROUNDING, SAME_SUM
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.dominated_lanes import dominated_without_limits
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, effort, vms_of, vms_with_spare
+from mrdsl.families.capacity.methods.lane_prices import Task, by_type, effort, vms_with_spare
+from mrdsl.families.capacity.methods.lanes_program import improved, is_small
 from mrdsl.families.capacity.methods.relaxation import relaxed
 from mrdsl.families.capacity.methods.whole_placements import rounded
-from mrdsl.families.capacity.models.arrays import program_of
-
-Flags = NDArray[np.bool_]
-MOST_OF_PROGRAM = 600
-"""Pairs of lanes and classes of a program: with more, whole VMs and jobs matter little beside all of them."""
-GAP, FEW_NODES = 5e-3, 20
-"""How near to the optimum on the lanes is near enough, and how many nodes are looked at: but for a time limit no clock
-decides."""
-LEAST_TIME = 0.01
-
-
-def is_small(task: Task, lanes: Flags) -> bool:
-    """Whether a program of these lanes is looked at."""
-    return int(task.mix.possible[lanes].sum()) <= MOST_OF_PROGRAM
-
-
-def improved(
-    task: Task, jobs: Floats, pairs: Flags, until: float | None = None, nodes: int = FEW_NODES
-) -> tuple[Floats, float]:
-    """Find whole jobs on some pairs of lanes and classes, the cheapest, and what such jobs cost at the least.
-
-    ``jobs`` themselves, which run there, where none are found. A class that stays on one type stays on the one where it
-    is, unless all pairs are there. Where a part of a class may be on spot, jobs on other slots may cost less: no bound
-    is known. What is found ``until`` then, on the monotonic clock.
-    """
-    mix, used = task.mix, np.flatnonzero(pairs.any(axis=1) | (task.market.masters_of_lane > 0.0))
-    part = _part(task, jobs, pairs, used)
-    if bool((~part.possible.any(axis=0) & (task.low > 0.0)).any()):
-        return jobs, -np.inf
-    written = program_of(part, relax=False)
-    found, bound = _solved(written.program, until, nodes)
-    other_slots = bool((mix.possible & mix.market.spot[:, None] & (mix.spot_share < 1.0)).any())
-    if other_slots or (task.same_type and bool((mix.together & ~part.together).any())):
-        bound = -np.inf
-    if found is None:
-        return jobs, bound
-    columns = written.pairs
-    better = np.zeros_like(jobs)
-    better[used[columns.of_lane], columns.of_class] = np.rint(found[columns.first : columns.first + len(columns.gamma)])
-    over = any(task.spare.vms(index, better[:, index]) is None for index in task.spare.entries)
-    return jobs if over else better, bound
-
-
-def _part(task: Task, jobs: Floats, pairs: Flags, used: NDArray[np.int64]) -> Mix:
-    """The mix on some pairs, with the bounds of the task; classes that stay on one type may run on theirs alone."""
-    mix, market = task.mix, task.market
-    gamma = np.where(pairs, mix.gamma, np.inf)
-    together = mix.together & (task.same_type and bool((pairs == mix.possible).all()))
-    if task.same_type and mix.together.any() and not together.any():
-        mine = np.zeros((len(market.names), len(mix)), dtype=bool)
-        np.logical_or.at(mine, market.vm_of_lane, jobs > 0.0)
-        gamma = np.where(mine[market.vm_of_lane] | ~mix.together, gamma, np.inf)
-    bounds = replace(market, available=task.available)
-    return of_lanes(replace(mix, market=bounds, gamma=gamma, low=task.low, expected=task.high, together=together), used)
-
-
-def _solved(program: LinearProgram, until: float | None, nodes: int) -> tuple[Floats | None, float]:
-    """Values of the columns, None where there are none, and a bound. The gap is of the whole goal, its constant part
-    included."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csr_array
-
-    shape = len(program.row_lower), len(program.costs) + 1
-    rows = csr_array((program.coefficients, program.columns, program.starts), shape=shape)
-    time_limit = {} if until is None else {"time_limit": max(until - time.monotonic(), LEAST_TIME)}
-    found = milp(
-        np.append(program.costs, 1.0),
-        constraints=LinearConstraint(rows, program.row_lower, program.row_upper),
-        integrality=np.append(program.integer, False).astype(int),
-        bounds=Bounds(np.append(program.lower, program.offset), np.append(program.upper, program.offset)),
-        options={"mip_rel_gap": GAP, "node_limit": nodes, **time_limit},
-    )
-    bound = -np.inf if found.mip_dual_bound is None else float(found.mip_dual_bound)
-    return None if found.x is None else np.asarray(found.x), bound
-
+from mrdsl.families.capacity.mix import of_lanes
 
 MANY = 24
 """With so many lanes or fewer, the relaxed plan itself is rounded."""
@@ -247,147 +162,3 @@ def whole_cost(task: Task, jobs: Floats) -> float:
     fits = not bool((by_type(task.market, bought) > task.available + ROUNDING).any())
     fits &= not bool((jobs.sum(axis=0) < task.low).any())
     return task.mix.cost(bought, jobs) if fits else np.inf
-
-
-PARTS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
-"""How much of a job's price is that of the part of a VM that it takes, in the plans that are tried."""
-MOST_PAIRS = 1_500
-"""Pairs of lanes and classes of the integer program."""
-FEWEST = 3
-"""With fewer lanes to choose from for each class the program is left out."""
-NODES = 100
-SLACK = 1e-7
-
-
-def is_scarce(task: Task) -> bool:
-    """Return whether quotas, of the types or of all their lanes, leave too few of the VMs that are cheapest."""
-    return bool(np.isfinite(task.available).any())
-
-
-def within_quotas(task: Task, relaxed: Relaxed, enough: float, until: float | None) -> tuple[Floats, float]:
-    """Find whole jobs of shape (lanes, classes) that fit the quotas, where that is not too hard, and a bound.
-
-    The bound is that of the integer program where it has all pairs, else minus infinity.
-    """
-    plans = [placed_in_turn(task, relaxed.jobs, part) for part in PARTS]
-    costs = [whole_cost(task, jobs) for jobs in plans]
-    best = int(np.argmin(costs))
-    jobs, cost, bound = plans[best], costs[best], -np.inf
-    if cost <= enough:
-        return jobs, bound
-    pairs = _candidates(task, relaxed, plans)
-    if pairs.any() and int(pairs.sum()) <= MOST_PAIRS:
-        found, bound = improved(task, jobs, pairs, until, NODES)
-        if whole_cost(task, found) < cost:
-            jobs = found
-        if not bool((pairs == task.mix.possible).all()):
-            bound = -np.inf
-    return jobs, bound
-
-
-def placed_in_turn(task: Task, relaxed: Floats, part: float) -> Floats:
-    """Place the whole parts of relaxed jobs, then what is left of each class, the dearest jobs first.
-
-    ``part`` is how much of a job's price is that of the part of a VM that it takes. Jobs for which there is no room are
-    left out, though a class may have too few of them then.
-    """
-    mix = task.mix
-    room = _Room(task, part)
-    total = np.clip(np.rint(relaxed.sum(axis=0)), task.low, task.high)
-    for index in range(len(mix)):
-        if mix.together[index] and task.same_type:
-            continue
-        room.put(index, _within_share(task, index, floor(relaxed[:, index] + SLACK)))
-    with np.errstate(invalid="ignore"):
-        price = np.where(mix.possible, task.market.cheapest()[:, None] * mix.gamma, np.inf).min(axis=0)
-    left = total - room.jobs.sum(axis=0)
-    size = np.where(mix.together & task.same_type, price * np.maximum(total, 1.0), price)
-    for index in np.argsort(-size, kind="stable").tolist():
-        if mix.together[index] and task.same_type:
-            room.put_together(index, float(total[index]))
-            continue
-        for _ in range(int(left[index])):
-            if not room.put_one(index):
-                break
-    return room.jobs
-
-
-def _within_share(task: Task, index: int, jobs: Floats) -> Floats:
-    """Leave jobs out on spot VMs until no more of the class's VMs than its part are spot."""
-    spot, share = task.market.spot, float(task.mix.spot_share[index])
-    gamma = np.where(task.mix.possible[:, index], task.mix.gamma[:, index], 0.0)
-    jobs = np.minimum(jobs, np.where(task.mix.possible[:, index], np.inf, 0.0))
-    while float(gamma[spot] @ jobs[spot]) > share * float(gamma @ jobs) + ROUNDING:
-        jobs[int(np.where(spot, jobs, 0.0).argmax())] -= 1.0
-    return np.asarray(jobs)
-
-
-class _Room:
-    """Jobs by lane and class, and the VMs that they take of each lane."""
-
-    def __init__(self, task: Task, part: float) -> None:
-        self.task, self.part = task, part
-        self.gamma = np.where(task.mix.possible, task.mix.gamma, np.inf)
-        self.jobs = np.zeros_like(task.mix.gamma)
-        self.needed = vms_of(task.mix, self.jobs)
-        self.price = task.market.cheapest()
-
-    def put(self, index: int, jobs: Floats) -> None:
-        """Add jobs of a class by lane."""
-        lanes = np.flatnonzero(jobs)
-        self.jobs[lanes, index] += jobs[lanes]
-        self.needed[lanes] += self.gamma[lanes, index] * jobs[lanes]
-
-    def put_one(self, index: int) -> bool:
-        """Add one job of a class where it costs least; return False where no lane has room."""
-        jobs, spot, share = self.jobs[:, index], self.task.market.spot, float(self.task.mix.spot_share[index])
-        vms = np.where(np.isfinite(self.gamma[:, index]), self.gamma[:, index], 0.0) * jobs
-        on_spot, total = float(vms[spot].sum()), float(vms.sum())
-        with np.errstate(invalid="ignore"):
-            fits = ~spot | (on_spot + self.gamma[:, index] <= share * (total + self.gamma[:, index]) + ROUNDING)
-        lane = self._cheapest(index, 1.0, fits)
-        if lane is not None:
-            self.jobs[lane, index] += 1.0
-            self.needed[lane] += self.gamma[lane, index]
-        return lane is not None
-
-    def put_together(self, index: int, count: float) -> None:
-        """Add all jobs of a class in one lane, where they cost least, if one has room."""
-        alone = ~self.task.market.spot | (float(self.task.mix.spot_share[index]) >= 1.0)
-        lane = self._cheapest(index, count, alone) if count else None
-        if lane is not None:
-            self.jobs[lane, index] += count
-            self.needed[lane] += self.gamma[lane, index] * count
-
-    def _cheapest(self, index: int, count: float, allowed: Flags) -> int | None:
-        task, vms = self.task, self.task.market.vm_of_lane
-        taken = np.where(np.isfinite(self.gamma[:, index]), self.gamma[:, index], 0.0) * count
-        whole, after = ceiling(self.needed), ceiling(self.needed + taken)
-        by_vm = by_type(task.market, task.market.buy(np.asarray(whole)))
-        fits = allowed & np.isfinite(self.gamma[:, index])
-        fits &= by_vm[vms] + after - whole <= task.available[vms] + ROUNDING
-        price = self.price * ((1.0 - self.part) * (after - whole) + self.part * taken)
-        cost = np.where(fits, price, np.inf)
-        lane = int(cost.argmin())
-        return lane if np.isfinite(cost[lane]) else None
-
-
-def _candidates(task: Task, relaxed: Relaxed, plans: list[Floats]) -> Flags:
-    """Mark all pairs where they are few; else those of the plans, and of each class the cheapest at the relaxed prices,
-    for all its jobs on whole VMs, and for one; none where that leaves little choice."""
-    mix = task.mix
-    if int(mix.possible.sum()) <= MOST_PAIRS:
-        return mix.possible
-    used = np.logical_or.reduce([jobs > 0.0 for jobs in plans]) | (relaxed.jobs > ROUNDING)
-    each = (MOST_PAIRS - int(used.sum())) // (3 * len(mix))
-    if each < FEWEST:
-        return np.zeros_like(used)
-    with np.errstate(invalid="ignore"):
-        gamma = np.where(mix.possible, mix.gamma, np.inf)
-        at_prices = relaxed.prices[:, None] * gamma
-        whole = task.market.cheapest()[:, None] * np.ceil(gamma * np.maximum(task.high, 1.0) - SLACK)
-        for_one = task.market.cheapest()[:, None] * np.ceil(gamma - SLACK)
-    for cost in (at_prices, whole, for_one):
-        order = np.argsort(cost, axis=0, kind="stable")[:each]
-        used[order, np.arange(len(mix))] = True
-    return np.asarray(used & mix.possible)

@@ -16,11 +16,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ROUNDING, SAME_SUM
-from mrdsl.families.capacity.instance import Mix
-from mrdsl.families.capacity.lanes import SpareSlots
+from mrdsl.core.tolerances import ROUNDING, SAME_SUM
 from mrdsl.families.capacity.market import Floats, Market
-from mrdsl.families.capacity.plan_parts import summed
+from mrdsl.families.capacity.mix import Mix
+from mrdsl.families.capacity.mixture import summed
+from mrdsl.families.capacity.spare_slots import SpareSlots
 
 Places = NDArray[np.int64]
 
@@ -285,5 +285,5 @@ def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Fl
         + prices @ market.masters_of_lane
         - (there[~endless] * np.maximum(surplus[~endless], 0.0)).sum()
         - quotas[limited] @ task.available[limited]
-        + np.where(count > 0.0, ways.cost - mix.penalty, 0.0) @ count
+        + (ways.cost - mix.penalty) @ count
     )

@@ -1,132 +1,26 @@
 """The step of ``direct`` that makes jobs and VMs whole where no VM is shared: every class on machines of its own.
 
 At given prices of the VMs of each lane the classes are apart, and each one's cheapest whole machines are found by
-dynamic programming (:mod:`mrdsl.formulas.knapsack`). At the prices of the relaxation, whatever they are worth,
+dynamic programming (:mod:`mrdsl.formulas.own_machines`). At the prices of the relaxation, whatever they are worth,
 these add up to a bound on every plan (Geoffrion 1974, *Lagrangean relaxation for integer programming*), no lower than
 the relaxation's own. A plan begins at the relaxed one rounded, and at those machines; then one class after another
 takes the machines that are cheapest beside all others', until none can do better.
-
-What machines of a class's own cost beside those of all others: contracts first, then those to be had in any number.
-
-Machines that there are not cost far more than any that there are, so that plans that lack some are left wherever
-another exists.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
-from mrdsl.families.capacity.market import Floats, Market
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Places, Relaxed, Task, by_type, cheapest, dual_bound, wanted
+from mrdsl.families.capacity.methods.rents import Rents
 from mrdsl.families.capacity.methods.whole_placements import rounded
-from mrdsl.families.capacity.plan_parts import summed
-from mrdsl.formulas.knapsack import cheapest_mixes, costs_alone, worth_mixing
-
-LACKING = 1000.0
-"""How many times the dearest machine and penalty a machine costs that there is not."""
-
-
-@dataclass(frozen=True)
-class Tariff:
-    """What each machine of a lane costs: ``prices`` of ``widths`` machines from the ``starts`` on, (lanes, steps)."""
-
-    starts: Floats
-    widths: Floats
-    prices: Floats
-
-    def cost(self, lanes: Places, vms: Floats) -> Floats:
-        """The cost of so many machines of each of the lanes; ``vms`` has the shape (lanes, ...)."""
-        each = (slice(None), slice(None), *(None,) * (vms.ndim - 1))
-        starts, widths, prices = (steps[lanes][each] for steps in (self.starts, self.widths, self.prices))
-        return np.asarray((prices * np.clip(vms[:, None] - starts, 0.0, widths)).sum(axis=1))
-
-
-def tariff_of(market: Market, lacking: float) -> Tariff:
-    """The offers of each lane, the cheapest first; behind the last, machines at the price ``lacking``."""
-    by_lane = [
-        sorted((offer.price, offer.available) for offer in market.offers if offer.lane == lane)
-        for lane in range(len(market.lanes))
-    ]
-    steps = 1 + max(map(len, by_lane), default=0)
-    rows = [[*each, *[(lacking, np.inf)] * (steps - len(each))] for each in by_lane]
-    prices, widths = np.moveaxis(np.array(rows).reshape(len(by_lane), steps, 2), 2, 0)
-    finite = np.minimum(widths, 1e15)
-    return Tariff(np.cumsum(finite, axis=1) - finite, widths, prices)
-
-
-class Rents:
-    """Whole jobs by lane and class, and the machines that each class has for itself."""
-
-    def __init__(self, task: Task, jobs: Floats) -> None:
-        market, mix = task.market, task.mix
-        self.task, self.jobs = task, jobs.copy()
-        self.gamma = np.where(mix.possible, mix.gamma, 0.0)
-        self.vms = np.asarray(ceiling(self.gamma * jobs))
-        for index in task.spare.entries:
-            self.vms[:, index] = self._vms(index, jobs[:, index])
-        self.total = self.vms.sum(axis=1) + market.masters_of_lane
-        dearest = float(market.prices.max(initial=0.0)) + float(mix.penalty.max(initial=0.0))
-        self.lacking = LACKING * max(dearest, SAME_SUM)
-        self.tariff = tariff_of(market, self.lacking)
-
-    @classmethod
-    def at(cls, task: Task, prices: Floats) -> Rents:
-        """No machines yet, each of which costs the price of its lane."""
-        found = cls(replace(task, available=np.full(len(task.available), np.inf)), np.zeros_like(task.mix.gamma))
-        found.total = np.zeros(len(prices))
-        widths = np.full((len(prices), 1), np.inf)
-        found.tariff = Tariff(np.zeros((len(prices), 1)), widths, prices[:, None])
-        return found
-
-    def without(self, index: int) -> Rents:
-        """The same with no machines of one class; its jobs are not looked at."""
-        found = object.__new__(Rents)
-        found.__dict__.update(self.__dict__, total=self.total - self.vms[:, index])
-        return found
-
-    def more(self, lanes: Places, vms: Floats) -> Floats:
-        """What so many machines more of each of the lanes cost, each lane by itself; ``vms`` is (lanes, numbers)."""
-        before, market = self.total[lanes], self.task.market
-        types = market.vm_of_lane
-        left = self.task.available - summed(types, self.total, len(market.names))
-        over = np.maximum(vms - np.maximum(left[types[lanes]], 0.0)[:, None], 0.0)
-        costs = self.tariff.cost(lanes, before[:, None] + vms) - self.tariff.cost(lanes, before)[:, None]
-        return np.asarray(costs + self.lacking * over)
-
-    def _vms(self, index: int, jobs: Floats) -> Floats:
-        """The machines that jobs of a class by lane take, those for slots beyond the fewest among them."""
-        spare = self.task.spare.vms(index, jobs) if index in self.task.spare.entries else None
-        return np.asarray(ceiling(self.gamma[:, index] * jobs + (0.0 if spare is None else spare)))
-
-    def cost_of(self, index: int, jobs: Floats) -> float:
-        """What jobs of a class, by lane, cost in machines, without the penalties that they spare."""
-        lanes = np.flatnonzero(jobs)
-        vms = self._vms(index, jobs)[lanes]
-        return float(self.more(lanes, vms[:, None]).sum()) - float(self.task.mix.penalty[index] * jobs.sum())
-
-    def give(self, index: int, jobs: Floats) -> None:
-        """Gives a class these jobs in place of its own where they cost less."""
-        without = self.without(index)
-        before, after = without.cost_of(index, self.jobs[:, index]), without.cost_of(index, jobs)
-        if after >= before - ROUNDING * max(1.0, abs(before)):
-            return
-        self.total = without.total
-        self.jobs[:, index] = jobs
-        self.vms[:, index] = self._vms(index, jobs)
-        self.total = self.total + self.vms[:, index]
-
-    def cost(self) -> float:
-        """What all machines cost, masters and penalties as well; far too much where some lack."""
-        every = np.arange(len(self.total))
-        types, market, mix = self.task.market.vm_of_lane, self.task.market, self.task.mix
-        over = np.maximum(summed(types, self.total, len(market.names)) - self.task.available, 0.0)
-        turned_away = mix.penalty @ (mix.expected - self.jobs.sum(axis=0))
-        return float(self.tariff.cost(every, self.total).sum() + turned_away + self.lacking * over.sum())
-
+from mrdsl.formulas.own_machines import cheapest_mixes, costs_alone, worth_mixing
 
 MOST_JOBS = 200
 """Classes of no more jobs are placed by dynamic programming over their numbers; of more, on one lane each."""
@@ -153,7 +47,7 @@ def on_own_machines(task: Task, relaxed: Relaxed, gap: float, until: float | Non
     at_prices, costs = _at_prices(task, relaxed.prices)
     ways = cheapest(task, relaxed.prices)
     count = wanted(task, ways)
-    fluid = np.where(count > 0.0, ways.cost - task.mix.penalty, 0.0) * count
+    fluid = (ways.cost - task.mix.penalty) * count
     dual = dual_bound(task, relaxed.prices, relaxed.quotas, ways, count)
     bound = max(dual + float((np.fmax(costs, fluid) - fluid).sum()), relaxed.bound)
     enough = bound + gap * abs(bound - task.market.of_masters)

@@ -11,18 +11,21 @@ from math import ceil, inf, sqrt
 
 import numpy as np
 
-from mrdsl.core.rounding import ROUNDING, ceiling
-from mrdsl.families.capacity.constraints import Promise, promises_of, without_promises
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.evidence import Evidence
 from mrdsl.families.capacity.facts import CapacityFacts, JobClass
 from mrdsl.families.capacity.instance import Instance, instance_of
-from mrdsl.families.capacity.methods.calibration import Cell, Fit, Placement, Point, Trials, quantile, seed_of
+from mrdsl.families.capacity.methods.calibration import Fit, Point
+from mrdsl.families.capacity.methods.trials import Cell, Placement, Trials, quantile, seed_of
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
-from mrdsl.families.capacity.plan_parts import Evidence
+from mrdsl.families.capacity.promises import Promise, promises_of, without_promises
 from mrdsl.families.capacity.simulate import held_of
-from mrdsl.formulas import estimates, mapreduce
+from mrdsl.formulas import mapreduce, sizing
 from mrdsl.formulas.mapreduce import Coefficients
 from mrdsl.simulation.verdicts import confidence_of_each, jobs_to_show
-from mrdsl.spec.blocks import GUARANTEES, Simulation
+from mrdsl.spec.blocks import GUARANTEES
+from mrdsl.spec.simulated_plan import Simulation
 from mrdsl.spec.spec import Spec
 
 MISSES = 91.25
@@ -276,7 +279,7 @@ def safest(search: Search, want: Wanted) -> str | None:
     """The estimate by which a class's start is planned: the upper one where some slots keep it, else the next."""
     instance = search.instance
     for name in reversed(GUARANTEES):
-        if bool(estimates.kept(instance.estimates[name], instance.completion_limit, instance.limits)[want.index]):
+        if bool(sizing.kept(instance.estimates[name], instance.completion_limit, instance.limits)[want.index]):
             return name
     return None
 

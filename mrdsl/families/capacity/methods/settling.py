@@ -13,8 +13,8 @@ from math import ceil, floor, inf
 
 from mrdsl.core.diagnostics import Diagnostic, note
 from mrdsl.core.result import Outcome
-from mrdsl.families.capacity.methods.calibration import Cell, Placement
 from mrdsl.families.capacity.methods.search import POWER, OutOfTimeError, Search, Wanted
+from mrdsl.families.capacity.methods.trials import Cell, Placement
 from mrdsl.families.capacity.plan import CapacityPlan
 from mrdsl.simulation.kept import Verdict
 from mrdsl.simulation.statistics import share_bounds, within
@@ -65,7 +65,7 @@ class Settling:
         """VMs that the plan of a placement rents; infinitely many without a plan."""
         if placement not in self.rented:
             plan = self.plan_at(placement)
-            self.rented[placement] = inf if plan is None else plan.rented
+            self.rented[placement] = inf if plan is None else plan.on_demand + plan.reserved
         return self.rented[placement]
 
     def after(self, refused: Placement) -> Placement | None:

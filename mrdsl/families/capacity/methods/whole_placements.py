@@ -13,10 +13,11 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.rounding import ROUNDING, SAME_SUM, ceiling, floor
-from mrdsl.families.capacity.lanes import lacking
+from mrdsl.core.tolerances import ROUNDING, SAME_SUM
+from mrdsl.core.whole_numbers import ceiling, floor
 from mrdsl.families.capacity.market import Floats
 from mrdsl.families.capacity.methods.lane_prices import Task, by_type, vms_of, vms_with_spare
+from mrdsl.families.capacity.spare_slots import lacking
 
 EFFORT = 30_000_000
 """So many moves are looked at in all, at most ``MOST_MOVES`` of them made."""

@@ -24,14 +24,14 @@ import numpy as np
 import pyomo.core as pyo
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.rounding import ceiling
-from mrdsl.families.capacity.constraints import compares_completion, refuse_completion, refuse_promises
-from mrdsl.families.capacity.forms import in_fractions, refuse_types
-from mrdsl.families.capacity.instance import Instance, instance_of
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.class_bounds import compares_completion, refuse_completion
+from mrdsl.families.capacity.instance import Floats, Instance, instance_of
 from mrdsl.families.capacity.models import linear
-from mrdsl.families.capacity.models.variables import ModelSpans
-from mrdsl.families.capacity.pairs import Floats
 from mrdsl.families.capacity.plan import CapacityPlan, plan_of
+from mrdsl.families.capacity.shape import refuse_types
+from mrdsl.families.capacity.spans import ModelSpans
+from mrdsl.families.capacity.wholeness import in_fractions
 from mrdsl.formulas import mapreduce
 from mrdsl.spec.spec import Spec
 
@@ -107,11 +107,12 @@ def build_p1(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     return _with_completion(model, instance, times)
 
 
-def build_p0_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
+def build_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     """P0-cone: ``A / (D - C) h^2 <= u s`` per phase and ``u_M + u_R <= h``, in place of (6)."""
-    instance, model = _start(spec, "capacity_P0_cone", relax, fixed_completion=True)
+    refuse_completion(spec, "P0-cone")
+    instance, model = _start(spec, "capacity_P0_cone", relax)
     linear.add_jobs(model, instance, relax)
-    most = dict(zip(instance.names, instance.most.tolist(), strict=True))
+    most = dict(zip(instance.names, instance.expected.tolist(), strict=True))
     deadlines = {c.name: c for c in _deadlines(instance)}
     # u_M and u_R: the part of what the deadline leaves that a phase takes, times h
     model.map_use = pyo.Var(model.classes, bounds=lambda _, n: (0.0, most[n]))
@@ -148,7 +149,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     solver says, which withdraws its claim.
     """
     instance = instance_of(in_fractions(spec, OWN_SLOTS))
-    jobs = np.clip([pyo.value(value) for value in model.admitted.values()], instance.low, instance.most)
+    jobs = np.clip([pyo.value(value) for value in model.admitted.values()], instance.low, instance.expected)
     whole = jobs if relax else np.rint(jobs)
     scale = np.divide(whole, jobs, out=np.ones_like(jobs), where=jobs > 0.0)
     slots = tuple(
@@ -185,7 +186,7 @@ def slot_bounds(instance: Instance, faster: bool = False) -> tuple[tuple[Floats,
     vms = enough[0] / instance.map_per_vm + enough[1] / instance.reduce_per_vm
     if faster:
         vms = np.full_like(vms, np.inf)
-    low, high = instance.low, instance.most
+    low, high = instance.low, instance.expected
     return (
         (np.maximum(a / slack, limits.map_least) * low, np.minimum(vms * instance.map_per_vm, limits.map_most) * high),
         (
@@ -195,13 +196,9 @@ def slot_bounds(instance: Instance, faster: bool = False) -> tuple[tuple[Floats,
     )
 
 
-def _start(spec: Spec, name: str, relax: bool, fixed_completion: bool = False) -> tuple[Instance, pyo.ConcreteModel]:
-    """Begin a model with VMs, slots and constraint (8); raise MrdslError if the form does not serve the spec."""
-    formulation = name.removeprefix("capacity_").replace("_", "-")
-    refuse_promises(spec, formulation)
-    if fixed_completion:
-        refuse_completion(spec, formulation)
-    refuse_types(spec, formulation)
+def _start(spec: Spec, name: str, relax: bool) -> tuple[Instance, pyo.ConcreteModel]:
+    """VMs, slots and constraint (8)."""
+    refuse_types(spec, name.removeprefix("capacity_").replace("_", "-"))
     instance = instance_of(in_fractions(spec, OWN_SLOTS))
     model = pyo.ConcreteModel(name)
     model.spans = ModelSpans(spec.facts)

@@ -15,16 +15,18 @@ from typing import Any
 
 import numpy as np
 import pyomo.core as pyo
+from pyomo.core.expr.numeric_expr import LinearExpression
 
 from mrdsl.families.capacity.facts import MACHINES, NO
-from mrdsl.families.capacity.instance import Instance, Mix
-from mrdsl.families.capacity.lanes import limited_classes
+from mrdsl.families.capacity.instance import Instance
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.models.variables import row_of
+from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.packing import Held, PackedLane, Packing, assigned, joined
-from mrdsl.families.capacity.pairs import SlotSizes
 from mrdsl.families.capacity.slot_choices import Choices, choices_of_instance, choices_of_mix, steps
-from mrdsl.formulas.packing import Counts, Packed, Size, generated_patterns, maximal_patterns, pack, without_surplus
+from mrdsl.families.capacity.slot_sizes import SlotSizes
+from mrdsl.families.capacity.spare_slots import limited_classes
+from mrdsl.formulas.packing import Counts, Packed, maximal_patterns, pack, without_surplus
+from mrdsl.formulas.pattern_generation import Size, generated_patterns
 
 MOST_PATTERNS = 3_000
 ALL, SOME, BOUND = "all", "some", "bound"
@@ -184,7 +186,7 @@ def _generated(lane: Lane, sizes: tuple[int, ...]) -> tuple[Counts, ...]:
     """The contents that the slots of all jobs there may be ask for, and those that a packing of them has."""
     slots = [0] * len(sizes)
     for row in lane.rows:
-        slots[sizes.index(row.per_vm)] += row.slots * int(row.jobs.ub or 0)
+        slots[sizes.index(row.per_vm)] += row.slots * int(row.jobs.ub)
     there = [lane.size(key) for key in sizes]
     slots = [max(each, 1) for each in slots]
     patterns = (*generated_patterns(there, slots).patterns, *(pattern for _, pattern in pack(there, slots).patterns))
@@ -227,14 +229,14 @@ def _add_machines(model: pyo.ConcreteModel, lanes: Sequence[Lane]) -> None:
                 parts.setdefault((number, row.of_class, *resource), []).append((row.slots * part, row.jobs))
     model.class_vms = pyo.Var(list(dict.fromkeys(key[:2] for key in parts)), domain=pyo.NonNegativeIntegers)
     model.class_fits = pyo.Constraint(
-        list(parts), rule=lambda k, *key: (None, row_of([*parts[key], (-1.0, k.class_vms[key[:2]])]), 0.0)
+        list(parts), rule=lambda k, *key: (None, _sum([*parts[key], (-1.0, k.class_vms[key[:2]])]), 0.0)
     )
     used = [number for number, lane in enumerate(lanes) if lane.rows]
     model.class_room = pyo.Constraint(
         used,
         rule=lambda k, number: (
             None,
-            row_of(
+            _sum(
                 [
                     *((1.0, each) for key, each in k.class_vms.items() if key[0] == number),
                     *((-1.0, each) for each in lanes[number].vms),
@@ -274,7 +276,7 @@ def _add_groups(model: pyo.ConcreteModel, lanes: Sequence[Lane], groups: Sequenc
         at = group.sizes.index(size)
         there = [(p[at], variables[number, place]) for place, p in enumerate(group.patterns) if p[at]]
         needed = [(-row.slots, row.jobs) for row in group.rows if row.per_vm == size]
-        return 0.0, row_of([*there, *needed]), None
+        return 0.0, _sum([*there, *needed]), None
 
     def rent(_: object, number: int) -> object:
         lane = lanes[number]
@@ -284,7 +286,7 @@ def _add_groups(model: pyo.ConcreteModel, lanes: Sequence[Lane], groups: Sequenc
             if group.lane is lane
             for place in range(len(group.patterns))
         ]
-        return None, row_of([*used, *((-1.0, each) for each in lane.vms)]), -float(lane.masters)
+        return None, _sum([*used, *((-1.0, each) for each in lane.vms)]), -float(lane.masters)
 
     model.slots_held = pyo.Constraint(rows, rule=hold)
     used = [number for number, lane in enumerate(lanes) if lane.rows]
@@ -314,7 +316,7 @@ def _add_others(model: pyo.ConcreteModel, groups: Sequence[Group]) -> list[list[
         list(each),
         rule=lambda k, *key: (
             None,
-            row_of([*((1.0, k.other_jobs[(*key, *step)]) for step in each[key].steps), (-1.0, each[key].jobs)]),
+            _sum([*((1.0, k.other_jobs[(*key, *step)]) for step in each[key].steps), (-1.0, each[key].jobs)]),
             0.0,
         ),
     )
@@ -334,6 +336,12 @@ def other_slots(model: pyo.ConcreteModel, lanes: int, classes: int) -> tuple[Flo
         np.add.at(found[0], (entries.of_lane, entries.of_class), entries.maps * counts)
         np.add.at(found[1], (entries.of_lane, entries.of_class), entries.reduces * counts)
     return found[0], found[1]
+
+
+def _sum(terms: Sequence[tuple[float, Any]]) -> LinearExpression:
+    return LinearExpression(
+        constant=0.0, linear_coefs=[float(each) for each, _ in terms], linear_vars=[variable for _, variable in terms]
+    )
 
 
 def packing_in(model: pyo.ConcreteModel) -> Packing | None:

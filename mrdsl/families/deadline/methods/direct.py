@@ -9,7 +9,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error
 from mrdsl.core.result import Termination
-from mrdsl.core.rounding import FEASIBILITY, PROVEN
+from mrdsl.core.tolerances import FEASIBILITY, PROVEN
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, scale_of, shares, value_of
 from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.contraction import contracted, freed, of_each_dag, without_twins

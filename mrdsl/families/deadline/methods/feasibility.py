@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mrdsl.core.linear_program import ProgramRows
+from mrdsl.core.program_rows import ProgramRows
 from mrdsl.core.result import Limits
 from mrdsl.solving.programs import UnsolvedError, optimum
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.goals import scale_of
 from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.methods.newton import Newton

@@ -9,8 +9,10 @@ import numpy as np
 
 from mrdsl.families.deadline.levels import Floats, Ints
 from mrdsl.families.deadline.workload import Tasks
-from mrdsl.spec.expression import Expression, Linear, linear_form
-from mrdsl.spec.spec import Spec, pieces
+from mrdsl.spec.comparisons import pieces
+from mrdsl.spec.expression import Expression
+from mrdsl.spec.linear import Linear, linear_form
+from mrdsl.spec.spec import Spec
 
 HAIR = 1e-7
 """Relative to a limit or to 1 s: bounds that meet are held so far apart. A tenth of what `subject to` forgives."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.deadline.goals import PRODUCT, goal_of, shares
 from mrdsl.families.deadline.levels import Floats
 from mrdsl.families.deadline.network import Network, network_of

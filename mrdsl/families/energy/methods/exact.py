@@ -10,7 +10,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import MrdslError, note, warning
 from mrdsl.core.result import Limits, SolutionStatus, Termination
-from mrdsl.core.rounding import PROVEN, ROUNDING
+from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.families.energy.cluster import jobs_of, machines_of
 from mrdsl.families.energy.methods.attempts import Attempt, Dealt, DealtJob
 from mrdsl.families.energy.methods.spans import shortest_start

@@ -15,7 +15,7 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, warning
 from mrdsl.core.result import Termination
-from mrdsl.core.rounding import FEASIBILITY, ROUNDING
+from mrdsl.core.tolerances import FEASIBILITY, ROUNDING
 from mrdsl.families.energy.assignment import plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, jobs_of, machines_of
 from mrdsl.families.energy.methods.lp_bound import Relaxed, relaxations

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mrdsl.core.linear_program import LinearProgram, ProgramRows
+from mrdsl.core.linear_program import LinearProgram
+from mrdsl.core.program_rows import ProgramRows
 from mrdsl.core.result import Limits
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.energy.cluster import Floats, JobData, Machines
 from mrdsl.families.energy.limits import JobLimits, limits_of
 from mrdsl.solving.programs import Optimum, UnsolvedError, optima

@@ -9,7 +9,8 @@ from math import ceil
 import numpy as np
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.rounding import ROUNDING, floor
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.assignment import job_use
 from mrdsl.families.energy.cluster import Floats, Ints, Machines
 from mrdsl.families.energy.methods.attempts import Attempt, DealtJob, each_attempt

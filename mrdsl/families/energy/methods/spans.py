@@ -16,7 +16,7 @@ from math import inf, prod
 
 import numpy as np
 
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.energy.assignment import Share, phases_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines
 from mrdsl.families.energy.sets import SetSearch

@@ -19,7 +19,8 @@ import numpy as np
 from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.diagnostics import Diagnostic, MrdslError, error, note, warning
 from mrdsl.core.result import Termination
-from mrdsl.core.rounding import ROUNDING, floor
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.energy.assignment import job_use, plan_of
 from mrdsl.families.energy.cluster import Floats, Ints, JobData, Machines, jobs_of, machines_of
 from mrdsl.families.energy.methods.attempts import Attempt, Dealt, DealtJob, each_attempt, each_job, per_vm

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.rounding import floor
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts

@@ -23,7 +23,8 @@ from functools import lru_cache
 from math import ceil, inf, sqrt
 
 from mrdsl.contracts.pipeline import Draft
-from mrdsl.core.rounding import ROUNDING, floor
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.hybrid.arrivals import arrivals_of
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts

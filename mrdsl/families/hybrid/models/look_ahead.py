@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mrdsl.core.linear_program import ProgramRows
+from mrdsl.core.program_rows import ProgramRows
 from mrdsl.core.result import Limits
 from mrdsl.families.hybrid.bounds import control_of
 from mrdsl.families.hybrid.facts import HybridFacts

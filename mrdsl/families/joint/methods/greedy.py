@@ -17,7 +17,7 @@ import numpy as np
 
 from mrdsl.contracts.pipeline import Draft, last_draft
 from mrdsl.core.result import Termination, relative_gap
-from mrdsl.core.rounding import PROVEN, ROUNDING
+from mrdsl.core.tolerances import PROVEN, ROUNDING
 from mrdsl.families.joint.allocation import further_vms, least_vms
 from mrdsl.families.joint.checks import too_small
 from mrdsl.families.joint.methods.whole import Filled, Search, fill_whole

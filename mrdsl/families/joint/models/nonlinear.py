@@ -23,7 +23,7 @@ import pyomo.environ as pyo
 from mrdsl.core.answer import Answer
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.core.result import Limits, Result
-from mrdsl.core.rounding import ROUNDING
+from mrdsl.core.tolerances import ROUNDING
 from mrdsl.families.joint.models.periods import by_period
 from mrdsl.families.joint.plan import JointPlan, assemble
 from mrdsl.families.joint.quantities import offer

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mrdsl.contracts.plan_expressions import worth
+from mrdsl.contracts.own_goals import worth
 from mrdsl.contracts.subject_to import add_comparisons
 from mrdsl.core.answer import Answer
 from mrdsl.core.result import Limits, Result, SolutionStatus, Termination, relative_gap

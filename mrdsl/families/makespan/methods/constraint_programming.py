@@ -12,7 +12,7 @@ from mrdsl.contracts.pipeline import Draft
 from mrdsl.core.answer import Reply
 from mrdsl.core.diagnostics import note
 from mrdsl.core.result import Termination
-from mrdsl.core.rounding import begun
+from mrdsl.core.whole_numbers import begun
 from mrdsl.families.makespan.batch import Floats
 from mrdsl.families.makespan.methods.cp_model import CpProblem, TaskGroup, solve
 from mrdsl.families.makespan.methods.orders import Progress, cut_short, late, offer_schedule, work_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from mrdsl.contracts.plan_expressions import Aim, aim_of
+from mrdsl.contracts.own_goals import Aim, aim_of
 from mrdsl.core.diagnostics import MrdslError, error
 from mrdsl.families.makespan.batch import Batch, batch_of
 from mrdsl.families.makespan.decode import plan_of
@@ -14,7 +14,8 @@ from mrdsl.families.makespan.lower_bounds import johnson_order, lower_bounds
 from mrdsl.families.makespan.models.time_indexed import Grid, grid_of, time_indexed, waves_of
 from mrdsl.families.makespan.plan import MakespanPlan
 from mrdsl.families.makespan.schedule import in_order_of_start, simulate, whole_cluster
-from mrdsl.spec.expression import Constant, Expression, Operation, quantities_in, terms_of
+from mrdsl.spec.expression import Constant, Expression, Operation, quantities_in
+from mrdsl.spec.linear import terms_of
 from mrdsl.spec.spec import Constraint, Spec
 
 MOST_VARIABLES = 200_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrdsl.core.rounding import begun, floor
+from mrdsl.core.whole_numbers import begun, floor
 from mrdsl.formulas import waves
 from mrdsl.simulation.fleet import MAP, Cohort
 from mrdsl.simulation.scheduling import JobRun, Simulation

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from mrdsl.core.rounding import begun
+from mrdsl.core.whole_numbers import begun
 from mrdsl.families.schedule.methods.placing import (
     Lanes,
     fitting,

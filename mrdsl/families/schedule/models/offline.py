@@ -22,8 +22,9 @@ from typing import Any
 import pyomo.environ as pyo
 
 from mrdsl.core.diagnostics import MrdslError, error
-from mrdsl.core.rounding import FEASIBILITY, floor
+from mrdsl.core.tolerances import FEASIBILITY
 from mrdsl.core.units import HOUR
+from mrdsl.core.whole_numbers import floor
 from mrdsl.families.schedule.facts import ScheduleFacts
 from mrdsl.families.schedule.market import machine_type, price_process
 from mrdsl.families.schedule.plan import Cost, Jobs, SchedulePlan, Tardiness, VmHours

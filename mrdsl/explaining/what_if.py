@@ -1,0 +1,147 @@
+"""What-if curves: the goal over deadlines and over prices; each point is the spec solved with some numbers changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from mrdsl.core.charts import LineChart, Series
+from mrdsl.core.diagnostics import MrdslError
+from mrdsl.core.result import Limits, Result, Termination
+from mrdsl.core.watching import counted
+from mrdsl.explaining.promises import lines_of
+from mrdsl.families.diagnosis import find_family
+from mrdsl.planning.solve_spec import solve
+from mrdsl.spec.changing import FactNumber, label_of, numbers_at, value_at, with_values
+from mrdsl.spec.schema import Block, Item, Node, declarations
+from mrdsl.spec.spec import Spec
+
+WRITTEN = 1.0
+FACTORS = (0.7, 0.85, WRITTEN, 1.15, 1.3, 1.6)
+"""The points of a curve, relative to what the spec says."""
+Point = tuple[str, str, float]
+"""What kind of number is moved, which ones, and by what factor."""
+LEAST = 0.1
+"""Seconds that a solve gets at least."""
+ALONE = 3
+"""How many numbers of a kind are moved alone, besides all of them together."""
+
+
+@dataclass(frozen=True)
+class How:
+    """Who solves the changed specs, and how long all of them may take together, in seconds."""
+
+    solver: str = "auto"
+    formulation: str | None = None
+    relax: bool = False
+    limits: Limits = Limits()
+    seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The charts, and how many of their points were computed before time ran out."""
+
+    charts: tuple[LineChart, ...]
+    computed: int
+    planned: int
+
+
+def curves(spec: Spec, result: Result, how: How) -> Curves:
+    """The goal over deadlines and over prices; points without a plan, or without time for them, are holes.
+
+    ``result`` is that of the spec as it is. Who watches is told of every point. No charts where the goal has no value.
+    """
+    if result.objective.value is None:
+        return Curves((), 0, 0)
+    until = time.monotonic() + how.seconds
+    kinds = {"deadline": _deadlines(spec), "price": _prices(spec)}
+    moves = {kind: dict(_moves(spec, kind, numbers)) for kind, numbers in kinds.items() if numbers}
+    planned = [
+        (kind, name, factor)
+        for kind, named in moves.items()
+        for name in named
+        for factor in FACTORS
+        if factor != WRITTEN
+    ]
+    found: dict[Point, float | None] = {}
+    for kind, name, factor in counted("what-if curves", planned):
+        left = until - time.monotonic()
+        if left <= 0.0:
+            break
+        found[kind, name, factor] = _value(spec, moves[kind][name], factor, _within(how, left))
+    charts = tuple(_chart(result, kind, tuple(named), found) for kind, named in moves.items())
+    return Curves(charts, len(found), len(planned))
+
+
+def _chart(result: Result, kind: str, names: tuple[str, ...], found: Mapping[Point, float | None]) -> LineChart:
+    goal = result.objective
+    series = (
+        Series(
+            name,
+            [100.0 * factor for factor in FACTORS],
+            [goal.value if factor == WRITTEN else found.get((kind, name, factor)) for factor in FACTORS],
+        )
+        for name in names
+    )
+    return LineChart(
+        f"{goal.quantity.capitalize()} over {kind}s",
+        f"{kind}, in % of what the spec says",
+        f"{goal.quantity} [{goal.unit}]" if goal.unit else goal.quantity,
+        tuple(series),
+    )
+
+
+def _moves(spec: Spec, kind: str, numbers: tuple[FactNumber, ...]) -> Iterator[tuple[str, tuple[FactNumber, ...]]]:
+    """What is moved: all numbers together where there are several, then the first ones alone."""
+    if len(numbers) > 1:
+        yield f"all {kind}s", numbers
+    labels = [label_of(spec.facts, number) for number in numbers]
+    for number, label in list(zip(numbers, labels, strict=True))[:ALONE]:
+        inner = number.path.split(".")[-2]
+        yield label if labels.count(label) == 1 else f"{inner} {label}", (number,)
+
+
+def _deadlines(spec: Spec) -> tuple[FactNumber, ...]:
+    """The promised times that the family lists."""
+    lines = lines_of(spec, find_family(spec))
+    return tuple(line.number for line in lines if line.number is not None and line.kind == "time")
+
+
+def _prices(spec: Spec) -> tuple[FactNumber, ...]:
+    """What is paid by time; where nothing is, what is paid by the piece."""
+    for kind in ("price", "money"):
+        paths = _paths(type(spec.facts), kind, "", False)
+        numbers = (number for path in paths for number in numbers_at(spec.facts, path))
+        found = tuple(number for number in numbers if value_at(spec.facts, number) > 0.0)
+        if found:
+            return found
+    return ()
+
+
+def _paths(node: type[Node], kind: str, before: str, repeated: bool) -> Iterator[str]:
+    """The items of a kind, through at most one repeated block."""
+    for name, declared in declarations(node).items():
+        if isinstance(declared, Item) and declared.kind == kind and declared.form == "quantity":
+            yield f"{before}{name}"
+        elif isinstance(declared, Block) and not (declared.repeated and (repeated or before)):
+            yield from _paths(declared.node, kind, f"{before}{name}.", repeated or declared.repeated)
+
+
+def _within(how: How, seconds: float) -> How:
+    """The same with no more time for one solve than there is left."""
+    left = max(seconds, LEAST)
+    limit = left if how.limits.time is None else min(left, how.limits.time)
+    return replace(how, limits=replace(how.limits, time=limit))
+
+
+def _value(spec: Spec, numbers: tuple[FactNumber, ...], factor: float, how: How) -> float | None:
+    """The goal's value with the numbers times ``factor``; None where there is no plan then, or it was not finished."""
+    values: Mapping[FactNumber, float] = {number: value_at(spec.facts, number) * factor for number in numbers}
+    try:
+        changed = replace(spec, facts=with_values(spec.facts, values))
+        result = solve(changed, how.solver, how.formulation, how.relax, how.limits)
+    except MrdslError:
+        return None
+    return None if result.termination is Termination.TIME_LIMIT else result.objective.value

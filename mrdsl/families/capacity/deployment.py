@@ -1,0 +1,159 @@
+"""A capacity plan as machines and the tasks on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.exchange.entries import Target
+from mrdsl.exchange.registry import TARGETS
+from mrdsl.exchange.targets.deployment import (
+    FIRM,
+    SPOT,
+    Deployment,
+    Group,
+    MachineType,
+    Share,
+    TargetError,
+    Tasks,
+    Workload,
+)
+from mrdsl.families.capacity import market
+from mrdsl.families.capacity.facts import CapacityFacts, JobClass
+from mrdsl.families.capacity.pairs import described_on, slots_on_types
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.spec.machines import Resources
+from mrdsl.spec.spec import Spec
+from mrdsl.spec.stages import partitions_of
+
+NAMED = 5
+"""So many classes are named in a note."""
+Shared = tuple[int, int, str, float, float, float]
+"""The number of the class and of the type, firm or spot, jobs, map slots and reduce slots."""
+
+
+def deployments(spec: Spec, plan: CapacityPlan) -> tuple[Deployment, ...]:
+    """The one cluster of a plan. Raises TargetError where the plan has fractions of VMs, or no VM."""
+    if not plan.whole:
+        raise TargetError(
+            "the plan has fractions of VMs and jobs, which nobody can rent or run", "solve it without --relax"
+        )
+    facts: CapacityFacts = spec.facts
+    groups = tuple(_groups(facts, plan))
+    if not groups:
+        masters_alone = plan.mix is not None and bool(plan.mix.masters.any())
+        what = "the plan runs no job: all its VMs are masters" if masters_alone else "the plan rents no VM"
+        raise TargetError(what, "it admits no job: `mrdsl why` says at what price it would")
+    masters = {} if plan.mix is None else dict(zip(plan.mix.types, map(int, plan.mix.masters), strict=True))
+    return (
+        Deployment(
+            types=tuple(MachineType(vm.name, vm.cores, vm.memory, vm.on_demand.price) for vm in facts.vms),
+            groups=groups,
+            workloads=_workloads(facts, plan),
+            masters={name: count for name, count in masters.items() if count},
+            currency=spec.currency,
+            notes=tuple(_notes(facts, plan)),
+        ),
+    )
+
+
+def _groups(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[Group]:
+    """The machines that run tasks: firm ones of each type, masters left out, then those on spot."""
+    for number, vm in enumerate(facts.vms):
+        if plan.mix is None:
+            yield from _some(vm.name, FIRM, plan.on_demand + plan.reserved, vm.on_demand.price)
+            continue
+        spot = sum(each.vms for each in plan.mix.bought if each.vm == vm.name and each.way == market.SPOT)
+        firm = plan.mix.total(vm=vm.name) - spot - plan.mix.masters[number]
+        yield from _some(vm.name, FIRM, firm, vm.on_demand.price)
+        yield from _some(vm.name, SPOT, spot, None if vm.spot is None else vm.spot.price)
+
+
+def _some(vm: str, lane: str, count: float, price: float | None) -> Iterator[Group]:
+    if count > 0:
+        yield Group(vm, lane, round(count), price)
+
+
+def _workloads(facts: CapacityFacts, plan: CapacityPlan) -> tuple[Workload, ...]:
+    """The classes that have jobs; each weighs what its slots take of all VMs, since tasks are of different sizes."""
+    per_vm = slots_on_types(facts)
+    every = float(plan.vms.sum())
+    shares: dict[int, list[Share]] = {}
+    for of_class, of_vm, lane, jobs, maps, reduces in _shares(plan):
+        node = facts.classes[of_class]
+        hosted = int(per_vm[0][of_vm, of_class]), int(per_vm[1][of_vm, of_class])
+        tasks = tuple(_tasks(node, facts.vms[of_vm].name, (maps, reduces), hosted))
+        shares.setdefault(of_class, []).append(Share(facts.vms[of_vm].name, lane, round(jobs), tasks))
+    return tuple(
+        Workload(
+            plan.names[index],
+            float(plan.vms[index]) / every,
+            tuple(found),
+            partitions_of(facts.classes[index].stages, facts.classes[index].reduce),
+        )
+        for index, found in sorted(shares.items())
+    )
+
+
+def _shares(plan: CapacityPlan) -> Iterator[Shared]:
+    mix = plan.mix
+    if mix is None:
+        for index in np.flatnonzero(plan.admitted).tolist():
+            jobs, maps, reduces = (float(each[index]) for each in (plan.admitted, plan.map_slots, plan.reduce_slots))
+            yield index, 0, FIRM, jobs, maps, reduces
+        return
+    for place, index in enumerate(mix.of_class.tolist()):
+        lane = SPOT if mix.spot[place] else FIRM
+        jobs, maps, reduces = (float(each[place]) for each in (mix.jobs, mix.map_slots, mix.reduce_slots))
+        yield index, int(mix.of_vm[place]), lane, jobs, maps, reduces
+
+
+def _tasks(node: JobClass, vm: str, slots: tuple[float, float], per_vm: tuple[int, int]) -> Iterator[Tasks]:
+    """What the class runs on the type, each kind with its slots as a whole number."""
+    row = next((each for each in node.on if each.name == vm), None)
+    speed = 1.0 if row is None else row.speed
+    there = node if row is None or not row.described else described_on(node, row)
+    if there.stages:
+        counts = [(stage.tasks, stage.avg) for stage in there.stages]
+        work = sum(tasks * seconds for tasks, seconds in counts)
+        most = max(tasks for tasks, _ in counts)
+        every = sum(tasks for tasks, _ in counts)
+        yield _kind(node, "task", most, slots[0], per_vm[0], work / every / speed)
+        return
+    for kind, phase, held, hosted in zip(("map", "reduce"), (there.map, there.reduce), slots, per_vm, strict=True):
+        if held > 0:
+            seconds = None if phase is None else phase.avg / speed
+            if kind == "reduce" and seconds is not None and there.shuffle is not None:
+                seconds += there.shuffle.avg
+            yield _kind(node, kind, 0 if phase is None else phase.tasks, held, hosted, seconds)
+
+
+def _kind(node: JobClass, kind: str, of_job: int, slots: float, per_vm: int, seconds: float | None) -> Tasks:
+    container = None if node.container is None else getattr(node.container, kind)
+    taken = container or Resources(span=None)
+    return Tasks(kind, of_job, int(ceiling(slots)), per_vm, taken.cores, taken.memory, seconds)
+
+
+def _notes(facts: CapacityFacts, plan: CapacityPlan) -> Iterator[str]:
+    for vm in facts.vms:
+        held = (
+            sum(each.vms for each in plan.mix.bought if each.vm == vm.name and each.way == market.RESERVED)
+            if (plan.mix is not None)
+            else plan.reserved
+        )
+        if held:
+            yield f"{held:g} of the {vm.name} are under contract - contracts are of the account and not of a cluster"
+    if facts.whole == "machines":
+        yield "that classes share no machine - queues place tasks of all classes on all machines"
+    turned = {name: count for name, count in zip(plan.names, plan.rejected.tolist(), strict=True) if count}
+    if turned:
+        told = ", ".join(f"{count:g} of {name}" for name, count in list(turned.items())[:NAMED])
+        told += f" and of {len(turned) - NAMED:,} classes more" if len(turned) > NAMED else ""
+        yield f"jobs that the plan turns away are kept out by whoever submits them: {told}"
+
+
+def targets() -> tuple[Target, ...]:
+    """Return what plans are exported to."""
+    return TARGETS

@@ -1,0 +1,219 @@
+"""The steps of ``direct`` where a spec has several VM types, or buys one in several ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mrdsl.contracts.pipeline import Draft
+from mrdsl.core.diagnostics import impossible, warning
+from mrdsl.core.result import Termination, relative_gap
+from mrdsl.core.tolerances import PROVEN, ROUNDING
+from mrdsl.core.whole_numbers import ceiling, floor
+from mrdsl.families.capacity.class_bounds import ClassBounds, quotas_in
+from mrdsl.families.capacity.dominated_lanes import solved_mix
+from mrdsl.families.capacity.facts import MACHINES, NO
+from mrdsl.families.capacity.instance import instance_of
+from mrdsl.families.capacity.market import ON_DEMAND, Floats
+from mrdsl.families.capacity.methods.by_vector import by_scarcer_resource, needed_vms, weighed
+from mrdsl.families.capacity.methods.few_lanes import MANY, on_few_lanes
+from mrdsl.families.capacity.methods.lane_prices import Relaxed, Task, by_type, vms_with_spare
+from mrdsl.families.capacity.methods.own_machines import on_own_machines
+from mrdsl.families.capacity.methods.refusals import contradictions_of, refuse
+from mrdsl.families.capacity.methods.relaxation import never_fits, relaxed
+from mrdsl.families.capacity.methods.scarce_lanes import is_scarce, within_quotas
+from mrdsl.families.capacity.methods.whole_placements import whole_placement
+from mrdsl.families.capacity.mix import of_lanes
+from mrdsl.families.capacity.mix_plan import mix_plan_of
+from mrdsl.families.capacity.packed_plans import beyond_quotas
+from mrdsl.families.capacity.plan import CapacityPlan, plan_of
+from mrdsl.families.capacity.shape import is_plain
+from mrdsl.spec.spec import Spec
+
+TURNS = 4
+"""So often quotas are made smaller by what packing takes beyond them."""
+MOVES = 2_000_000
+"""So many pairs of lanes for a job of each class are looked at in one move of all of them."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The task, its relaxed optimum and what every plan costs at least, for the step that makes it whole."""
+
+    task: Task
+    relaxed: Relaxed
+    bound: float
+
+
+def prepare(draft: Draft, class_bounds: ClassBounds) -> Draft:
+    """Reads the spec as arrays, ``subject to`` as bounds on jobs of single classes and on VMs of single types.
+
+    Raises MrdslError where ``subject to`` compares anything else, which takes a solver.
+    """
+    spec, relax = draft.spec, draft.relax
+    quotas, others = quotas_in(class_bounds.others)
+    refuse(others, "admitted(c), completion(c) and from above on vms(TYPE)")
+    mix = solved_mix(spec)
+    low = class_bounds.tighten(mix.names, "admitted", mix.low, at_most=False)
+    high = class_bounds.tighten(mix.names, "admitted", mix.expected, at_most=True)
+    available = mix.market.available.copy()
+    for number, name in enumerate(mix.market.names):
+        available[number] = min(available[number], quotas.get(name, np.inf))
+    if not relax:
+        low, high, available = ceiling(low), floor(high), floor(available)
+    if bool((low > high).any()):
+        found = contradictions_of(spec, mix.names, low > high)
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=found)
+    return replace(draft, state=Task(mix, low, high, available, same_type=not relax), fixed=mix.market.of_masters)
+
+
+def fill(draft: Draft, task: Task) -> Draft:
+    """The relaxed optimum: its value is the bound, and the plan itself where the relaxation was asked for."""
+    until = _until(draft)
+    task, below = weighed(task)
+    found = relaxed(task, ROUNDING, until)
+    least = found.bound if below is task else relaxed(below, ROUNDING, until).bound
+    if found.lacking > ROUNDING and never_fits(below, until):
+        limited = np.flatnonzero(np.isfinite(task.available))
+        vms = draft.spec.facts.vms
+        names = ", ".join(vms[int(number)].name for number in limited)
+        told = impossible(
+            "impossible-quota",
+            f"the least jobs of all classes take more VMs than are available of {names}",
+            vms[int(limited[0])].span_of("available"),
+            "raise available, lower the least jobs of classes, or add a vm type",
+        )
+        return replace(draft, termination=Termination.INFEASIBLE, diagnostics=(told,))
+    if draft.relax and below is not task:
+        bought = task.market.buy(needed_vms(task, found.jobs, relax=True))
+        found = replace(found, bought=bought, value=task.mix.cost(bought, found.jobs))
+    exact = (relative_gap(found.value, least, draft.fixed) or 0.0) <= ROUNDING
+    bound = found.value if exact and draft.relax else least
+    draft = replace(draft, state=Placement(task, found, least), bound=bound)
+    if not draft.relax:
+        return draft
+    ended = Termination.OPTIMAL if exact else _stopped(draft)
+    if found.lacking > ROUNDING:
+        return replace(draft, termination=_stopped(draft))
+    plan = mix_plan_of(task.mix, found.bought, found.jobs, relax=True)
+    return replace(draft, plan=plan, value=plan.total, termination=ended)
+
+
+def whole_jobs(draft: Draft, placement: Placement) -> Draft:
+    """Whole jobs and VMs near the relaxed ones; the relaxation bounds what they may cost too much."""
+    gap = PROVEN if draft.limits.gap is None else draft.limits.gap
+    task, (found, bound) = placement.task, _placed(draft, placement, gap)
+    if is_scarce(task):
+        found = _with_room(draft, placement, found, gap)
+    if found is None:
+        told = warning(
+            "no-plan-found",
+            "direct found no whole jobs on whole VMs within the quotas; there may be some",
+            draft.spec.facts.vms[0].span,
+            "solve with --solver highs, which looks at all of them",
+        )
+        return replace(draft, diagnostics=(*draft.diagnostics, told), termination=_stopped(draft))
+    plan = _plan(draft.spec, task, *found)
+    bound = min(plan.total, bound)
+    proven = (relative_gap(plan.total, bound, draft.fixed) or 0.0) <= gap
+    ended = Termination.OPTIMAL if proven else _stopped(draft)
+    return replace(draft, plan=plan, value=plan.total, bound=bound, termination=ended)
+
+
+def _with_room(
+    draft: Draft, placement: Placement, found: tuple[Floats, Floats] | None, gap: float
+) -> tuple[Floats, Floats] | None:
+    """What was found where quotas have room for its packing; else what fits quotas less what packing took beyond."""
+    task = placement.task
+    if found is None and task.mix.sizes is not None:
+        task = replace(task, mix=by_scarcer_resource(task.mix))
+        found = _again(draft, placement, task, gap)
+    best = found
+    for _ in range(TURNS):
+        plan = None if found is None else _plan(draft.spec, task, *found)
+        if found is None or plan is None or plan.mix is None or plan.wholeness == NO:
+            break
+        over = beyond_quotas(draft.spec, plan)
+        if not over.any():
+            return found
+        task = replace(task, available=np.maximum(task.available - over, task.market.masters))
+        found = _again(draft, placement, task, gap)
+    return best if found is None else found
+
+
+def _again(draft: Draft, placement: Placement, task: Task, gap: float) -> tuple[Floats, Floats] | None:
+    """Whole jobs by lane and VMs by offer for a task that allows for less; None where none are found."""
+    best = relaxed(task, gap, _until(draft))
+    if best.lacking > ROUNDING:
+        return None
+    return _placed(draft, replace(placement, task=task, relaxed=best), gap)[0]
+
+
+def _placed(draft: Draft, placement: Placement, gap: float) -> tuple[tuple[Floats, Floats] | None, float]:
+    """Whole jobs by lane and VMs by offer, None where the quotas have no room for them, and a bound."""
+    task, bound, until = placement.task, placement.bound, _until(draft)
+    if task.mix.wholeness == MACHINES:
+        alone = on_own_machines(task, placement.relaxed, gap, until)
+        found, proven = alone.placed, alone.bound
+    else:
+        enough = bound + gap * abs(bound - draft.fixed)
+        jobs, proven = _whole_near(task, placement.relaxed, enough, until)
+        found = _moved(task, jobs, enough, until)
+        if is_scarce(task) and len(task.market.lanes) <= MANY:
+            found = _cheaper(task, found, whole_placement(task, placement.relaxed.jobs, enough, until))
+    return _as_needed(task, found), max(bound, proven) if task.mix.sizes is None else bound
+
+
+def _as_needed(task: Task, found: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
+    """Whole jobs on as many VMs as cores and memory ask for; None where the quotas have no room for them."""
+    if found is None or task.mix.sizes is None:
+        return found
+    bought = task.market.buy(needed_vms(task, found[0], relax=False))
+    lacking = bool((by_type(task.market, bought) > task.available + ROUNDING).any())
+    return None if lacking else (found[0], bought)
+
+
+def _whole_near(task: Task, relaxed: Relaxed, enough: float, until: float | None) -> tuple[Floats, float]:
+    """Jobs on few lanes, or within quotas where there are some, and what they cost at the least by another proof."""
+    if is_scarce(task):
+        return within_quotas(task, relaxed, enough, until)
+    return on_few_lanes(task, relaxed.jobs, enough, until), -np.inf
+
+
+def _cheaper(task: Task, *plans: tuple[Floats, Floats] | None) -> tuple[Floats, Floats] | None:
+    """The plan that costs less, of those that there are."""
+    return min((each for each in plans if each), key=lambda plan: task.mix.cost(plan[1], plan[0]), default=None)
+
+
+def _moved(task: Task, jobs: Floats, enough: float, until: float | None) -> tuple[Floats, Floats] | None:
+    """Whole jobs by lane and VMs by offer after moves of single jobs: among the lanes in use where there are many."""
+    market = task.market
+    if jobs.size * len(jobs) <= MOVES:
+        return whole_placement(task, jobs, enough, until)
+    lanes = np.flatnonzero((jobs > 0.0).any(axis=1) | (market.masters_of_lane > 0.0))
+    found = whole_placement(replace(task, mix=of_lanes(task.mix, lanes)), jobs[lanes], enough, until)
+    if found is None:
+        return None
+    placed = np.zeros_like(jobs)
+    placed[lanes] = found[0]
+    return placed, market.buy(np.asarray(ceiling(vms_with_spare(task.mix, placed, task.spare))))
+
+
+def _until(draft: Draft) -> float | None:
+    """When the time is over, on the monotonic clock."""
+    return None if draft.limits.time is None else draft.started + draft.limits.time
+
+
+def _stopped(draft: Draft) -> Termination:
+    """How a search ended that proved nothing: by itself, or at the time limit."""
+    until = _until(draft)
+    return Termination.COMPLETED if until is None or draft.clock() <= until else Termination.TIME_LIMIT
+
+
+def _plan(spec: Spec, task: Task, jobs: Floats, bought: Floats) -> CapacityPlan:
+    """Whole jobs by lane on whole VMs by offer; where there is one type alone, as a spec of one has them."""
+    if not is_plain(spec.facts):
+        return mix_plan_of(task.mix, bought, jobs, relax=False)
+    firm = float(bought[[offer.way == ON_DEMAND for offer in task.market.offers]].sum())
+    return plan_of(instance_of(spec), (firm, float(bought.sum()) - firm), jobs.sum(axis=0), relax=False)

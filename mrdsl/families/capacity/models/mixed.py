@@ -1,0 +1,285 @@
+"""P2 with several VM types, or several ways of buying one: how many jobs of each class run where, how many VMs of each.
+
+As in paper 000, Theorem 4.2, each job takes a constant part of a VM, here one for every class and lane. The jobs of a
+class add up to what it may admit; those of a lane fit the VMs that are bought for it. An unused pair has no jobs, which
+P0 and P1 exclude: there the types are taken as fixed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyomo.core as pyo
+from pyomo.core.expr.numeric_expr import LinearExpression
+
+from mrdsl.families.capacity.class_bounds import refuse_completion
+from mrdsl.families.capacity.dominated_lanes import leaves_lanes_out, solved_mix
+from mrdsl.families.capacity.facts import NO
+from mrdsl.families.capacity.market import FIRM, ON_DEMAND, RESERVED, SPOT, Floats, Market
+from mrdsl.families.capacity.mix import Mix
+from mrdsl.families.capacity.mix_plan import places_of, rented_plan
+from mrdsl.families.capacity.models.mixed_slots import (
+    JobVariables,
+    OtherPairs,
+    SpareVariables,
+    add_other_pairs,
+    add_resources,
+    add_spare,
+    row_of,
+)
+from mrdsl.families.capacity.models.patterns import ALL, BOUND, SOME, add_patterns, lanes_of, other_slots, packing_in
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.spans import MixedSpans
+from mrdsl.families.capacity.spare_slots import spare_of
+from mrdsl.spec.spec import Spec
+
+
+def build(spec: Spec, relax: bool, packing: str = "") -> pyo.ConcreteModel:
+    """P2 over pairs of classes and lanes; jobs and VMs whole, and classes kept together, unless ``relax``.
+
+    ``packing`` as in :func:`mrdsl.families.capacity.models.patterns.add_patterns`.
+    """
+    refuse_completion(spec, "P2")
+    mix = solved_mix(spec)
+    model = pyo.ConcreteModel("capacity_P2_types")
+    model.spans = MixedSpans(spec.facts)
+    _add_vms(model, mix.market, relax)
+    jobs = _add_jobs(model, mix, relax)
+    spare = add_spare(model, mix, relax or mix.wholeness == NO or packing == BOUND)
+    others = add_other_pairs(model, mix, relax, packing == BOUND, packing in (ALL, SOME))
+    _add_classes(model, mix, jobs)
+    if others is None:
+        _add_lanes(model, mix, jobs, spare)
+    else:
+        add_resources(model, mix, jobs, spare, others)
+    _limit_spot(model, mix, jobs, spare, others)
+    if not relax and bool(mix.together.any()):
+        _keep_together(model, mix, jobs)
+    _add_cost(model, mix, jobs)
+    model.fixed_part = mix.market.of_masters
+    _add_quantities(model, spec, mix, jobs)
+    placed = zip(jobs.of_class.tolist(), jobs.of_lane.tolist(), jobs.variables, strict=True)
+    if not leaves_lanes_out(spec):
+        places = zip(*(each.tolist() for each in spare.places), spare.variables, strict=True)
+        more = [(index, lane, reduces, 1, variable) for index, lane, reduces, variable in places]
+        more += [] if others is None else others.rows()
+        add_patterns(model, lambda: lanes_of(model, mix, placed, more), mix.wholeness, packing)
+    return model
+
+
+def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
+    """The plan behind a solution."""
+    mix = solved_mix(spec)
+    jobs = np.zeros_like(mix.gamma)
+    of_class, of_lane = places_of(mix)
+    jobs[of_lane, of_class] = _values(model.jobs)
+    bought, entries = _values(model.vms), spare_of(mix)
+    more = _values(model.more_slots) if len(entries) else np.zeros(0)
+    if mix.wholeness != NO:
+        more = np.rint(more)
+    parts = zip(entries.slots(more, jobs.shape), other_slots(model, *jobs.shape), strict=True)
+    maps, reduces = (each + other for each, other in parts)
+    return replace(rented_plan(mix, bought, jobs, relax, (maps, reduces)), packing=packing_in(model))
+
+
+def _values(variable: pyo.Var) -> Floats:
+    """Numbers as the solver left them, none below 0; a variable that it never saw is not needed and so 0."""
+    found = [float(pyo.value(each, exception=False) or 0.0) for each in variable.values()]
+    return np.asarray(np.maximum(np.array(found), 0.0))
+
+
+def _add_vms(model: pyo.ConcreteModel, market: Market, relax: bool) -> None:
+    """Variables for the VMs of each offer, and the quota of each type over all of them."""
+    keys = [(market.names[market.lanes[offer.lane].vm], offer.label) for offer in market.offers]
+    bounds = {key: (0, _finite(offer.available)) for key, offer in zip(keys, market.offers, strict=True)}
+    model.vms = pyo.Var(
+        keys,
+        domain=pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers,
+        bounds=lambda _, *key: bounds[key],
+    )
+    variables = list(model.vms.values())
+    limited = {market.names[vm]: vm for vm in np.isfinite(market.available).nonzero()[0].tolist()}
+    model.available = pyo.Constraint(
+        list(limited),
+        rule=lambda _, name: (
+            None,
+            row_of([(1.0, variables[number]) for number, _ in market.offers_of(limited[name])]),
+            float(market.available[limited[name]]),
+        ),
+    )
+
+
+def _finite(limit: float) -> float | None:
+    return limit if np.isfinite(limit) else None
+
+
+def _add_jobs(model: pyo.ConcreteModel, mix: Mix, relax: bool) -> JobVariables:
+    """Variables for the jobs of each class in each lane that it can run in."""
+    market = mix.market
+    of_class, of_lane = places_of(mix)
+    kinds = [(market.names[lane.vm], SPOT if lane.spot else FIRM) for lane in market.lanes]
+    keys = [(mix.names[index], *kinds[lane]) for index, lane in zip(of_class.tolist(), of_lane.tolist(), strict=True)]
+    most = dict(zip(keys, mix.expected[of_class].tolist(), strict=True))
+    model.jobs = pyo.Var(
+        keys,
+        domain=pyo.NonNegativeReals if relax else pyo.NonNegativeIntegers,
+        bounds=lambda _, *key: (0, most[key]),
+    )
+    return JobVariables(of_class, of_lane, list(model.jobs.values()))
+
+
+def _add_classes(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables) -> None:
+    """The jobs of a class, over all lanes, lie in its range."""
+    rows = dict(zip(mix.names, jobs.by(jobs.of_class, len(mix)), strict=True))
+    bounds = dict(zip(mix.names, zip(mix.low.tolist(), mix.expected.tolist(), strict=True), strict=True))
+    model.classes = pyo.Set(initialize=list(mix.names), ordered=True)
+    model.admitted = pyo.Constraint(
+        model.classes,
+        rule=lambda _, name: (
+            bounds[name][0],
+            row_of([(1.0, jobs.variables[number]) for number in rows[name]]),
+            bounds[name][1],
+        ),
+    )
+
+
+def _add_lanes(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables, spare: SpareVariables) -> None:
+    """Equation (25) for each lane: its jobs and its masters fit the VMs that are bought for it."""
+    market = mix.market
+    rows = jobs.by(jobs.of_lane, len(market.lanes))
+    gamma = mix.gamma[jobs.of_lane, jobs.of_class].tolist()
+    vms = list(model.vms.values())
+    keys = {(market.names[lane.vm], SPOT if lane.spot else FIRM): number for number, lane in enumerate(market.lanes)}
+
+    def enough(_: object, *key: str) -> object:
+        lane = keys[key]  # type: ignore[index]
+        terms = [(gamma[number], jobs.variables[number]) for number in rows[lane]]
+        terms += spare.at(spare.entries.of_lane, lane)
+        bought = [(-1.0, vms[number]) for number, offer in enumerate(market.offers) if offer.lane == lane]
+        return None, row_of([*terms, *bought]), -float(market.masters_of_lane[lane])
+
+    model.enough_vms = pyo.Constraint(list(keys), rule=enough)
+
+
+def _limit_spot(
+    model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables, spare: SpareVariables, others: OtherPairs | None = None
+) -> None:
+    """Of a class's VM time at most its share is spot."""
+    rows = jobs.by(jobs.of_class, len(mix))
+    spot = mix.market.spot[jobs.of_lane]
+    gamma = mix.gamma[jobs.of_lane, jobs.of_class]
+    more = np.zeros(0)
+    if others is not None:
+        at = mix.market.vm_of_lane[others.entries.of_lane], others.entries.of_class
+        more = others.entries.maps / mix.pairs.map_per_vm[at] + others.entries.reduces / mix.pairs.reduce_per_vm[at]
+        on_spot = mix.market.spot[others.entries.of_lane]
+
+    def terms_of_others(index: int) -> list[tuple[float, Any]]:
+        if others is None:
+            return []
+        return others.at(others.entries.of_class, index, more * (on_spot - mix.spot_share[index]))
+
+    limited = {
+        mix.names[index]: index
+        for index, numbers in enumerate(rows)
+        if 0.0 < mix.spot_share[index] < 1.0 and spot[numbers].any()
+    }
+    model.spot_share = pyo.Constraint(
+        list(limited),
+        rule=lambda _, name: (
+            None,
+            row_of(
+                [
+                    *(
+                        (float(gamma[number] * (spot[number] - mix.spot_share[limited[name]])), jobs.variables[number])
+                        for number in rows[limited[name]]
+                    ),
+                    *spare.at(spare.entries.of_class, limited[name], -float(mix.spot_share[limited[name]])),
+                    *terms_of_others(limited[name]),
+                ]
+            ),
+            0.0,
+        ),
+    )
+
+
+def _keep_together(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables) -> None:
+    """All jobs of such a class run on the one type that it takes."""
+    market = mix.market
+    together = mix.together[jobs.of_class]
+    numbers = together.nonzero()[0].tolist()
+    vm_of = market.vm_of_lane[jobs.of_lane]
+    pairs = {(mix.names[int(jobs.of_class[n])], market.names[int(vm_of[n])]): int(jobs.of_class[n]) for n in numbers}
+    model.takes = pyo.Var(list(pairs), domain=pyo.Binary)
+    members: dict[tuple[str, str], list[int]] = {pair: [] for pair in pairs}
+    for number in numbers:
+        members[mix.names[int(jobs.of_class[number])], market.names[int(vm_of[number])]].append(number)
+    model.together = pyo.Constraint(
+        list(pairs),
+        rule=lambda k, *pair: (
+            None,
+            row_of(
+                [
+                    *((1.0, jobs.variables[number]) for number in members[pair]),
+                    (-float(mix.expected[pairs[pair]]), k.takes[pair]),
+                ]
+            ),
+            0.0,
+        ),
+    )
+    model.one_type = pyo.Constraint(
+        [mix.names[index] for index in np.unique(jobs.of_class[together]).tolist()],
+        rule=lambda k, name: (None, row_of([(1.0, k.takes[pair]) for pair in pairs if pair[0] == name]), 1.0),
+    )
+
+
+def _add_cost(model: pyo.ConcreteModel, mix: Mix, jobs: JobVariables) -> None:
+    """Equation (5), summed over types."""
+    model.cost = pyo.Objective(
+        sense=pyo.minimize,
+        expr=LinearExpression(
+            constant=float(mix.penalty @ mix.expected),
+            linear_coefs=[*mix.market.prices.tolist(), *(-mix.penalty[jobs.of_class]).tolist()],
+            linear_vars=[*model.vms.values(), *jobs.variables],
+        ),
+    )
+
+
+def _add_quantities(model: pyo.ConcreteModel, spec: Spec, mix: Mix, jobs: JobVariables) -> None:
+    """What ``subject to`` may mention: cost and vms, of one type too, shares of VMs, admitted(c), completion(c)."""
+    model.plan_quantities = {}
+    if not spec.constraints:
+        return
+    market = mix.market
+    vms = list(model.vms.values())
+    every = row_of([(1.0, each) for each in vms])
+    quantities: dict[tuple[str, str], Any] = {("cost", ""): model.cost.expr, ("vms", ""): every}
+    for vm, name in enumerate(market.names):
+        offers = list(market.offers_of(vm))
+        quantities["vms", name] = row_of([(1.0, vms[number]) for number, _ in offers])
+        quantities["cost", name] = row_of([(offer.price, vms[number]) for number, offer in offers])
+    for way in (ON_DEMAND, RESERVED, SPOT):
+        bought = row_of([(1.0, vms[number]) for number, offer in enumerate(market.offers) if offer.way == way])
+        quantities["share", way] = Part(bought, every)
+    for index, numbers in enumerate(jobs.by(jobs.of_class, len(mix))):
+        quantities["admitted", mix.names[index]] = row_of([(1.0, jobs.variables[number]) for number in numbers])
+        quantities["completion", mix.names[index]] = float(mix.pairs.completion_limit[index])
+    model.plan_quantities = quantities
+
+
+@dataclass(frozen=True)
+class Part:
+    """``part`` of a ``whole`` that is not negative, compared with a number: ``part - number * whole`` has its sign."""
+
+    part: Any
+    whole: Any
+
+    def __sub__(self, number: Any) -> Any:
+        if not isinstance(number, int | float):
+            raise ValueError("a share of the VMs is compared with a number alone in a linear model")
+        return self.part - number * self.whole
+
+    def __rsub__(self, number: Any) -> Any:
+        return -(self - number)

@@ -1,0 +1,223 @@
+"""P2 of several VM types in arrays, without Pyomo: what :mod:`mrdsl.families.capacity.models.mixed` builds.
+
+The formulation is declared there; tests hold that both come to the same arrays on random instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mrdsl.contracts.family import ArrayForm
+from mrdsl.core.linear_program import Array, LinearProgram
+from mrdsl.core.whole_numbers import ceiling
+from mrdsl.families.capacity.dominated_lanes import solved_mix
+from mrdsl.families.capacity.facts import MACHINES, NO
+from mrdsl.families.capacity.market import Floats
+from mrdsl.families.capacity.mix import Mix
+from mrdsl.families.capacity.mix_plan import places_of, rented_plan, taken_vms
+from mrdsl.families.capacity.plan import CapacityPlan
+from mrdsl.families.capacity.spare_slots import Spare, SpareSlots, spare_of
+from mrdsl.families.capacity.starts import placed_again
+from mrdsl.families.capacity.wholeness import as_solved
+from mrdsl.spec.spec import Spec
+
+Row = tuple[NDArray[np.int64], Floats, float, float]
+"""Columns, coefficients, and what their sum is at least and at most."""
+
+
+def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
+    """P2 over pairs of classes and lanes, None where there is more to it or a coefficient is 0.
+
+    More are comparisons, and classes that share no VMs. Columns are the VMs of each offer, the jobs of each pair, and
+    the types that classes of ``types = one`` take. A coefficient of 0 would have Pyomo leave its variable out of a sum.
+    """
+    mix = solved_mix(as_solved(spec, relax))
+    if mix.wholeness == MACHINES or mix.sizes is not None or spec.constraints or not mix.possible.any(axis=0).all():
+        return None
+    found = program_of(mix, relax)
+    pairs = found.pairs
+    if not found.program.costs[: pairs.first + len(pairs.gamma)].all() or not pairs.gamma.all():
+        return None
+    decode, point = partial(_decoded, pairs, relax), partial(_point, pairs, found.taken)
+    return ArrayForm(found.program, lambda row: found.names[row], decode, point, begins_at_known=True)
+
+
+def program_of(mix: Mix, relax: bool) -> Written:
+    """P2 of a mix: its columns are as :func:`arrays` says."""
+    of_class, of_lane = places_of(mix)
+    pairs = Pairs(mix, of_class, of_lane, mix.gamma[of_lane, of_class], spare_of(mix))
+    costs = np.concatenate([mix.market.prices, -mix.penalty[of_class]])
+    taken = _taken(pairs) if not relax and bool(mix.together.any()) else np.zeros((0, 2), dtype=np.int64)
+    rows = [(name, row) for part in _rows(pairs, taken) for name, row in part]
+    spare, count, takes = pairs.spare, len(costs), len(taken)
+    whole = np.full(count, not relax), np.full(len(spare), not relax and mix.wholeness != NO), np.full(takes, not relax)
+    most = spare.most * mix.expected[spare.of_class]
+    program = LinearProgram(
+        costs=np.concatenate([costs, np.zeros(len(spare) + takes)]),
+        offset=float(mix.penalty @ mix.expected),
+        maximize=False,
+        lower=np.zeros(count + len(spare) + takes),
+        upper=np.concatenate([mix.market.there, mix.expected[of_class], most, np.ones(takes)]),
+        integer=np.concatenate(whole),
+        starts=np.cumsum([0, *(len(row[0]) for _, row in rows)]),
+        columns=np.concatenate([row[0] for _, row in rows]),
+        coefficients=np.concatenate([row[1] for _, row in rows]),
+        row_lower=np.array([row[2] for _, row in rows]),
+        row_upper=np.array([row[3] for _, row in rows]),
+        fixed=mix.market.of_masters,
+    )
+    return Written(program, [name for name, _ in rows], pairs, taken)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs that may have jobs, class by class, what one job takes there, and slots beyond the fewest."""
+
+    mix: Mix
+    of_class: NDArray[np.int64]
+    of_lane: NDArray[np.int64]
+    gamma: Floats
+    spare: Spare
+
+    @property
+    def first(self) -> int:
+        """The column of the first pair."""
+        return len(self.mix.market.offers)
+
+    @property
+    def first_spare(self) -> int:
+        """The column of the first slots beyond the fewest."""
+        return self.first + len(self.of_class)
+
+    @property
+    def first_taken(self) -> int:
+        """The column of the first choice of a type."""
+        return self.first_spare + len(self.spare)
+
+    def parts_of(self, places: NDArray[np.int64], place: int) -> tuple[NDArray[np.int64], Floats]:
+        """The columns of slots beyond the fewest of one class or lane, and the part of a VM that each takes."""
+        mine = np.flatnonzero(places == place)
+        return self.first_spare + mine, self.spare.part[mine]
+
+
+@dataclass(frozen=True)
+class Written:
+    """P2 in arrays: the names of its rows, the pairs of its columns, and the choices of a type after them."""
+
+    program: LinearProgram
+    names: list[str]
+    pairs: Pairs
+    taken: NDArray[np.int64]
+
+
+def _rows(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[Iterator[tuple[str, Row]]]:
+    yield _quotas(pairs.mix)
+    yield _spare(pairs)
+    yield _admitted(pairs)
+    yield _lanes(pairs)
+    yield _spot(pairs)
+    if len(taken):
+        yield _together(pairs, taken)
+        yield _one_type(pairs, taken)
+
+
+def _quotas(mix: Mix) -> Iterator[tuple[str, Row]]:
+    market = mix.market
+    for vm in np.flatnonzero(np.isfinite(market.available)).tolist():
+        offers = np.array([number for number, _ in market.offers_of(vm)], dtype=np.int64)
+        yield f"available[{market.names[vm]}]", (offers, np.ones(len(offers)), -np.inf, float(market.available[vm]))
+
+
+def _spare(pairs: Pairs) -> Iterator[tuple[str, Row]]:
+    mix, spare = pairs.mix, pairs.spare
+    number_of = {place: n for n, place in enumerate(zip(pairs.of_class.tolist(), pairs.of_lane.tolist(), strict=True))}
+    columns = spare.of_class.tolist(), spare.of_lane.tolist(), spare.reduces.tolist(), spare.most.tolist()
+    for number, (index, lane, reduces, most) in enumerate(zip(*columns, strict=True)):
+        kind, vm = "reduce" if reduces else "map", mix.market.names[mix.market.lanes[lane].vm]
+        jobs = pairs.first + number_of[index, lane]
+        row = np.array([pairs.first_spare + number, jobs], dtype=np.int64), np.array([1.0, -most]), -np.inf, 0.0
+        yield f"more_slots_of_jobs[{mix.names[index]},{vm},{kind}]", row
+
+
+def _admitted(pairs: Pairs) -> Iterator[tuple[str, Row]]:
+    mix = pairs.mix
+    ends = np.searchsorted(pairs.of_class, np.arange(len(mix) + 1))
+    for index, (low, high) in enumerate(zip(mix.low.tolist(), mix.expected.tolist(), strict=True)):
+        columns = pairs.first + np.arange(ends[index], ends[index + 1])
+        yield f"admitted[{mix.names[index]}]", (columns, np.ones(len(columns)), low, high)
+
+
+def _lanes(pairs: Pairs) -> Iterator[tuple[str, Row]]:
+    market = pairs.mix.market
+    lane_of_offer = market.lane_of_offer
+    for lane in range(len(market.lanes)):
+        mine, offers = np.flatnonzero(pairs.of_lane == lane), np.flatnonzero(lane_of_offer == lane)
+        more, parts = pairs.parts_of(pairs.spare.of_lane, lane)
+        columns = np.concatenate([pairs.first + mine, more, offers])
+        terms = np.concatenate([pairs.gamma[mine], parts, -np.ones(len(offers))])
+        yield f"enough_vms[{market.label_of(lane)}]", (columns, terms, -np.inf, -float(market.masters_of_lane[lane]))
+
+
+def _spot(pairs: Pairs) -> Iterator[tuple[str, Row]]:
+    mix = pairs.mix
+    spot = mix.market.spot[pairs.of_lane]
+    some = np.bincount(pairs.of_class[spot], minlength=len(mix)) > 0
+    for index in np.flatnonzero((mix.spot_share > 0.0) & (mix.spot_share < 1.0) & some).tolist():
+        mine = np.flatnonzero(pairs.of_class == index)
+        terms = pairs.gamma[mine] * (spot[mine] - mix.spot_share[index])
+        more, parts = pairs.parts_of(pairs.spare.of_class, index)
+        columns, terms = np.append(pairs.first + mine, more), np.append(terms, -mix.spot_share[index] * parts)
+        yield f"spot_share[{mix.names[index]}]", (columns, terms, -np.inf, 0.0)
+
+
+def _taken(pairs: Pairs) -> NDArray[np.int64]:
+    """Class and type of every choice that ``types = one`` leaves, one row each."""
+    mine = np.flatnonzero(pairs.mix.together[pairs.of_class])
+    both = np.column_stack([pairs.of_class[mine], pairs.mix.market.vm_of_lane[pairs.of_lane[mine]]])
+    return np.array(list(dict.fromkeys(map(tuple, both.tolist()))), dtype=np.int64)
+
+
+def _together(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
+    mix, after = pairs.mix, pairs.first_taken
+    vm_of = mix.market.vm_of_lane[pairs.of_lane]
+    for number, (index, vm) in enumerate(taken.tolist()):
+        mine = np.flatnonzero((pairs.of_class == index) & (vm_of == vm))
+        columns = np.append(pairs.first + mine, after + number)
+        terms = np.append(np.ones(len(mine)), -float(mix.expected[index]))
+        yield f"together[{mix.names[index]},{mix.market.names[vm]}]", (columns, terms, -np.inf, 0.0)
+
+
+def _one_type(pairs: Pairs, taken: NDArray[np.int64]) -> Iterator[tuple[str, Row]]:
+    after = pairs.first_taken
+    for index in np.unique(taken[:, 0]).tolist():
+        columns = after + np.flatnonzero(taken[:, 0] == index)
+        yield f"one_type[{pairs.mix.names[index]}]", (columns, np.ones(len(columns)), -np.inf, 1.0)
+
+
+def _decoded(pairs: Pairs, relax: bool, point: Array) -> CapacityPlan:
+    mix = pairs.mix
+    ends = [pairs.first, pairs.first_spare, pairs.first_taken]
+    bought, jobs, more, _ = np.split(np.maximum(point, 0.0), ends)
+    placed = np.zeros_like(mix.gamma)
+    placed[pairs.of_lane, pairs.of_class] = jobs
+    spare = pairs.spare.slots(more if relax or mix.wholeness == NO else np.rint(more), placed.shape)
+    return rented_plan(mix, bought, placed, relax, spare)
+
+
+def _point(pairs: Pairs, taken: NDArray[np.int64], plan: object) -> Array | None:
+    """The columns where jobs run as in a plan, on as many VMs as they take; None where it has none of the classes."""
+    mix, jobs = pairs.mix, placed_again(plan, pairs.mix)
+    if jobs is None:
+        return None
+    spare, entries = SpareSlots(mix).of_all(jobs), pairs.spare
+    vms = mix.market.buy(ceiling(taken_vms(mix, jobs, spare)))
+    used = np.zeros((len(mix), len(mix.market.names)))
+    np.add.at(used.T, mix.market.vm_of_lane, jobs)
+    takes = (used[taken[:, 0], taken[:, 1]] > 0.0).astype(float)
+    more = np.stack(spare)[entries.reduces.astype(np.int64), entries.of_lane, entries.of_class]
+    return np.concatenate([vms, jobs[pairs.of_lane, pairs.of_class], more, takes])

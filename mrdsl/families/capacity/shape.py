@@ -1,0 +1,79 @@
+"""What kind of capacity spec this is, read without arrays: how VMs are bought, what is said of their types."""
+
+from __future__ import annotations
+
+from mrdsl.core.diagnostics import MrdslError, error
+from mrdsl.families.capacity.facts import CapacityFacts, VmType
+from mrdsl.spec.blocks import Reserved
+from mrdsl.spec.columns import Columns, parts_of
+from mrdsl.spec.machines import any_rows
+from mrdsl.spec.spec import Spec
+
+
+def is_plain(facts: CapacityFacts) -> bool:
+    """Whether VMs are as in the paper: of one type, on demand and under one contract, as many as wanted; and slots too:
+    each takes as much of every resource of a VM."""
+    if not is_bought_plainly(facts):
+        return False
+    if not has_containers(facts):
+        return True
+    from mrdsl.families.capacity.slot_sizes import has_vectors
+
+    return not has_vectors(facts)
+
+
+def is_bought_plainly(facts: CapacityFacts) -> bool:
+    """Whether VMs are bought as in the paper: of one type, on demand and under one contract, as many as wanted."""
+    if len(facts.vms) != 1:
+        return False
+    vm = facts.vms[0]
+    return vm.spot is None and vm.available is None and not vm.terms and not vm.masters
+
+
+def has_slots_for_all(facts: CapacityFacts) -> bool:
+    """Whether classes say slots alone: no containers, nothing of single types, no choice of types."""
+    if any_rows(facts.classes, "on") or any_rows(facts.classes, "types"):
+        return False
+    return not has_containers(facts)
+
+
+def has_containers(facts: CapacityFacts) -> bool:
+    """Whether some class says what a task takes of a VM."""
+    return any(
+        any(path.startswith("container.") for path in part.values)
+        if isinstance(part, Columns)
+        else any(node.container is not None for node in part)
+        for part in parts_of(facts.classes)
+    )
+
+
+FIXED = "takes the VM type as fixed: one type, on demand and under one contract, as many as wanted"
+WITH_P2 = "solve with formulation P2, or keep one vm without spot, available, masters and named contracts"
+
+
+def refuse_types(spec: Spec, what: str, why: str = FIXED, instead: str = WITH_P2) -> None:
+    """Refuses a spec whose VMs are of several types, or bought in more ways than one type allows for.
+
+    ``what`` refuses it, with the reason and what to write instead. Raises MrdslError.
+    """
+    if is_plain(spec.facts):
+        return
+    if is_bought_plainly(spec.facts):
+        why = "takes slots that a VM hosts, and not containers of which cores and memory have to fit"
+        instead = "solve with formulation P2, or write slots in place of the containers"
+    vm = spec.facts.vms[min(1, len(spec.facts.vms) - 1)]
+    raise MrdslError(
+        [
+            error(
+                "needs-one-type",
+                f"{what} {why}",
+                vm.span,
+                instead,
+            )
+        ]
+    )
+
+
+def contracts(vm: VmType) -> tuple[Reserved, ...]:
+    """Every long contract of a type."""
+    return (*(() if vm.reserved is None else (vm.reserved,)), *vm.terms)

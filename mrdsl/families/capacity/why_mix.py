@@ -1,0 +1,220 @@
+"""What a plan of several VM types means: where classes run, what comes next, what contracts and quotas are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mrdsl.core.result import Table
+from mrdsl.core.tolerances import ROUNDING
+from mrdsl.core.units import HOUR
+from mrdsl.families.capacity.class_bounds import class_bounds_of, quotas_in
+from mrdsl.families.capacity.idle_vms import taken_of
+from mrdsl.families.capacity.market import ON_DEMAND, RESERVED, SPOT, Floats, Market
+from mrdsl.families.capacity.methods.lane_prices import (
+    NONE,
+    Relaxed,
+    Task,
+    Ways,
+    by_type,
+    cheapest,
+    costs_on_types,
+)
+from mrdsl.families.capacity.methods.relaxation import relaxed
+from mrdsl.families.capacity.mix import mix_of
+from mrdsl.families.capacity.mixture import Mixture
+from mrdsl.families.capacity.plan import SHOWN, CapacityPlan
+from mrdsl.spec.spec import Spec
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """The VM type that a class takes for ``cost`` a job, and the one that comes next, for ``next_cost``.
+
+    Where a part of its VM time may be spot, both are the types of its firm VMs, and its spot VMs may be of any type.
+    The runner-up comes first where one VM of it costs less than ``wins_below`` an hour, without the fee, bought in that
+    ``way``: on demand, or on spot where the class would run on spot alone. None where there is no other type for it.
+    """
+
+    vm: int
+    cost: float
+    runner_up: int | None = None
+    next_cost: float | None = None
+    way: str | None = None
+    wins_below: float | None = None
+
+
+def why_mix(spec: Spec, plan: CapacityPlan, mixture: Mixture) -> Iterator[Table | str]:
+    """Where classes run and what comes next, at the prices of VMs at the margin; contracts and quotas."""
+    task = task_of(spec)
+    best = relaxed(task, ROUNDING)
+    yield _places(spec, plan, mixture, task, best.prices)
+    yield from _contracts(spec, task, plan, mixture)
+    yield from _quotas(spec, task, best, mixture)
+    if quotas_in(class_bounds_of(spec).others)[1]:
+        yield "Other comparisons under `subject to` are not part of this explanation: they may hold jobs back, or VMs."
+
+
+def task_of(spec: Spec) -> Task:
+    """The relaxed problem of a spec with its quotas, but without other comparisons."""
+    mix = mix_of(spec)
+    quotas = quotas_in(class_bounds_of(spec).others)[0]
+    said = [quotas.get(name, np.inf) for name in mix.market.names]
+    available = np.minimum(mix.market.available, np.array(said))
+    return Task(mix, mix.low, mix.expected, available, True)
+
+
+def runners_up(spec: Spec, task: Task, prices: Floats, classes: int | None = None) -> list[RunnerUp]:
+    """What each class, or each of the first ``classes``, takes and what comes next, where VMs of lanes cost ``prices``
+    for a period."""
+    market = task.market
+    cost = costs_on_types(task, prices, len(task.mix) if classes is None else classes)
+    order = np.argsort(cost, axis=0, kind="stable")
+    ways = {vm: _ways_on(task, prices, vm) for vm in np.unique(order[1:2]).tolist()}
+    found = []
+    for index in range(cost.shape[1]):
+        first = int(order[0, index])
+        least = float(cost[first, index])
+        if len(order) == 1 or not np.isfinite(cost[order[1, index], index]):
+            found.append(RunnerUp(first, least))
+            continue
+        second = int(order[1, index])
+        price, lane = _price_to_win(task, prices, ways[second], index, least)
+        scarce = max(0.0, float(prices[lane]) - _endless(market, lane))
+        fee = spec.facts.vms[second].fee
+        below = max(0.0, (price - scarce) / spec.facts.period - fee) * HOUR
+        way = SPOT if market.lanes[lane].spot else ON_DEMAND
+        found.append(RunnerUp(first, least, second, float(cost[second, index]), way, below))
+    return found
+
+
+def _ways_on(task: Task, prices: Floats, vm: int) -> Ways:
+    """The cheapest way of one job of each class on one type; a part on spot, where it is one, may be of any type."""
+    beside = task.market.spot[:, None] & (task.mix.spot_share < 1.0)[None, :]
+    there = (task.market.vm_of_lane == vm)[:, None] | beside
+    return cheapest(replace(task, mix=replace(task.mix, gamma=np.where(there, task.mix.gamma, np.inf))), prices)
+
+
+def _price_to_win(task: Task, prices: Floats, ways: Ways, index: int, least: float) -> tuple[float, int]:
+    """The price of a VM of the way's lane at which a job costs ``least``, and the lane.
+
+    Of a firm lane with a part on spot, the price of the firm VMs: with that part, or alone.
+    """
+    lane, spot, part = int(ways.lane[index]), int(ways.spot[index]), float(ways.part[index])
+    gamma = task.mix.gamma[:, index]
+    alone = least / float(gamma[lane])
+    if spot == NONE:
+        return alone, lane
+    beside = part * float(prices[spot] * gamma[spot])
+    return max(alone, (least - beside) / ((1.0 - part) * float(gamma[lane]))), lane
+
+
+def _endless(market: Market, lane: int) -> float:
+    """The price of VMs of a lane that are to be had in any number, but for a quota."""
+    return min(o.price for o in market.offers if o.lane == lane and np.isinf(o.available))
+
+
+def _places(spec: Spec, plan: CapacityPlan, mixture: Mixture, task: Task, prices: Floats) -> Table:
+    money, mix = spec.currency, task.mix
+    rows: list[tuple[object, ...]] = []
+    places = runners_up(spec, task, prices, SHOWN)
+    for index, name in enumerate(mix.names[:SHOWN]):
+        found = places[index]
+        mine = np.flatnonzero(mixture.of_class == index)
+        runs = ", ".join(
+            f"{mixture.types[int(mixture.of_vm[n])]}{' spot' if mixture.spot[n] else ''} {mixture.jobs[n]:g}"
+            for n in mine
+        )
+        rows.append(
+            (
+                name,
+                f"{plan.admitted[index]:g} of {mix.expected[index]:g}",
+                runs or None,
+                float(mix.penalty[index]),
+                mix.market.names[found.vm],
+                found.cost,
+                None if found.runner_up is None else mix.market.names[found.runner_up],
+                found.next_cost,
+                found.wins_below,
+                found.way,
+            )
+        )
+    if len(mix) > SHOWN:
+        rows.append((f"... and {len(mix) - SHOWN:,} more", *([None] * 9)))
+    return Table(
+        "Where jobs run, and what comes next",
+        (
+            "class",
+            "admitted",
+            "jobs on",
+            f"penalty [{money}]",
+            "cheapest",
+            f"a job costs [{money}]",
+            "runner-up",
+            f"a job costs there [{money}]",
+            f"wins below [{money}/h]",
+            "",
+        ),
+        rows,
+    )
+
+
+def _contracts(spec: Spec, task: Task, plan: CapacityPlan, mixture: Mixture) -> Iterator[str]:
+    """How many VMs of each contract are used, and by how much one more lowers the cost of the relaxed optimum.
+
+    VMs that cost nothing more may be had without use: those are the idle ones of their lane.
+    """
+    market = task.market
+    free = {lane: _idle(market, plan, mixture, lane) for lane in range(len(market.lanes))}
+    bought = {(each.vm, each.way, each.term): each.vms for each in mixture.bought}
+    for number, offer in enumerate(market.offers):
+        if offer.way != RESERVED:
+            continue
+        name = market.names[market.lanes[offer.lane].vm]
+        used = bought[name, offer.way, offer.term]
+        if offer.price == 0.0:
+            idle = min(used, free[offer.lane])
+            free[offer.lane] -= idle
+            used -= idle
+        term = f' "{offer.term}"' if offer.term else ""
+        told = f"{used:g} of {offer.available:g} VMs of {name} reserved{term} are used"
+        if used < offer.available:
+            yield f"{told}, {offer.available - used:g} are not: one more would be worth nothing."
+            continue
+        more = replace(offer, available=offer.available + 1.0)
+        offers = tuple(more if place == number else each for place, each in enumerate(market.offers))
+        worth = _saved(task, replace(task, mix=replace(task.mix, market=replace(market, offers=offers))))
+        yield f"{told}. One more would save {worth:g} {spec.currency} a period, parts of jobs and VMs allowed."
+
+
+def _idle(market: Market, plan: CapacityPlan, mixture: Mixture, lane: int) -> float:
+    """Whole VMs of a lane that the plan has and that hold neither jobs nor masters."""
+    here = market.lanes[lane]
+    had = sum(
+        each.vms for each in mixture.bought if each.vm == market.names[here.vm] and (each.way == SPOT) == here.spot
+    )
+    return max(0.0, had - taken_of(market, plan, mixture, lane))
+
+
+def _quotas(spec: Spec, task: Task, best: Relaxed, mixture: Mixture) -> Iterator[str]:
+    """The quotas that bind, and what one more VM is worth."""
+    taken = by_type(task.market, best.bought)
+    for vm in np.flatnonzero(np.isfinite(task.available)).tolist():
+        name, there = task.market.names[vm], float(task.available[vm])
+        if taken[vm] < there * (1.0 - ROUNDING):
+            continue
+        available = task.available.copy()
+        available[vm] += 1.0
+        worth = _saved(task, replace(task, available=available))
+        rented = mixture.total(vm=name)
+        yield (
+            f"{rented:g} of {there:g} VMs of {name} that may be rented are. One more would save {worth:g} "
+            f"{spec.currency} a period, parts of jobs and VMs allowed."
+        )
+
+
+def _saved(task: Task, more: Task) -> float:
+    saved = relaxed(task, ROUNDING).value - relaxed(more, ROUNDING).value
+    return saved if saved > ROUNDING else 0.0

@@ -1,0 +1,139 @@
+"""What is wrong with the items and blocks inside a block, in the words of the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mrdsl.core.diagnostics import Related, error
+from mrdsl.core.suggestions import did_you_mean
+from mrdsl.language import tree
+from mrdsl.language.block_context import BlockContext
+from mrdsl.language.formatting import value_text
+from mrdsl.language.vocabulary import Vocabulary
+from mrdsl.spec.declared import advice
+from mrdsl.spec.schema import Item
+
+TOP_LEVEL_WORDS = ("param", "let", "require", "import", "minimize", "maximize", "estimate", "subject to", "solve with")
+
+
+def unknown_item(words: Vocabulary, statement: tree.Assignment, context: BlockContext) -> Any:
+    """The diagnostic for an item that the block does not know."""
+    span = context.scope.span(statement.words[0])
+    if len(statement.words) > 1:
+        text = " ".join(statement.words)
+        return error(
+            "unknown-item",
+            f"`{text} = ...` means nothing {context.words and 'in ' + context.words}".rstrip(),
+            span,
+            "an item is `name = value`",
+        )
+    key = tree.word_text(statement.words[0])
+    if key in words.singles or key in words.repeated:
+        return error("unknown-item", f"`{key}` is a block, not an item", span, f"write `{key} {{ ... }}`")
+    return error(
+        "unknown-item",
+        f"there is no item `{key}`{_in(context)}",
+        span,
+        did_you_mean(key, (*words.items, *words.blocks), "items here: "),
+    )
+
+
+def _in(context: BlockContext) -> str:
+    return f" in `{context.words}`" if context.words else " at the top level"
+
+
+def duplicate(key: str, token: Any, first: Any, context: BlockContext) -> Any:
+    return error(
+        "duplicate",
+        f"`{key}` is written twice{_in(context)}",
+        context.scope.span(token),
+        "keep one of them",
+        Related("first written here", context.scope.span(first)),
+    )
+
+
+def unknown_block(words: Vocabulary, word: str, block: tree.Block, context: BlockContext) -> Any:
+    """The diagnostic for a block that is not known here."""
+    span = context.scope.span(block.words[0])
+    if word in words.items:
+        return error("unknown-block", f"`{word}` is an item, not a block", span, f"write `{word} = ...`")
+    known: tuple[str, ...] = (*words.blocks, *words.plurals)
+    if block.statements is None:
+        known += tuple(words.items)
+    if not context.words:
+        known += TOP_LEVEL_WORDS
+    return error(
+        "unknown-block",
+        f"there is no block `{word}`{_in(context)}",
+        span,
+        did_you_mean(word, known, "blocks here: ") or "no blocks stand here",
+    )
+
+
+def require(words: Vocabulary, written: Mapping[str, Any], context: BlockContext, span: Any) -> bool:
+    """Reports what a block lacks; true where nothing is missing."""
+    missing = [key for key, (name, item) in words.items.items() if item.required and name not in written]
+    missing_blocks = [
+        f"{word} {{ ... }}" for word, (name, block) in words.singles.items() if block.required and name not in written
+    ]
+    missing_blocks += [
+        f"{word} NAME {{ ... }}"
+        for word, (name, block) in words.repeated.items()
+        if block.required and name not in written
+    ]
+    report = context.scope.report
+    if missing:
+        item = words.items[missing[0]][1]
+        report.add(
+            error(
+                "missing-item",
+                f"`{context.words or 'the spec'}` lacks {_list_words(missing)}",
+                span,
+                f"add `{missing[0]} = ...`{_taken(item, report.currency)}: {item.doc}",
+            )
+        )
+    if missing_blocks:
+        report.add(
+            error(
+                "missing-block",
+                f"`{context.words or 'the spec'}` lacks {_list_words(missing_blocks)}",
+                span,
+                f"add `{missing_blocks[0]}`",
+            )
+        )
+    return not missing and not missing_blocks
+
+
+def _list_words(words: list[str]) -> str:
+    quoted = [f"`{word}`" for word in words]
+    return quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + " and " + quoted[-1]
+
+
+def _taken(item: Item, currency: str) -> str:
+    if item.form == "choice":
+        return f", one of {', '.join(item.listed)}"
+    if item.form in ("text", "path", "name", "names"):
+        return ""
+    return f", {advice(item, currency).removeprefix('write ')}"
+
+
+def stray_statement(statement: Any, context: BlockContext) -> Any:
+    """The diagnostic for a comparison, or a sum behind a word, where neither means anything."""
+    if isinstance(statement, tree.Goal) and isinstance(statement.value, tree.Number):
+        word, number = statement.words[0], statement.value.token
+        hint = f"an item is `name = value`: write `{word} = {value_text(statement.value)}`"
+        return error("syntax", f"`{number}` follows the name `{word}` without a `=`", context.scope.span(number), hint)
+    if isinstance(statement, tree.Goal):
+        message = f"a sum or a product stands only behind `minimize` and `maximize`, not behind `{statement.words[0]}`"
+    else:
+        message = "a comparison stands only in `subject to { ... }`"
+    return error("wrong-statement", message, context.scope.span(statement), "write `name = value`")
+
+
+def meant_item(statement: Any, words: Vocabulary) -> tree.Assignment | None:
+    """The item that a number behind its name was meant to be, so that it is not told as missing too."""
+    if not (isinstance(statement, tree.Goal) and isinstance(statement.value, tree.Number)):
+        return None
+    known = tree.word_text(statement.words[0]) in words.items
+    return tree.Assignment(statement.words, statement.value) if known else None

@@ -1,0 +1,218 @@
+"""The fast path of parsing: Lark's own LALR tables and terminals, run by one loop over the text.
+
+Lark builds and checks the grammar; here its tables are laid out for speed, as rows that point at each other, and all
+its terminals are one regular expression. A text that does not parse is left to :mod:`mrdsl.language.recovery`, which
+runs Lark's lexer and parser themselves; both build the same trees, which a test holds. The tables are no part of Lark's
+promises: pyproject.toml names the versions that have been read, and where they look otherwise, Lark parses every text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lark import Lark, Token
+
+if TYPE_CHECKING:
+    from mrdsl.language.alike import Finder
+
+_BRACKETS = frozenset({"LPAREN", "RPAREN", "LBRACKET", "RBRACKET"})
+_BRACES = frozenset({"LBRACE", "RBRACE"})
+_OTHER = "_OTHER"
+
+
+class UnparsedError(Exception):
+    """The text is not of the grammar, or nested too deeply."""
+
+
+class UnknownTablesError(Exception):
+    """Lark's tables are not laid out as in the versions that pyproject.toml names."""
+
+
+class _Reduction(NamedTuple):
+    """A rule's end: so many values become one, ``pick`` of them or what ``build`` makes of those ``kept``.
+
+    ``kept`` holds each kept value's index and whether it is itself a list to be laid into this one; None keeps all.
+    """
+
+    size: int
+    pick: int | None
+    kept: tuple[tuple[int, bool], ...] | None
+    build: Callable[[list[Any]], Any]
+    origin: str
+
+
+class Stretch(NamedTuple):
+    """A part of a text, the line that it begins on, and where that line starts."""
+
+    start: int
+    end: int
+    line: int
+    line_start: int
+
+
+class FastParser:
+    """The parser of one start rule of a grammar: ``parse`` gives what ``builder``'s methods make of a text.
+
+    A comma outside brackets counts as a newline, a run of newlines as one, and inside brackets newlines do not count;
+    a brace ends an unclosed bracket. Brackets, braces, and within one statement signs before signs, nest at most
+    ``max_nesting`` deep.
+    """
+
+    def __init__(self, lark: Lark, start: str, builder: Any, max_nesting: int) -> None:
+        """Raises UnknownTablesError."""
+        self._max_nesting = max_nesting
+        try:
+            self._read(lark, start, builder)
+        except (AttributeError, TypeError, ValueError, LookupError, re.error) as error:
+            raise UnknownTablesError(f"{type(error).__name__}: {error}") from None
+
+    def _read(self, lark: Lark, start: str, builder: Any) -> None:
+        interactive: Any = lark.parse_interactive("", start=start)
+        tables = interactive.parser_state.parse_conf
+        rows: dict[Any, dict[str, Any]] = {state: {} for state in tables.states}
+        reductions: dict[Any, _Reduction] = {}
+        for state, actions in tables.states.items():
+            for symbol, (_, target) in actions.items():
+                if target.__class__ is tables.start_state.__class__:
+                    rows[state][symbol] = rows[target]
+                else:
+                    if target not in reductions:
+                        reductions[target] = _reduction(target, builder)
+                    rows[state][symbol] = reductions[target]
+        self._start, self._end = rows[tables.start_state], rows[tables.end_state]
+        self._dropped = frozenset(terminal.name for terminal in lark.terminals if terminal.name.startswith("_"))
+        self._dropped |= {
+            symbol.name for rule in reductions for symbol in rule.expansion if symbol.is_term and symbol.filter_out
+        }
+        thread: Any = interactive.lexer_thread
+        lexer = getattr(thread.lexer, "lexer", thread.lexer)
+        self.terminals = {terminal.name: terminal.pattern.to_regexp() for terminal in lexer.terminals}
+        self.pattern = _pattern(lexer.terminals, frozenset(lexer.ignore_types))
+        self._next = self.pattern.finditer
+
+    def parse(self, text: str, stretch: Stretch | None = None, finder: Finder | None = None) -> Any:
+        """What the builder makes of a text, or of a stretch of it; ``finder`` may have blocks left out of it.
+
+        Raises UnparsedError.
+        """
+        row = self._start
+        rows: list[dict[str, Any]] = [row]
+        values: list[Any] = []
+        for kind, token in self._tokens(text, stretch or Stretch(0, len(text), 1, 0), finder):
+            action = row.get(kind)
+            while action.__class__ is _Reduction:
+                size, pick, kept, build, origin = action
+                parts = values[-size:] if size else []
+                if size:
+                    del values[-size:], rows[-size:]
+                values.append(parts[pick] if pick is not None else build(parts if kept is None else _keep(parts, kept)))
+                row = rows[-1][origin]
+                rows.append(row)
+                if kind == "$END" and row is self._end:
+                    return values[-1]
+                action = row.get(kind)
+            if action is None:
+                raise UnparsedError
+            row = action
+            rows.append(row)
+            values.append(token)
+        raise UnparsedError
+
+    def _tokens(self, text: str, stretch: Stretch, finder: Finder | None) -> Iterator[tuple[str, Token | None]]:
+        """The kinds of the tokens in order, each with its token where the builder sees it. Raises UnparsedError."""
+        dropped, new_token, token_class = self._dropped, str.__new__, Token
+        position, stop, line, line_start = stretch
+        brackets, braces, ended, closed = 0, 0, False, False
+        signs, after_sign = 0, False
+        while True:
+            for match in self._next(text, position, stop):
+                kind: Any = match.lastgroup
+                start, end = match.span(kind)
+                if kind == "_NEWLINE" or (kind == "COMMA" and not brackets):
+                    if kind == "_NEWLINE":
+                        line, line_start = line + 1, end
+                    if not ended and not brackets:
+                        ended, signs = True, 0
+                        yield "_NEWLINE", None
+                    continue
+                ended = False
+                if kind in _BRACKETS:
+                    brackets += 1 if kind[0] == "L" else -1 if brackets else 0
+                elif kind in _BRACES:
+                    if finder is not None and not braces:
+                        finder.opened(text, line_start, end)
+                    brackets, braces = 0, braces + (1 if kind == "LBRACE" else -1)
+                    closed = not braces
+                elif kind == _OTHER:
+                    if start < stop:
+                        raise UnparsedError
+                    kind = "$END"
+                if kind == "SUM_SIGN":
+                    signs += after_sign
+                    after_sign = True
+                else:
+                    after_sign = False
+                if brackets > self._max_nesting or braces > self._max_nesting or signs > self._max_nesting:
+                    raise UnparsedError
+                if kind in dropped:
+                    yield kind, None
+                    continue
+                written = text[start:end]
+                token = new_token(token_class, written)
+                token.type, token.value, token.start_pos, token.end_pos = kind, written, start, end
+                token.line = token.end_line = line
+                token.column, token.end_column = start - line_start + 1, end - line_start + 1
+                yield kind, token
+                if closed:
+                    closed = False
+                    if finder is not None:
+                        place = finder.closed(text, end, line, line_start)
+                        if place[0] > end:
+                            position, line, line_start = place
+                            break
+            else:
+                return
+
+
+def _keep(parts: list[Any], kept: tuple[tuple[int, bool], ...]) -> list[Any]:
+    out: list[Any] = []
+    for index, laid_in in kept:
+        if not laid_in:
+            out.append(parts[index])
+        elif out:
+            out += parts[index]
+        else:
+            out = parts[index]
+    return out
+
+
+def _reduction(rule: Any, builder: Any) -> _Reduction:
+    """A rule as Lark reads it: ``_names`` are laid into what holds them, ``?names`` of one child are that child."""
+    origin = rule.origin.name
+    kept = tuple(
+        (index, not symbol.is_term and symbol.name.startswith("_"))
+        for index, symbol in enumerate(rule.expansion)
+        if not (symbol.is_term and symbol.filter_out)
+    )
+    alone = rule.options.expand1 and not rule.alias
+    pick = kept[0][0] if alone and len(kept) == 1 and not kept[0][1] else None
+    inner = origin.startswith("_") and not rule.alias
+    build = _same if inner else getattr(builder, rule.alias or origin, _same)
+    whole = len(kept) == len(rule.expansion) and not any(laid_in for _, laid_in in kept)
+    return _Reduction(len(rule.expansion), pick, None if whole else kept, build, origin)
+
+
+def _same(parts: list[Any]) -> list[Any]:
+    return parts
+
+
+def _pattern(terminals: Iterable[Any], ignored: frozenset[str]) -> re.Pattern[str]:
+    """One expression for the next token behind what is ignored, in Lark's order of precedence; else ``_OTHER``.
+
+    What is ignored is never given back, so that no text takes more than linear time.
+    """
+    aside = "|".join(t.pattern.to_regexp() for t in terminals if t.name in ignored)
+    tokens = "|".join(f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in terminals if t.name not in ignored)
+    return re.compile(rf"(?:{aside})*+(?:{tokens}|(?P<{_OTHER}>\Z|[\s\S]))")

@@ -1,0 +1,93 @@
+"""What is written by habit from elsewhere, such as `$0.19`, `0,19` or `9-10`, and how the language writes it.
+
+For hints alone: each function gives the words that mend the place, in the user's own numbers, or "".
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import Any
+
+from lark import Token
+
+from mrdsl.core import units
+from mrdsl.language import tree
+from mrdsl.spec.schema import Item
+
+_SIGNS = MappingProxyType({"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"})
+_NUMBER = r"\d+(?:_\d+)*(?:\.\d+)?"
+_AMOUNT = re.compile(rf"\s*({_NUMBER})")
+_PER = re.compile(r"\s*(/\w+)")
+_AMOUNT_BEFORE = re.compile(rf"({_NUMBER})\s*$")
+_DECIMAL_COMMA = re.compile(rf"(\d+),({_NUMBER})$")
+_THOUSANDS = re.compile(r"(?<![\w.,])[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$")
+_MORE_THOUSANDS = re.compile(r"(?:,\d{3})+(?!\w)(?:\.\d+)?")
+_RANGE_WORDS = ("to", "until", "and")
+
+
+def money_sign(text: str, position: int) -> str:
+    """For a currency's sign at a position of a text: the amount before or behind it with the currency's name."""
+    currency = _SIGNS.get(text[position])
+    if currency is None:
+        return ""
+    amount = _AMOUNT.match(text, position + 1)
+    behind = position + 1 if amount is None else amount.end()
+    amount = amount or _AMOUNT_BEFORE.search(text[max(0, position - 40) : position])
+    per = _PER.match(text, behind)
+    time = per[1] if per is not None else ""
+    return f"write `{amount[1]} {currency}{time}`" if amount is not None else f"write `{currency}` behind the amount"
+
+
+def comma_in_number(text: str, number: Token) -> tuple[str, str]:
+    """For a number that a statement starts with and a comma joins to another: what is wrong, and what to write."""
+    end = (number.start_pos or 0) + len(number)
+    before = text[max(0, end - 40) : end]
+    thousands = _THOUSANDS.search(before)
+    if thousands is not None:
+        more = _MORE_THOUSANDS.match(text, end)
+        digits = (thousands[0] + (more[0] if more is not None else "")).replace(",", "")
+        return "a number has no separators of thousands", f"write `{digits}`: a comma ends an item"
+    match = _DECIMAL_COMMA.search(before)
+    if match is None:
+        return "", ""
+    return "a number has a point, not a comma", f"write `{match[1]}.{match[2]}`: a comma ends an item"
+
+
+def words_between(before: Token | None, at: Token, text: str) -> str:
+    """For what follows a finished value: `9 to 10`, `USD 0.192` and `USD per h` as they are written here."""
+    if before is None:
+        return ""
+    line = text[text.rfind("\n", 0, at.start_pos or 0) + 1 : at.start_pos]
+    if at.type == "NUMBER" and before in _RANGE_WORDS:
+        low = _AMOUNT_BEFORE.search(line[: line.rfind(before)])
+        return f"a range is written `{low[1]}..{at}`" if low is not None else ""
+    if at.type == "NUMBER" and before in units.CURRENCIES:
+        return f"write `{at} {before}`"
+    if at == "per" and before in units.UNITS:
+        return f"write `{before}/` and the unit of time"
+    return ""
+
+
+def dash_range(node: Any) -> str:
+    """For the difference of two numbers where a range may stand: the range."""
+    match node:
+        case tree.Sum((tree.Number() as low, "-", tree.Number() as high)):
+            return f"a range is written `{_written(low)}..{_written(high)}`"
+    return ""
+
+
+def lacking_unit(key: str, item: Item, node: Any, found: units.Dimension, currency: str) -> str:
+    """For a number without its unit, or a price without its time: the number with it."""
+    if not isinstance(node, tree.Number):
+        return ""
+    kind = units.KINDS[item.kind]
+    if item.kind == "price" and found == units.MONEY:
+        return f"say for how long it is paid, such as `{key} = {_written(node)}/h`"
+    if found != units.NUMBER or node.unit is not None:
+        return ""
+    return f"give it a unit, such as `{key} = {node.token} {kind.shown_in(currency)}`".replace(" 1/s", "/s")
+
+
+def _written(node: tree.Number) -> str:
+    return str(node.token) if node.unit is None else f"{node.token} {node.unit}"
