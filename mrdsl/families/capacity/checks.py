@@ -13,7 +13,7 @@ from mrdsl.families.capacity.class_bounds import limit_of_time
 from mrdsl.families.capacity.facts import CapacityFacts
 from mrdsl.families.capacity.promises import check_promises, promises_of
 from mrdsl.families.capacity.shape import contracts, has_slots_for_all, is_plain
-from mrdsl.families.capacity.type_checks import check_types, find_impossible_types
+from mrdsl.families.capacity.type_checks import check_types, find_impossible_types, never_admitted
 from mrdsl.families.capacity.unused_settings import check_unused
 from mrdsl.formulas.profiles import check_descriptions, check_few_tasks, check_profiles
 from mrdsl.formulas.stage_checks import (
@@ -76,7 +76,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             + (" that can run at once" if node.stages else "")
         )
         place, written = limit_of_time(spec, node, deadline)
-        yield impossible(
+        found = impossible(
             "impossible-deadline",
             f"no cluster keeps the deadline of class {node.name}: {show(deadline, 'time')} are promised, but by the "
             f"{node.guarantee or 'average'} estimate {how}",
@@ -84,6 +84,7 @@ def find_impossible(spec: Spec) -> Iterator[Diagnostic]:
             f"any {written.split()[0]} above {show(earliest, 'time')} can be kept, the nearer to it with the more "
             f"VMs: write, say, {written} {show(_later(earliest), 'time')}",
         )
+        yield found if instance.low[index] > 0.0 else never_admitted(found, node)
 
 
 def _may_be_too_early(c: Reader) -> Any:

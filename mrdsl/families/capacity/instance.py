@@ -50,7 +50,7 @@ class Instance:
     """The numbers of a capacity spec (paper 000, table 1), in its order of classes.
 
     ``work`` are A, B and C of the guaranteed estimate; ``estimates`` those of every estimate, NaN where unknown.
-    ``limits`` are the slots of one job between which they hold.
+    ``limits`` are the slots of one job between which they hold; ``allowed`` says whose tasks a VM holds.
     ``deadline`` is what the spec says, ``completion_limit`` the tighter of it and ``completion(c) <= ...`` in
     ``subject to``.
     ``stages`` counts those of each class, 0 where it has none; ``dags`` has them by class.
@@ -65,6 +65,7 @@ class Instance:
     limits: SlotLimits
     map_per_vm: Floats
     reduce_per_vm: Floats
+    allowed: NDArray[np.bool_]
     deadline: Floats
     completion_limit: Floats
     low: Floats
@@ -79,12 +80,22 @@ class Instance:
 
     @property
     def slack(self) -> Floats:
-        """``-E = D - C``, what the deadline leaves to the phases; positive in every spec that can be kept."""
-        return self.completion_limit - self.work.constant
+        """``-E = D - C``, what the deadline leaves to the phases, positive; 1 of classes that can only be rejected."""
+        return np.where(self.never, 1.0, self.completion_limit - self.work.constant)
 
     def kept(self) -> NDArray[np.bool_]:
-        """Which promises slots within the limits keep."""
-        return sizing.kept(self.work, self.completion_limit, self.limits)
+        """Which promises slots within the limits keep, of classes whose tasks a VM holds."""
+        return np.asarray(self.allowed & sizing.kept(self.work, self.completion_limit, self.limits))
+
+    @cached_property
+    def never(self) -> NDArray[np.bool_]:
+        """Which classes can only be rejected: no slots keep their promise, and no job has to be admitted."""
+        return np.asarray(~self.kept() & (self.low <= 0.0))
+
+    @property
+    def most(self) -> Floats:
+        """The most jobs that can be admitted."""
+        return np.where(self.never, 0.0, self.expected)
 
     def earliest(self) -> Floats:
         """The time of one job with a slot for every task; in the limit of ever more slots where tasks are unknown."""
@@ -95,17 +106,21 @@ class Instance:
         """Theorem 4.1: map and reduce slots of one job at the least number of VMs, equations (22) and (23).
 
         Correction to the paper: within the limits of the estimates' range; infinite where the promise is not
-        :meth:`kept`. Whole numbers, unless the spec has fractions.
+        :meth:`kept`, 0 of classes that can only be rejected. Whole numbers, unless the spec has fractions.
         """
         per_vm = self.map_per_vm, self.reduce_per_vm
         slots = sizing.slots_per_job(self.work, self.completion_limit, *per_vm, self.limits)
-        if self.wholeness == NO:
-            return slots
-        return whole_slots(self.work, self.completion_limit, per_vm, self.limits, slots)
+        if self.wholeness != NO:
+            slots = whole_slots(self.work, self.completion_limit, per_vm, self.limits, slots)
+        return np.where(self.never, 0.0, slots[0]), np.where(self.never, 0.0, slots[1])
 
     def time_of_one_job(self) -> Floats:
-        """(4) on :attr:`slots_per_job`: the promise, or less where one slot of each kind is fast enough."""
-        return mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job)
+        """(4) on :attr:`slots_per_job`: the promise, or less where one slot of each kind is fast enough.
+
+        Of classes that can only be rejected, the promise.
+        """
+        times = mapreduce.completion(self.work, np.ones_like(self.completion_limit), *self.slots_per_job)
+        return np.where(self.never, self.completion_limit, times)
 
     def vms_per_job(self) -> Floats:
         """``gamma`` of equations (29) and (30): the VMs, as a fraction, that one admitted job takes."""
@@ -133,6 +148,7 @@ def instance_of(spec: Spec) -> Instance:
         limits=runs.limits,
         map_per_vm=runs.per_vm[0],
         reduce_per_vm=runs.per_vm[1],
+        allowed=runs.allowed,
         deadline=deadline,
         completion_limit=class_bounds_of(spec).tighten(names, "completion", deadline, at_most=True),
         low=low,
@@ -146,12 +162,16 @@ def instance_of(spec: Spec) -> Instance:
 
 @dataclass(frozen=True)
 class ClassRuns:
-    """How classes run on the one VM type: estimates, the guaranteed one, slots of a job, and slots that a VM hosts."""
+    """How classes run on the one VM type: estimates, the guaranteed one, slots of a job, and slots that a VM hosts.
+
+    ``allowed`` says which classes may use the type, and whose tasks it holds.
+    """
 
     estimates: Mapping[str, Coefficients]
     work: Coefficients
     limits: SlotLimits
     per_vm: tuple[Floats, Floats]
+    allowed: NDArray[np.bool_]
 
 
 def class_runs_of(facts: CapacityFacts) -> ClassRuns:
@@ -163,9 +183,10 @@ def _class_runs(facts: CapacityFacts) -> ClassRuns:
     classes = facts.classes
     if has_slots_for_all(facts):
         estimates = estimates_of(classes)
-        return ClassRuns(estimates, guaranteed(classes, estimates), slot_limits(classes), slots_per_vm(classes))
+        every = np.ones(len(classes), dtype=bool)
+        return ClassRuns(estimates, guaranteed(classes, estimates), slot_limits(classes), slots_per_vm(classes), every)
     there = pairs_of(facts, column(classes, "deadline")).of_type(0)
-    return ClassRuns(there.estimates, there.work, there.limits, there.per_vm)
+    return ClassRuns(there.estimates, there.work, there.limits, there.per_vm, there.allowed)
 
 
 def prices_of(facts: CapacityFacts) -> Prices:

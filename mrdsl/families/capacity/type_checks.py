@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mrdsl.core import budgets
-from mrdsl.core.diagnostics import Diagnostic, error, impossible
+from mrdsl.core.diagnostics import Diagnostic, error, impossible, warning
 from mrdsl.core.suggestions import did_you_mean
 from mrdsl.core.tolerances import ROUNDING
 from mrdsl.core.units import MINUTE, show
@@ -215,20 +215,27 @@ def find_impossible_types(spec: Spec) -> Iterator[Diagnostic]:
     lost = False
     for index in _without_lane(mix):
         node = facts.classes[index]
-        lost = True
+        lost |= bool(mix.low[index] > 0.0)
         if not mix.pairs.allowed[:, index].any():
-            yield _held_by_none(facts, node)
+            found = _held_by_none(facts, node)
         elif not kept[:, index].any():
-            yield _too_late(spec, mix, index, node)
+            found = _too_late(spec, mix, index, node)
         else:
-            yield impossible(
+            found = impossible(
                 "no-vm-type",
                 f"class {node.name} can run on spot VMs alone, of which it may use none",
                 node.span_of("spot"),
                 "allow more of spot, or another type",
             )
+        yield found if mix.low[index] > 0.0 else never_admitted(found, node)
     if not lost:
         yield from _too_few(facts, mix)
+
+
+def never_admitted(found: Diagnostic, node: JobClass) -> Diagnostic:
+    """Turn what makes a class impossible into a warning: none of its jobs has to be admitted."""
+    message = f"all jobs of class {node.name} are rejected: {found.message}"
+    return warning("never-admitted", message, found.span, f"{found.hint}; or remove the class")
 
 
 def _without_lane(mix: Any) -> list[int]:
@@ -327,7 +334,7 @@ def _too_few(facts: CapacityFacts, mix: Any) -> Iterator[Diagnostic]:
     weighted = np.where(mix.possible, mix.gamma, 0.0) * weight[market.vm_of_lane][:, None]
     taken = np.where(mix.possible, weighted, np.inf).min(axis=0)
     there = float((weight[limited] * (market.available - market.masters)[limited]).sum())
-    needed = float(mix.low @ taken)
+    needed = float(mix.low @ np.where(mix.low > 0.0, taken, 0.0))
     if needed > there * (1.0 + ROUNDING) + ROUNDING:
         vms = [facts.vms[int(vm)] for vm in limited.nonzero()[0]]
         total = float((market.available - market.masters)[limited].sum())

@@ -31,14 +31,14 @@ class Worth:
 
     ``gamma`` VMs host one job; ``per_vm`` is its penalty per VM. A penalty above ``in_full_above`` keeps every job
     whatever else the spec holds; below ``least_below`` none beyond the least; ``break_even`` is the penalty that pays
-    for one job's VMs at the price that a VM has at the margin of this plan.
+    for one job's VMs at the price that a VM has at the margin of this plan. None if no slots keep the class's promise.
     """
 
-    gamma: float
-    per_vm: float
-    least_below: float
-    break_even: float
-    in_full_above: float
+    gamma: float | None
+    per_vm: float | None
+    least_below: float | None
+    break_even: float | None
+    in_full_above: float | None
     reason: str
 
 
@@ -89,9 +89,13 @@ def worths(instance: Instance, plan: CapacityPlan, price: float) -> Iterator[Wor
         plan.admitted.tolist(),
         instance.low.tolist(),
         instance.expected.tolist(),
+        instance.never.tolist(),
         strict=True,
     )
-    for gamma, penalty, admitted, low, expected in rows:
+    for gamma, penalty, admitted, low, expected, never in rows:
+        if never:
+            yield Worth(None, None, None, None, None, "no slots keep its promise, so that all of its jobs are rejected")
+            continue
         yield Worth(
             gamma,
             penalty / gamma,

@@ -72,7 +72,7 @@ def read(spec: Spec, draft: Draft) -> Draft:
     refuse(class_bounds.others, "admitted(c) and completion(c)")
     instance = instance_of(spec)
     low = class_bounds.tighten(instance.names, "admitted", instance.low, at_most=False)
-    high = class_bounds.tighten(instance.names, "admitted", instance.expected, at_most=True)
+    high = class_bounds.tighten(instance.names, "admitted", instance.most, at_most=True)
     if not draft.relax:
         low, high = ceiling(low), floor(high)
     if bool((low > high).any()):

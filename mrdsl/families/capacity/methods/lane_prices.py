@@ -285,5 +285,5 @@ def dual_bound(task: Task, prices: Floats, quotas: Floats, ways: Ways, count: Fl
         + prices @ market.masters_of_lane
         - (there[~endless] * np.maximum(surplus[~endless], 0.0)).sum()
         - quotas[limited] @ task.available[limited]
-        + (ways.cost - mix.penalty) @ count
+        + np.where(count > 0.0, ways.cost - mix.penalty, 0.0) @ count
     )

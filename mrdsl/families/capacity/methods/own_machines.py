@@ -47,7 +47,7 @@ def on_own_machines(task: Task, relaxed: Relaxed, gap: float, until: float | Non
     at_prices, costs = _at_prices(task, relaxed.prices)
     ways = cheapest(task, relaxed.prices)
     count = wanted(task, ways)
-    fluid = (ways.cost - task.mix.penalty) * count
+    fluid = np.where(count > 0.0, ways.cost - task.mix.penalty, 0.0) * count
     dual = dual_bound(task, relaxed.prices, relaxed.quotas, ways, count)
     bound = max(dual + float((np.fmax(costs, fluid) - fluid).sum()), relaxed.bound)
     enough = bound + gap * abs(bound - task.market.of_masters)

@@ -71,7 +71,7 @@ def placed_in_turn(task: Task, relaxed: Floats, part: float) -> Floats:
     with np.errstate(invalid="ignore"):
         price = np.where(mix.possible, task.market.cheapest()[:, None] * mix.gamma, np.inf).min(axis=0)
     left = total - room.jobs.sum(axis=0)
-    size = np.where(mix.together & task.same_type, price * total, price)
+    size = np.where(mix.together & task.same_type, price * np.maximum(total, 1.0), price)
     for index in np.argsort(-size, kind="stable").tolist():
         if mix.together[index] and task.same_type:
             room.put_together(index, float(total[index]))

@@ -100,7 +100,7 @@ def add_vms(model: pyo.ConcreteModel, instance: Instance, relax: bool) -> None:
 
 def add_jobs(model: pyo.ConcreteModel, instance: Instance, relax: bool) -> None:
     """Variables h with (26), one per class and named after it."""
-    bounds = dict(zip(instance.names, zip(instance.low.tolist(), instance.expected.tolist(), strict=True), strict=True))
+    bounds = dict(zip(instance.names, zip(instance.low.tolist(), instance.most.tolist(), strict=True), strict=True))
     model.admitted = pyo.Var(
         model.classes, domain=pyo.Reals if relax else pyo.Integers, bounds=lambda _, name: bounds[name]
     )

@@ -112,7 +112,7 @@ def build_cone(spec: Spec, relax: bool) -> pyo.ConcreteModel:
     refuse_completion(spec, "P0-cone")
     instance, model = _start(spec, "capacity_P0_cone", relax)
     linear.add_jobs(model, instance, relax)
-    most = dict(zip(instance.names, instance.expected.tolist(), strict=True))
+    most = dict(zip(instance.names, instance.most.tolist(), strict=True))
     deadlines = {c.name: c for c in _deadlines(instance)}
     # u_M and u_R: the part of what the deadline leaves that a phase takes, times h
     model.map_use = pyo.Var(model.classes, bounds=lambda _, n: (0.0, most[n]))
@@ -149,7 +149,7 @@ def decode(spec: Spec, model: pyo.ConcreteModel, relax: bool) -> CapacityPlan:
     solver says, which withdraws its claim.
     """
     instance = instance_of(in_fractions(spec, OWN_SLOTS))
-    jobs = np.clip([pyo.value(value) for value in model.admitted.values()], instance.low, instance.expected)
+    jobs = np.clip([pyo.value(value) for value in model.admitted.values()], instance.low, instance.most)
     whole = jobs if relax else np.rint(jobs)
     scale = np.divide(whole, jobs, out=np.ones_like(jobs), where=jobs > 0.0)
     slots = tuple(
@@ -186,7 +186,7 @@ def slot_bounds(instance: Instance, faster: bool = False) -> tuple[tuple[Floats,
     vms = enough[0] / instance.map_per_vm + enough[1] / instance.reduce_per_vm
     if faster:
         vms = np.full_like(vms, np.inf)
-    low, high = instance.low, instance.expected
+    low, high = instance.low, instance.most
     return (
         (np.maximum(a / slack, limits.map_least) * low, np.minimum(vms * instance.map_per_vm, limits.map_most) * high),
         (

@@ -46,7 +46,7 @@ def arrays(spec: Spec, relax: bool) -> ArrayForm | None:
         offset=float(instance.penalty @ instance.expected),
         maximize=False,
         lower=np.concatenate([[0.0, 0.0], instance.low]),
-        upper=np.concatenate([[np.inf, float(prices.available)], instance.expected]),
+        upper=np.concatenate([[np.inf, float(prices.available)], instance.most]),
         integer=np.full(len(costs), not relax),
         starts=np.array([0, len(costs)], dtype=np.int64),
         columns=np.concatenate([np.arange(2, len(costs)), [0, 1]]),
@@ -65,7 +65,7 @@ def _decoded(instance: Instance, relax: bool, point: Floats) -> CapacityPlan:
 
 def _point(instance: Instance, plan: object) -> Floats | None:
     """The columns at the jobs of a plan, on as many VMs as they take; None where it has none of the classes."""
-    jobs = admitted_again(plan, instance.names, instance.expected)
+    jobs = admitted_again(plan, instance.names, instance.most)
     if jobs is None:
         return None
     prices, needed = instance.prices, float(ceiling(float(instance.vms_per_job() @ jobs)))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from math import ceil, floor, inf
+from math import ceil, floor, inf, isinf
 
 from tests.families.capacity.oracle.structure import Drawn, JobClass, On, Stage, Vm, Work
 
@@ -286,7 +286,7 @@ def _search(job: Job, parts: tuple[float, float]) -> tuple[float, tuple[float, f
         least = a / rest if rest > 0 else inf
     low = max(1.0, least * (1 + 1e-13))
     high = min(most[0], low * 1e6)
-    if low > high:
+    if low > high or isinf(low):
         return None
     for _ in range(200):
         third = (high - low) / 3
