@@ -185,3 +185,31 @@ def test_plans_of_containers_run_and_are_exported() -> None:
     assert seen.plan.classes["clicks"].admitted == 1
     for target in ("emr", "yarn"):
         assert mrdsl.export(found, target)
+
+
+MANY_CONTENTS = """problem capacity
+vm big {{ cores = 36, memory = 72 GiB, on_demand {{ price = 3 USD/h }} }}
+{}minimize cost
+"""
+CLASSES = [(1382, 848, 3, 7, 3, 11), (2787, 1418, 2, 3, 3, 7), (4834, 2789, 1, 7, 4, 4), (4036, 1456, 3, 5, 1, 13)]
+"""A and B in seconds, and cores and GiB of a map and of a reduce."""
+
+
+def of_classes(rows: list[tuple[int, ...]]) -> str:
+    nodes = (
+        f"class c{number} {{ coefficients {{ A = {a} s, B = {b} s, C = 20 s }}\n"
+        f"  container {{ map {{ cores = {p}, memory = {q} GiB }}, reduce {{ cores = {r}, memory = {s} GiB }} }}\n"
+        f"  jobs = 1..1, deadline = 5 min, penalty = 30 USD }}\n"
+        for number, (a, b, p, q, r, s) in enumerate(rows)
+    )
+    return MANY_CONTENTS.format("".join(nodes))
+
+
+@pytest.mark.parametrize("solver", ["auto", "highs", "scip"])
+@pytest.mark.parametrize("turn", range(2))
+def test_vms_that_hold_slots_in_too_many_ways_have_a_plan(solver: str, turn: int) -> None:
+    """The slots of some plans add up to VMs that they do not fit: the model then knows some contents of a VM."""
+    found = mrdsl.solve(mrdsl.loads(of_classes(CLASSES[turn:] + CLASSES[:turn])), solver)
+    assert found.bound <= found.value == 3.0 * found.plan.on_demand
+    assert not [each for each in verify(found.spec, found.plan, False) if each.severity == "error"]
+    assert found.plan.rejected.tolist() == [0.0] * 4

@@ -186,7 +186,7 @@ def _generated(lane: Lane, sizes: tuple[int, ...]) -> tuple[Counts, ...]:
     """The contents that the slots of all jobs there may be ask for, and those that a packing of them has."""
     slots = [0] * len(sizes)
     for row in lane.rows:
-        slots[sizes.index(row.per_vm)] += row.slots * int(row.jobs.ub)
+        slots[sizes.index(row.per_vm)] += row.slots * int(row.jobs.ub or 0)
     there = [lane.size(key) for key in sizes]
     slots = [max(each, 1) for each in slots]
     patterns = (*generated_patterns(there, slots).patterns, *(pattern for _, pattern in pack(there, slots).patterns))
