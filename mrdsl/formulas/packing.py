@@ -45,14 +45,15 @@ class Packed:
         return sum(count for count, _ in self.patterns)
 
 
-def pack(sizes: Sequence[Size], slots: Sequence[int]) -> Packed:
-    """The fewest VMs for ``slots[k]`` slots of the size ``sizes[k]``, as far as can be proven."""
+def pack(sizes: Sequence[Size], slots: Sequence[int], enough: float = 0.0) -> Packed:
+    """The fewest VMs for ``slots[k]`` slots of the size ``sizes[k]``, as far as can be proven; or ``enough`` VMs."""
     units = units_of(sizes)
     lower = units.least(slots)
+    enough = max(lower, enough)
     found = Packed(_filled(units, slots, _largest_first), lower)
-    if found.vms > lower:
+    if found.vms > enough:
         found = min(found, Packed(_filled(units, slots, _fullest), lower), key=lambda each: each.vms)
-    if found.vms == lower:
+    if found.vms <= enough:
         return found
     patterns = maximal_patterns(sizes, MOST_PATTERNS)
     if patterns is not None:

@@ -75,7 +75,7 @@ def beyond_quotas(spec: Spec, plan: CapacityPlan) -> Floats:
     held, market = held_by_lane(spec, plan), market_of(spec.facts)
     taken = np.array(market.masters, dtype=np.float64)
     for each in by_class(held) if plan.wholeness == MACHINES else held:
-        taken[each.vm] += packed(each).vms
+        taken[each.vm] += packed(each, market.available[each.vm] - taken[each.vm]).vms
     return np.maximum(taken - market.available, 0.0)
 
 

@@ -117,12 +117,13 @@ class PackedLane:
     least: int
 
 
-def packed(held: Held) -> PackedLane:
-    """One lane's slots on the fewest VMs: as many VMs of one class and kind as there are, the rest mixed."""
+def packed(held: Held, enough: float = 0.0) -> PackedLane:
+    """One lane's slots on the fewest VMs, or on ``enough`` of them: as many VMs of one class and kind as there are, the
+    rest mixed."""
     if not len(held.slots):
         return PackedLane(held, (), 0, 0)
     sizes, demand = sizes_of(held)
-    found = pack(sizes, demand)
+    found = pack(sizes, demand, enough)
     return PackedLane(held, assigned(held, found), found.vms, found.least)
 
 

@@ -67,6 +67,25 @@ class Pairs:
             self.allowed[vm],
         )
 
+    def of_classes(self, at: NDArray[np.int64]) -> Pairs:
+        """The pairs of some classes, without their estimates."""
+
+        def of(work: Coefficients) -> Coefficients:
+            path = np.broadcast_to(work.path, work.map_work.shape)
+            return Coefficients(work.map_work[:, at], work.reduce_work[:, at], work.constant[:, at], path[:, at])
+
+        limits = self.limits
+        parts = (limits.map_least, limits.map_most, limits.reduce_least, limits.reduce_most)
+        return Pairs(
+            {},
+            of(self.work),
+            SlotLimits(*(part[:, at] for part in parts)),
+            self.map_per_vm[:, at],
+            self.reduce_per_vm[:, at],
+            self.completion_limit[at],
+            self.allowed[:, at],
+        )
+
     def in_lanes(self, vms: NDArray[np.int64], per_vm: tuple[Floats, Floats]) -> Pairs:
         """The pairs of each lane's type as those of a type of its own, of which a VM hosts so many slots."""
 

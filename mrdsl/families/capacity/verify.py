@@ -5,6 +5,7 @@ What follows from the facts is worked out anew: nothing here calls what builds p
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -162,9 +163,9 @@ def _sums(spec: Spec, plan: CapacityPlan, shares: Shares) -> Iterator[Diagnostic
 
 def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterator[Diagnostic]:
     """Check that what is bought holds what is taken, and that there is as much of it."""
-    facts, bought = spec.facts, vms_of(spec.facts, plan)
+    facts, bought, offers = spec.facts, vms_of(spec.facts, plan), offered(spec.facts)
     spans = {vm.name: vm.span for vm in facts.vms}
-    for way, offer in offered(facts).items():
+    for way, offer in offers.items():
         count, label = bought.get(way, 0.0), " ".join(filter(None, way[1:]))
         if not count >= -FEASIBILITY:
             yield error("broken-plan", "a number of VMs is negative", spans[way[0]])
@@ -174,19 +175,22 @@ def _vms(spec: Spec, plan: CapacityPlan, shares: Shares, relax: bool) -> Iterato
         if not relax and count != round(count):
             yield error("broken-plan", f"{count:g} VMs of {way[0]} are no whole number", spans[way[0]])
     for way, count in bought.items():
-        if count > FEASIBILITY and way not in offered(facts):
+        if count > FEASIBILITY and way not in offers:
             yield error("broken-plan", f"{count:g} VMs of {way[0]} are {way[1]}, of which there are none", spec.span)
     lane = shares.rows.of_vm * 2 + shares.spot
     taken = np.array([np.bincount(lane, weights=each, minlength=2 * len(facts.vms)) for each in shares.taken])
+    there: defaultdict[tuple[str, bool], float] = defaultdict(float)
+    for way, count in bought.items():
+        there[way[0], way[1] == "spot"] += count
     for number, vm in enumerate(facts.vms):
         for spot in (False, True):
             needed = float(taken[:, 2 * number + spot].max()) + (0 if spot else vm.masters)
-            rented = sum(count for way, count in bought.items() if way[0] == vm.name and (way[1] == "spot") == spot)
+            rented = there[vm.name, spot]
             if needed > rented + FEASIBILITY * max(1.0, needed) or (needed > 0.0 and rented <= 0.0):
                 kind = "spot" if spot else "firm"
                 message = f"the classes' slots take {needed:g} {kind} VMs of {vm.name}, {rented:g} are rented"
                 yield error("broken-plan", message, vm.span)
-        rented = sum(count for way, count in bought.items() if way[0] == vm.name)
+        rented = there[vm.name, False] + there[vm.name, True]
         if vm.available is not None and rented > vm.available + FEASIBILITY:
             message = f"{rented:g} VMs of {vm.name} are rented of {vm.available:g}"
             yield error("broken-plan", message, vm.span_of("available"))

@@ -18,7 +18,7 @@ import numpy as np
 from mrdsl.core.whole_numbers import ceiling
 from mrdsl.families.capacity.facts import NO
 from mrdsl.families.capacity.market import Floats
-from mrdsl.families.capacity.methods.lane_prices import Task
+from mrdsl.families.capacity.methods.lane_prices import Places, Task
 from mrdsl.families.capacity.mix import Mix
 from mrdsl.families.capacity.mix_plan import taken_vms
 from mrdsl.families.capacity.spare_slots import limited_classes
@@ -73,11 +73,12 @@ def by_scarcer_resource(mix: Mix) -> Mix:
 def _weights(mix: Mix) -> Floats:
     """The weight of cores in each lane at which jobs take the most, by golden section; memory has the rest."""
     some = np.argsort(-mix.expected, kind="stable")[:CLASSES]
+    expected = mix.expected[some]
     low, high = np.full(len(mix.gamma), LEAST), np.full(len(mix.gamma), 1.0 - LEAST)
 
     def taken(weights: Floats) -> Floats:
-        gamma = _least(mix, weights, whole=False)[0][:, some]
-        return np.asarray((np.where(np.isfinite(gamma), gamma, 0.0) * mix.expected[some]).sum(axis=1))
+        gamma = _least(mix, weights, some, whole=False)[0]
+        return np.asarray((np.where(np.isfinite(gamma), gamma, 0.0) * expected).sum(axis=1))
 
     part = (5.0**0.5 - 1.0) / 2.0
     for _ in range(STEPS):
@@ -87,15 +88,17 @@ def _weights(mix: Mix) -> Floats:
     return np.asarray((low + high) / 2.0)
 
 
-def _least(mix: Mix, weights: Floats, whole: bool | None = None) -> tuple[Floats, Floats, Floats]:
-    """What one job takes of a VM so weighed, and its map and reduce slots, (lanes, classes)."""
+def _least(
+    mix: Mix, weights: Floats, at: Places | None = None, whole: bool | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """What one job takes of a VM so weighed, and its map and reduce slots, (lanes, classes); of some classes ``at``."""
     assert mix.sizes is not None
-    vms = mix.market.vm_of_lane
+    vms, classes = mix.market.vm_of_lane, np.arange(len(mix)) if at is None else at
     both = np.stack([weights, 1.0 - weights])[:, :, None]
-    maps_part, reduces_part = ((mix.sizes.parts[kind][:, vms] * both).sum(axis=0) for kind in (0, 1))
+    maps_part, reduces_part = ((mix.sizes.parts[kind][:, vms[:, None], classes] * both).sum(axis=0) for kind in (0, 1))
     lanes = np.arange(len(vms))
-    pairs = mix.pairs.in_lanes(vms, (1.0 / maps_part, 1.0 / reduces_part))
-    kept = mix.map_kept, mix.reduce_kept
+    pairs = (mix.pairs if at is None else mix.pairs.of_classes(at)).in_lanes(vms, (1.0 / maps_part, 1.0 / reduces_part))
+    kept = mix.map_kept[:, classes], mix.reduce_kept[:, classes]
     maps, reduces = pairs.slots_with_losses(lanes, kept, mix.wholeness != NO if whole is None else whole)
-    maps, reduces = (np.where(mix.possible, each, np.inf) for each in (maps, reduces))
+    maps, reduces = (np.where(mix.possible[:, classes], each, np.inf) for each in (maps, reduces))
     return maps * maps_part + reduces * reduces_part, maps, reduces

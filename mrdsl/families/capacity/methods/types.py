@@ -31,8 +31,10 @@ from mrdsl.families.capacity.plan import CapacityPlan, plan_of
 from mrdsl.families.capacity.shape import is_plain
 from mrdsl.spec.spec import Spec
 
-TURNS = 4
-"""So often quotas are made smaller by what packing takes beyond them."""
+TURNS, EXACT_TURNS = 8, 4
+"""So often quotas are made smaller by what packing takes beyond them; after some turns jobs count for more besides."""
+MARGIN = 0.02
+"""How much more jobs count for then in each turn: what is left of VMs is room for packing."""
 MOVES = 2_000_000
 """So many pairs of lanes for a job of each class are looked at in one move of all of them."""
 
@@ -130,7 +132,7 @@ def _with_room(
         task = replace(task, mix=by_scarcer_resource(task.mix))
         found = _again(draft, placement, task, gap)
     best = found
-    for _ in range(TURNS):
+    for turn in range(TURNS):
         plan = None if found is None else _plan(draft.spec, task, *found)
         if found is None or plan is None or plan.mix is None or plan.wholeness == NO:
             break
@@ -138,6 +140,8 @@ def _with_room(
         if not over.any():
             return found
         task = replace(task, available=np.maximum(task.available - over, task.market.masters))
+        if turn >= EXACT_TURNS:
+            task = replace(task, mix=replace(task.mix, gamma=(1.0 + MARGIN) * task.mix.gamma))
         found = _again(draft, placement, task, gap)
     return best if found is None else found
 
